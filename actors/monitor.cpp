@@ -202,16 +202,26 @@ void Monitor::probe(Context& context, const Probe& probe) const {
 
 void Monitor::take_sample(const telemetry::NodeSample& sample, double clock_error) {
   telemetry::History* const history = options_.sinks.history.get();
-  if (history == nullptr || !history->take_node(sample, options_.time_of_day(), clock_error)) {
-    return;
-  }
+  if (history == nullptr) return;
+  const bool has_rates = history->take_node(sample, options_.time_of_day(), clock_error);
   const auto node = history->node(sample.node);
   if (!node) return;
+  note_device(*node);
+  if (!has_rates) return;
   const std::string series = "node/" + sample.node;
   board_.take(series, "cores", node->cores);
   board_.take(series, "resident_bytes", static_cast<double>(sample.resident_bytes));
   board_.take(series, "sent_bytes_per_second", node->sent_per_second);
   board_.take(series, "received_bytes_per_second", node->received_per_second);
+}
+
+void Monitor::note_device(const telemetry::NodeState& node) {
+  const auto& devices = node.sample.devices;
+  if (!options_.on_node || node.state != "running" || devices.empty()) return;
+  const std::string device = fmt::format("{} ({})", devices[0].device, devices[0].name);
+  if (std::exchange(devices_[node.name], device) == device) return;
+  options_.on_node(
+      NodeChange{{.name = node.name, .role = node.role, .state = node.state, .device = device}});
 }
 
 void Monitor::tell_samples(Context& context) {

@@ -7,6 +7,7 @@
 // Ports: in "metrics" (metrics lane), control. Has a thread of its own: files block.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,8 @@ class Monitor final : public runtime::Actor {
   void tell(std::uint64_t step, telemetry::RecordBody body);
   void tell_step(Context& context, const StepMetrics& step);
   void take_sample(const telemetry::NodeSample& sample, double clock_error);
+  // Tells `on_node` which device a node computes on, once.
+  void note_device(const telemetry::NodeState& node);
   void tell_samples(Context& context);
   void probe(Context& context, const Probe& probe) const;
   void look_after_files();
@@ -87,6 +90,7 @@ class Monitor final : public runtime::Actor {
   ProgressLine progress_;
   std::optional<telemetry::Sinks> sinks_;
   telemetry::SampleBoard board_;
+  std::map<std::string, std::string> devices_;  // of nodes, as told
   std::optional<NodeReports> reports_;
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps

@@ -24,10 +24,10 @@ RecordOf<Topology> loader_record() {
 
 // cpu, gpu, and as many devices as a machine may have.
 std::vector<Word<std::string>> devices() {
-  std::vector<Word<std::string>> words{{kProcessor, kProcessor}, {"gpu", "gpu"}};
-  for (const char* driver : {"cuda", "opencl"}) {
-    for (int i = 0; i < 8; ++i) {
-      const std::string name = fmt::format("{}:{}", driver, i);
+  std::vector<Word<std::string>> words{{kProcessor, kProcessor}, {kGpu, kGpu}};
+  for (const char* kind : {kGpu, "cuda", "opencl"}) {
+    for (int i = 0; i < kMostDevices; ++i) {
+      const std::string name = fmt::format("{}:{}", kind, i);
       words.push_back({name, name});
     }
   }
@@ -42,7 +42,8 @@ RecordOf<ReplicaSection> replica_record() {
       .field("device", &ReplicaSection::device,
              word<std::string>(devices(), {"tpu"}, "no backend for it is built in"), Scope::kFree,
              "The device that computes; `troupe devices` lists those of this machine. `gpu` is the "
-             "card with the most memory. With `kernels: portable` it changes no bit.")
+             "card with the most free memory, and workers of one host take turns; `gpu:1` is the "
+             "second card, counted round. With `kernels: portable` it changes no bit.")
       .field("threads", &ReplicaSection::threads, integer<std::uint32_t>(1, 1024), Scope::kFree,
              "Micro-batches that each replica computes at a time, one thread for each. A single "
              "micro-batch gets all threads.")

@@ -38,6 +38,8 @@ enum class Scaling : std::uint8_t {
 
 // The device that is always there.
 inline constexpr const char* kProcessor = "cpu";
+inline constexpr const char* kGpu = "gpu";
+inline constexpr int kMostDevices = 8;  // of a kind, that topologies name: "gpu:7", "cuda:7"
 
 struct ModelSection {
   // The zoo model the description started from; unset: described by the file alone. It says nothing
@@ -83,8 +85,8 @@ struct LoaderSection {
 struct ReplicaSection {
   // Compute streams, from 1; default 1. They share the node's reducer.
   std::uint32_t count = 1;
-  // "cpu", "gpu" (the one with the most memory), "cuda:0" or "opencl:0" and so on, as `troupe
-  // devices` lists them. Default cpu.
+  // "cpu", "gpu" (the card with the most free memory), "gpu:0" (the first card, and so on, counted
+  // round), "cuda:0" or "opencl:0" as `troupe devices` lists them. Default cpu.
   std::string device = kProcessor;
   // Micro-batches each replica computes at a time, one thread for each, from 1; default 1.
   std::uint32_t threads = 1;

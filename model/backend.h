@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,6 +27,16 @@ struct MemorySize {
   std::uint64_t all = 0, largest = 0;  // bytes: in all, and of one allocation
 };
 
+// What a device does now; negative: nothing says it.
+struct DeviceLoad {
+  std::string word, name;         // "cuda:0", "Tesla V100-SXM2-32GB"
+  std::int64_t own_bytes = 0;     // that this process has there
+  std::int64_t used_bytes = -1;   // that all processes have there
+  std::int64_t memory_bytes = 0;  // that it has
+  double busy = -1.0;             // share of the last moments, 0 to 1
+  double watts = -1.0, celsius = -1.0;
+};
+
 // Memory that a backend's kernels read and write: the host's, unless the backend computes on a
 // device. A pointer into a device's memory is an address there, which nothing on the host may
 // follow. Calls and kernels take effect in the order in which they are made.
@@ -33,10 +44,10 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual bool is_of_host() const = 0;
-  // Without bounds on the host, whose memory is checked elsewhere.
+  // That can be had. Without bounds on the host, whose memory is checked elsewhere.
   virtual MemorySize size() const = 0;
-  // The device that has it, for people; empty on the host.
-  virtual std::string device() const { return {}; }
+  // Of the device that has it; nothing on the host.
+  virtual std::optional<DeviceLoad> load() const { return std::nullopt; }
   // Zeroed, aligned to 64, freed with the last copy of the pointer. Running out of memory ends the
   // process.
   virtual std::shared_ptr<std::byte> allocate(std::size_t bytes) = 0;

@@ -140,8 +140,7 @@ struct GanPlaces : GanWork {
   T* contributions() const { return static_cast<T*>(micro_batches.front().contributions); }
 };
 
-// The computation in one data type; `Gan` chooses which. All values of a step are written to the
-// backend's memory before its first kernel is begun, as writing waits for the kernels before it.
+// The computation in one data type; `Gan` chooses which.
 template <class T>
 struct GanArithmetic : GanPlaces<T> {
   using Places = GanPlaces<T>;

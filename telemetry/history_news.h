@@ -88,6 +88,7 @@ void fields(Archive& archive, runtime::Like<NodeState> auto& node) {
   archive.real("clock_error", node.clock_error);
   archive.list("actors", node.sample.actors, kMostSampleActors);
   archive.list("links", node.sample.links, kMostSampleLinks);
+  archive.list("devices", node.sample.devices, kMostSampleDevices);
 }
 
 // A page draws no finer.

@@ -30,6 +30,17 @@ struct LinkSample {
   std::int64_t dropped = 0;  // metrics only, so far
 };
 
+// A device that the node computes on. Negative: nothing says it.
+struct DeviceSample {
+  std::string device, name;       // "cuda:0", "Tesla V100-SXM2-32GB"
+  std::int64_t own_bytes = 0;     // that the node has there
+  std::int64_t used_bytes = -1;   // that all processes have there
+  std::int64_t memory_bytes = 0;  // that it has
+  double busy = -1.0;             // share of the last moments, 0 to 1
+  double watts = -1.0;
+  double celsius = -1.0;
+};
+
 struct NodeSample {
   std::string node;                 // "local", "head", "member.0"
   double cpu_seconds = 0.0;         // of the process, user and system, so far
@@ -38,6 +49,7 @@ struct NodeSample {
   std::int64_t received_bytes = 0;
   std::vector<ActorSample> actors;
   std::vector<LinkSample> links;
+  std::vector<DeviceSample> devices;
 };
 
 // The name of an actor or a port is cut to this length where it is written.
@@ -45,6 +57,7 @@ inline constexpr std::size_t kMostActorName = 64;
 // A sample has no more of them; further ones are not sent.
 inline constexpr std::size_t kMostSampleActors = 1024;
 inline constexpr std::size_t kMostSampleLinks = 4096;
+inline constexpr std::size_t kMostSampleDevices = 16;
 
 template <class Archive>
 void fields(Archive& archive, runtime::Like<ActorSample> auto& actor) {
@@ -67,6 +80,18 @@ void fields(Archive& archive, runtime::Like<LinkSample> auto& link) {
 }
 
 template <class Archive>
+void fields(Archive& archive, runtime::Like<DeviceSample> auto& device) {
+  archive.prose("device", device.device, kMostActorName);
+  archive.prose("name", device.name, kMostActorName);
+  archive.integer("own_bytes", device.own_bytes);
+  archive.integer("used_bytes", device.used_bytes);
+  archive.integer("memory_bytes", device.memory_bytes);
+  archive.real("busy", device.busy);
+  archive.real("watts", device.watts);
+  archive.real("celsius", device.celsius);
+}
+
+template <class Archive>
 void fields(Archive& archive, runtime::Like<NodeSample> auto& sample) {
   archive.prose("node", sample.node, kMostActorName);
   archive.real("cpu_seconds", sample.cpu_seconds);
@@ -75,10 +100,17 @@ void fields(Archive& archive, runtime::Like<NodeSample> auto& sample) {
   archive.integer("received_bytes", sample.received_bytes);
   archive.first("actors", sample.actors, kMostSampleActors);
   archive.first("links", sample.links, kMostSampleLinks);
+  archive.first("devices", sample.devices, kMostSampleDevices);
 }
 
 inline const char* fault_of(const NodeSample& sample) {
-  return std::isfinite(sample.cpu_seconds) ? nullptr : "a time that is no number";
+  if (!std::isfinite(sample.cpu_seconds)) return "a time that is no number";
+  for (const DeviceSample& device : sample.devices) {
+    if (!std::isfinite(device.busy + device.watts + device.celsius)) {
+      return "a load that is no number";
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace troupe::telemetry

@@ -103,6 +103,8 @@ struct FamilyOf {
 };
 
 Number number(auto value) { return static_cast<double>(value); }
+// Nothing for a number below 0, which stands for one that is not known.
+Number told(auto value) { return value < 0 ? Number() : number(value); }
 Number positive(double value) { return value > 0.0 ? Number(value) : std::nullopt; }
 
 constexpr FamilyOf<RunProgress> kOfTheRun[] = {
@@ -165,6 +167,21 @@ constexpr FamilyOf<LinkSample> kOfLinks[] = {
      [](const LinkSample& link) { return link.credits == 0 ? Number() : number(link.credits); }},
 };
 
+constexpr FamilyOf<DeviceSample> kOfDevices[] = {
+    {{Kind::kGauge, "troupe_device_own_bytes", "Memory of the device that the node has."},
+     [](const DeviceSample& device) { return number(device.own_bytes); }},
+    {{Kind::kGauge, "troupe_device_used_bytes", "Memory of the device that all processes have."},
+     [](const DeviceSample& device) { return told(device.used_bytes); }},
+    {{Kind::kGauge, "troupe_device_memory_bytes", "Memory of the device."},
+     [](const DeviceSample& device) { return number(device.memory_bytes); }},
+    {{Kind::kGauge, "troupe_device_busy_ratio", "Share of time that the device computes, lately."},
+     [](const DeviceSample& device) { return told(device.busy); }},
+    {{Kind::kGauge, "troupe_device_watts", "Power that the device takes."},
+     [](const DeviceSample& device) { return told(device.watts); }},
+    {{Kind::kGauge, "troupe_device_celsius", "Temperature of the device."},
+     [](const DeviceSample& device) { return told(device.celsius); }},
+};
+
 void add_run(const RunFacts& facts, const RunProgress& progress, Printer& text) {
   text.add(
       {Kind::kInfo, "troupe_run", "What is trained."},
@@ -222,10 +239,23 @@ void add_nodes(const std::vector<NodeState>& nodes, Printer& text) {
   }
 }
 
+// Of parts of nodes, by labels.
+template <class Families, class Part>
+void add_all(const Families& families, const std::map<std::string, Part>& parts, Printer& text) {
+  for (const auto& [family, number] : families) {
+    Samples samples;
+    for (const auto& [name, part] : parts) {
+      if (const Number value = number(part)) samples[name] = *value;
+    }
+    text.add(family, samples);
+  }
+}
+
 // Only of nodes that run: when a node is gone, so are its queues.
-void add_actors_and_links(const std::vector<NodeState>& nodes, Printer& text) {
+void add_parts(const std::vector<NodeState>& nodes, Printer& text) {
   Samples handled;
   std::map<std::string, LinkSample> links;  // by labels
+  std::map<std::string, DeviceSample> devices;
   for (const NodeState& node : nodes) {
     if (node.state != "running") continue;
     for (const ActorSample& actor : node.sample.actors) {
@@ -236,15 +266,14 @@ void add_actors_and_links(const std::vector<NodeState>& nodes, Printer& text) {
       links[labels(
           {{"node", node.name}, {"from", link.from}, {"to", link.to}, {"port", link.port}})] = link;
     }
+    for (const DeviceSample& device : node.sample.devices) {
+      devices[labels({{"node", node.name}, {"device", device.device}, {"name", device.name}})] =
+          device;
+    }
   }
   text.add({Kind::kCounter, "troupe_actor_handled", "Messages the actor has handled."}, handled);
-  for (const auto& [family, number] : kOfLinks) {
-    Samples samples;
-    for (const auto& [name, link] : links) {
-      if (const Number value = number(link)) samples[name] = *value;
-    }
-    text.add(family, samples);
-  }
+  add_all(kOfLinks, links, text);
+  add_all(kOfDevices, devices, text);
 }
 
 }  // namespace
@@ -267,7 +296,7 @@ std::string open_metrics(const History& history, MetricsFormat format) {
   add_series(history.latest(), text);
   const std::vector<NodeState> nodes = history.nodes();
   add_nodes(nodes, text);
-  add_actors_and_links(nodes, text);
+  add_parts(nodes, text);
   return std::move(text).finish();
 }
 

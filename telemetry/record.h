@@ -46,6 +46,7 @@ struct NodeFacts {
   std::string state = {};    // "joining", "running", "ended", "dead"
   std::string cause = {};    // of the last two
   std::string address = {};  // as the head sees it
+  std::string device = {};   // that it computes on, as soon as it has told of it
 };
 
 // The first record of a session.

@@ -24,7 +24,7 @@ using telemetry::NodeFacts;
 
 bool is_same(const NodeFacts& a, const NodeFacts& b) {
   const auto all = [](const NodeFacts& node) {
-    return std::tie(node.name, node.host, node.pid, node.role, node.state, node.cause);
+    return std::tie(node.name, node.host, node.pid, node.role, node.state, node.cause, node.device);
   };
   return all(a) == all(b);
 }
@@ -91,6 +91,7 @@ Result<void> NodesFile::set(NodeFacts node) {
   if (node.pid == 0) {
     node.host = known.host;
     node.pid = known.pid;
+    if (node.device.empty()) node.device = known.device;
   }
   if (is_same(known, node)) return written_ ? Result<void>{} : write();
   if (known.state != node.state) found->since = time();

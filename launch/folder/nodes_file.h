@@ -44,8 +44,8 @@ class NodesFile {
   void load();
   // Sets the node of that name, or adds it below the others; writes the file if that changed
   // anything, such that a reader sees the old content or the new, never a part. A node without a
-  // pid keeps the host and pid that are known. kData: it could not be written; the node is set all
-  // the same, and the next change writes it too.
+  // pid keeps the host, pid and device that are known. kData: it could not be written; the node is
+  // set all the same, and the next change writes it too.
   runtime::Result<void> set(telemetry::NodeFacts node);
   // Writes the file although nothing has changed: it was removed.
   runtime::Result<void> write_again();

@@ -1,8 +1,11 @@
 #include "launch/run/backend_choice.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <mutex>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,23 +14,39 @@
 namespace troupe::launch {
 namespace {
 
+using config::kGpu;
 using model::device::Device;
 using model::device::DeviceFacts;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// The card with the most memory; of one that two drivers show, NVIDIA's.
-Result<std::string> largest_gpu() {
-  const model::device::Devices devices = model::device::devices();
-  const DeviceFacts* largest = nullptr;
+// Of one driver, so that no card is among them twice: NVIDIA's where it shows any.
+std::vector<DeviceFacts> usable_gpus(const model::device::Devices& devices) {
+  std::vector<DeviceFacts> usable;
   for (const DeviceFacts& each : devices.found) {
     if (!each.is_gpu || !each.lacks.empty()) continue;
-    if (largest == nullptr || each.memory_bytes > largest->memory_bytes) {
-      largest = &each;
-    }
+    const auto driver = [](const DeviceFacts& of) { return of.word.substr(0, of.word.find(':')); };
+    if (usable.empty() || driver(each) == driver(usable.front())) usable.push_back(each);
   }
-  if (largest != nullptr) return largest->word;
+  return usable;
+}
+
+// "gpu": the card with the most free memory. "gpu:N": card N of this machine, counted round.
+Result<std::string> chosen_gpu(std::string_view word) {
+  const model::device::Devices devices = model::device::devices();
+  const std::vector<DeviceFacts> usable = usable_gpus(devices);
+  if (!usable.empty() && word == kGpu) {
+    return std::ranges::max(usable, {}, &DeviceFacts::free_bytes).word;
+  }
+  if (!usable.empty()) {
+    std::size_t number = 0;
+    const char* const end = word.data() + word.size();
+    const auto read = std::from_chars(word.data() + word.find(':') + 1, end, number);
+    if (read.ptr != end)
+      return Error{ErrorKind::kUsage, fmt::format("there is no device {}", word)};
+    return usable[number % usable.size()].word;
+  }
   std::string has = devices.missing;
   for (const DeviceFacts& each : devices.found) {
     has += fmt::format("{}{} is {}{}{}", has.empty() ? "" : ", ", each.word, each.name,
@@ -41,8 +60,8 @@ Result<std::string> largest_gpu() {
 Result<std::shared_ptr<Device>> open_shared(std::string word) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Device>> opened;
-  if (word == "gpu") {
-    ASSIGN_OR_RETURN(word, largest_gpu());
+  if (word == kGpu || word.starts_with(std::string(kGpu) + ":")) {
+    ASSIGN_OR_RETURN(word, chosen_gpu(word));
   }
   const std::scoped_lock lock(mutex);
   if (auto device = opened[word].lock()) return device;

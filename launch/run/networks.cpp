@@ -36,9 +36,10 @@ std::string in_mib(std::uint64_t bytes) { return fmt::format("{} MiB", bytes >> 
 }  // namespace
 
 std::string device_text(const model::Backend& backend) {
-  const std::string device = backend.memory().device();
-  if (device.empty()) return "";
-  return fmt::format("device {}: groups of up to {} micro-batches", device, backend.group());
+  const auto device = backend.memory().load();
+  if (!device) return "";
+  return fmt::format("device {} ({}): groups of up to {} micro-batches", device->word, device->name,
+                     backend.group());
 }
 
 Result<Networks> compile_networks(const config::Topology& topology, std::uint32_t members) {

@@ -43,6 +43,11 @@ telemetry::LinkSample sample_of(const runtime::LinkStats& link) {
   return sample;
 }
 
+telemetry::DeviceSample sample_of(const model::DeviceLoad& load) {
+  return {load.word,         load.name, load.own_bytes, load.used_bytes,
+          load.memory_bytes, load.busy, load.watts,     load.celsius};
+}
+
 }  // namespace
 
 NodeRun::NodeRun(const TrainingSetup& setup, actors::NodeParts& parts, runtime::NodeOptions options,
@@ -54,8 +59,11 @@ NodeRun::NodeRun(const TrainingSetup& setup, actors::NodeParts& parts, runtime::
   options.stuck_after = setup.topology.cluster.failure.stuck_after;
   // Actors ask while the node runs, and not before.
   actors::NodeHooks hooks;
-  hooks.sample = [this, name = wire == nullptr ? kLocalNode : gate.node] {
-    return sample_node(name, *node_);
+  hooks.sample = [this, name = wire == nullptr ? kLocalNode : gate.node,
+                  memory = &setup.backend->memory()] {
+    telemetry::NodeSample sample = sample_node(name, *node_);
+    if (const auto load = memory->load()) sample.devices.push_back(sample_of(*load));
+    return sample;
   };
   hooks.trace = [this] { return node_->traces(); };
   hooks.waits = [this] { return node_->wait_for_graph(); };

@@ -52,8 +52,9 @@ GroupProcess head_process(const SuperviseRequest& request, std::vector<std::stri
            .input = config::print_topology(request.loaded)}};
 }
 
+// `device`: in place of the topology's.
 GroupProcess member_process(const SuperviseRequest& request, const MeetingPlace& meeting,
-                            std::uint32_t number) {
+                            std::uint32_t number, const std::string& device = "") {
   const std::string name = config::member_name(number);
   std::vector<std::string> words{"join", meeting.dial, "--node", name, "--supervised"};
   if (!meeting.neighbours.empty()) {
@@ -62,6 +63,7 @@ GroupProcess member_process(const SuperviseRequest& request, const MeetingPlace&
   if (const auto& keys = request.loaded.topology.cluster.keys) {
     words.insert(words.end(), {"--key", *keys});
   }
+  if (!device.empty()) words.insert(words.end(), {"--device", device});
   words.insert(words.end(), request.member_words.begin(), request.member_words.end());
   if (request.trace) {
     const std::string file =
@@ -93,8 +95,13 @@ Result<GroupEnd> supervise(const SuperviseRequest& request, runtime::Log& log) {
 
   const Placement& placement = request.placement;
   ProcessGroupOptions options;
+  // The members take turns at the cards of this host. One that is started later takes the card with
+  // the most free memory, which the member that it replaces has left.
+  const bool on_cards = request.loaded.topology.replica.device == config::kGpu;
   for (const std::uint32_t number : placement.here) {
-    options.members.push_back(member_process(request, meeting, number));
+    const std::string card =
+        fmt::format("{}:{}", config::kGpu, options.members.size() % config::kMostDevices);
+    options.members.push_back(member_process(request, meeting, number, on_cards ? card : ""));
   }
   // Lost members of this host are replaced, and heads.
   options.head_restarts = size_of_run(request.loaded.topology, placement.members).restart;

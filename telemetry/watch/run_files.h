@@ -40,6 +40,7 @@ void fields(Archive& archive, runtime::Like<ListedNode> auto& node) {
   archive.converted(
       "since", node.since, kAnyLength, [](const auto& time) { return runtime::utc_text(time); },
       runtime::read_utc);
+  archive.last("device", node.facts.device);
   archive.last("cause", node.facts.cause);
 }
 

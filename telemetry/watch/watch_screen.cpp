@@ -129,6 +129,17 @@ void add_step_time(const HistoryNews& run, std::size_t columns, std::vector<std:
   lines.push_back(fmt::format("step time  {}|{}|", told, drawn));
 }
 
+std::string line_of(const DeviceSample& device) {
+  const auto bytes = [](std::int64_t count) { return bytes_text(static_cast<double>(count)); };
+  std::string line =
+      fmt::format("    {} ({})  {} of {}", device.device, device.name,
+                  bytes(std::max(device.own_bytes, device.used_bytes)), bytes(device.memory_bytes));
+  if (device.busy >= 0.0) line += fmt::format("  {:.0f} % busy", 100.0 * device.busy);
+  if (device.watts >= 0.0) line += fmt::format("  {:.0f} W", device.watts);
+  if (device.celsius >= 0.0) line += fmt::format("  {:.0f} °C", device.celsius);
+  return line;
+}
+
 void add_nodes(const HistoryNews& run, std::vector<std::string>& lines) {
   const std::vector<NodeState> nodes = run.nodes.value_or(std::vector<NodeState>());
   if (nodes.empty()) return;
@@ -139,6 +150,7 @@ void add_nodes(const HistoryNews& run, std::vector<std::string>& lines) {
                                 cell(node.name, kNameColumns), cell(node.state, 8), node.cores,
                                 bytes_text(static_cast<double>(node.sample.resident_bytes)),
                                 node.host, node.cause));
+    for (const DeviceSample& device : node.sample.devices) lines.push_back(line_of(device));
   }
   if (nodes.size() > kMostNodes) {
     lines.push_back(fmt::format("  and {} more", nodes.size() - kMostNodes));

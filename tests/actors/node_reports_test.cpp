@@ -234,7 +234,7 @@ TEST(NodeReports, MembersTellWhatTheirNodeDoes) {
     contents.clear();
     MemberOptions options;
     if (tells) {
-      options.sample = [] { return telemetry::NodeSample{"member.0", 1.5, 2, 3, 4, {}, {}}; };
+      options.sample = [] { return telemetry::NodeSample{"member.0", 1.5, 2, 3, 4, {}, {}, {}}; };
       options.trace = [] { return std::vector<ActorTrace>{{"replica.0", {}}}; };
       options.waits = [] { return std::string("for bread"); };
     }

@@ -54,6 +54,10 @@ Sample make_sound(Sample sample, Draw& draw) {
 
 telemetry::NodeSample make_sound(telemetry::NodeSample sample, Draw& draw) {
   sample.cpu_seconds = 0.5 * draw.number32();
+  for (telemetry::DeviceSample& device : sample.devices) {
+    device.busy = 0.5 * draw.number32();
+    device.watts = device.celsius = -1.0;
+  }
   return sample;
 }
 

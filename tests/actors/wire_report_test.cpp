@@ -23,7 +23,8 @@ NodeReport example() {
   report.sent = TimePoint(-5);
   report.wants = Probe::Wants::kWaits;
   report.answered = TimePoint::max();
-  report.sample = {"member.1", 12.25, 1 << 20, 300, 400, {}, {}};
+  report.sample = {"member.1", 12.25, 1 << 20, 300, 400, {}, {}, {}};
+  report.sample.devices = {{"cuda:0", "card", 5, -1, 9, 0.5, -1.0, 40.0}};
   report.sample.actors = {{"replica.1", "running", 12}, {"reducer.1", "waiting", -1}};
   report.sample.links = {{"replica.1", "reducer.1", "contributions", 9, 1, 8, 0, 2}};
   return report;
@@ -58,6 +59,9 @@ TEST(WireReport, TimeThatIsNoNumberIsRefused) {
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     NodeReport report = example();
     report.sample.cpu_seconds = wrong;
+    EXPECT_THAT(problem_of(parts_of(report)), HasSubstr("no number"));
+    report = example();
+    report.sample.devices[0].watts = wrong;
     EXPECT_THAT(problem_of(parts_of(report)), HasSubstr("no number"));
   }
 }

@@ -56,6 +56,21 @@ TEST_F(NodesFileTest, ADeadNodeHasItsCauseAndTime) {
                         "\n");
 }
 
+// Which is told later than the node itself, and is no news of its state.
+TEST_F(NodesFileTest, KeepsTheDeviceOfANodeUntilAnotherProcessHasItsName) {
+  ASSERT_TRUE(file_.set({"m", "box", "member", 1, kRunning}).ok());
+  telemetry::NodeFacts told{"m", "", "member", 0, kRunning};
+  told.device = "cuda:1 (card)";
+  ASSERT_TRUE(file_.set(told).ok());
+  const testing::Matcher<std::string> has_device =
+      testing::HasSubstr(R"-("device":"cuda:1 (card)")-");
+  EXPECT_THAT(disk_.text, has_device);
+  ASSERT_TRUE(file_.set({"m", "", "member", 0, kDead, "lost"}).ok());
+  EXPECT_THAT(disk_.text, has_device);
+  ASSERT_TRUE(file_.set({"m", "box", "member", 2, kRunning}).ok());
+  EXPECT_THAT(disk_.text, testing::Not(has_device));
+}
+
 TEST_F(NodesFileTest, SinceIsThatOfTheState) {
   ASSERT_TRUE(file_.set({"m", "box", "member", 1, kRunning}).ok());
   now_ += milliseconds(1000);

@@ -140,6 +140,25 @@ TEST_F(DeviceRun, FastestKernelsAreTheProcessorsAlone) {
                  {"actors.replica.device", "leave one of the two out"});
 }
 
+// PoCL has as much memory as it is told, in GiB.
+TEST_F(DeviceRun, GroupsAreHalvedUntilTheyFitAndWhatDoesNotFitIsRefused) {
+  ::setenv("POCL_MEMORY_LIMIT", "1", 1);
+  const auto check = [](const std::string& model, const std::string& events) {
+    return call(Words{"check", model, "--set", "train.micro_batches=4", "--set",
+                      "train.micro_batch=" + events} +
+                kOnDevice);
+  };
+  // Two replicas share the four.
+  EXPECT_THAT(check("quickstart", "2").out, HasSubstr("groups of up to 2 micro-batches"));
+  EXPECT_THAT(check("gan3d_25", "8").out,
+              testing::ContainsRegex("groups of up to [12] micro-batches"));
+  const ProcessEnd refused = check("gan3d_51", "64");
+  EXPECT_THAT(refused.out + refused.err,
+              testing::ContainsRegex("opencl:0 has [0-9]+ MiB to use, [0-9]+ MiB at once, and this "
+                                     "model needs [0-9]+ MiB and [0-9]+ MiB at once"));
+  ::unsetenv("POCL_MEMORY_LIMIT");
+}
+
 TEST_F(DeviceRun, DevicesAreListedWithWhatTheyPromise) {
   const ProcessEnd listed = call({"devices"});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
@@ -164,15 +183,16 @@ TEST_F(DeviceRun, WithoutADriverThereIsTheProcessor) {
 }
 
 // Runs on a library that stands in for NVIDIA's driver (variants/stand_in_cuda.cpp).
-class StandInCard : public ToyRun {
+class StandInCard : public ClusterRun {
  protected:
   StandInCard() {
     ::setenv("LD_LIBRARY_PATH", TROUPE_STAND_IN_CUDA, 1);
     ::setenv("STAND_IN_LOG", path("calls").c_str(), 1);
+    ::setenv("XDG_CACHE_HOME", path("cache").c_str(), 1);
   }
   ~StandInCard() override {
-    for (const char* name :
-         {"LD_LIBRARY_PATH", "STAND_IN_LOG", "STAND_IN_FAIL", "STAND_IN_FUSES"}) {
+    for (const char* name : {"LD_LIBRARY_PATH", "STAND_IN_LOG", "STAND_IN_FAIL", "STAND_IN_FUSES",
+                             "STAND_IN_CARDS", "XDG_CACHE_HOME"}) {
       ::unsetenv(name);
     }
   }
@@ -207,9 +227,65 @@ TEST_F(StandInCard, IsChosenAndGetsBackAllMemory) {
   EXPECT_GT(calls("cuLaunchKernel"), 100);
   EXPECT_GT(calls("cuMemAlloc"), 10);
   EXPECT_EQ(calls("cuMemAlloc"), calls("cuMemFree"));
+  EXPECT_GT(calls("cuMemAllocHost"), 0);
+  EXPECT_EQ(calls("cuMemAllocHost"), calls("cuMemFreeHost"));
+  EXPECT_EQ(calls("cuEventCreate"), calls("cuEventDestroy"));
   EXPECT_EQ(calls("left"), 0);
   EXPECT_EQ(calls("cuDevicePrimaryCtxRetain"), calls("cuDevicePrimaryCtxRelease"));
   EXPECT_EQ(calls("nvrtcCreateProgram"), calls("nvrtcDestroyProgram"));
+}
+
+TEST_F(StandInCard, CompilesOnceAndAgainWhereTheCacheIsDamaged) {
+  const std::string kept = path("cache/troupe/sm_90.cubin");
+  for (const int compiled : {1, 0}) {
+    ASSERT_EQ(train().exit_code, 0);
+    EXPECT_EQ(calls("nvrtcCompileProgram"), compiled);
+    std::filesystem::remove_all(path("a"));
+  }
+  const std::string sound = read_text(kept);
+  for (const std::string& damaged :
+       {sound.substr(0, sound.size() - 1), sound + "x", std::string("x"), std::string()}) {
+    write_text(kept, damaged);
+    ASSERT_EQ(train().exit_code, 0);
+    EXPECT_EQ(calls("nvrtcCompileProgram"), 1);
+    EXPECT_EQ(read_text(kept), sound);
+    std::filesystem::remove_all(path("a"));
+  }
+  // As of another program.
+  write_text(kept, std::string(8, '0') + sound.substr(8));
+  ASSERT_EQ(train().exit_code, 0);
+  EXPECT_EQ(calls("nvrtcCompileProgram"), 1);
+}
+
+TEST_F(StandInCard, WithoutAPlaceToKeepTheProgramItTrains) {
+  ::setenv("XDG_CACHE_HOME", "/dev/null", 1);
+  EXPECT_EQ(train().exit_code, 0);
+  EXPECT_GT(calls("nvrtcCompileProgram"), 0);
+}
+
+TEST_F(StandInCard, WithTheMostFreeMemoryIsChosen) {
+  ::setenv("STAND_IN_CARDS", "3", 1);
+  EXPECT_THAT(train().err, HasSubstr("device cuda:2 (stand-in)"));
+}
+
+TEST_F(StandInCard, WorkersTakeTurnsAtTheCardsAndTellOfThem) {
+  ::setenv("STAND_IN_CARDS", "2", 1);
+  Process process(command(
+      run_words("a", kEndlessRun + Words{"--workers", "3", "--set", "actors.replica.device=gpu"})));
+  wait_until_training(process);
+  const auto told = [&](const std::string& what) {
+    return process.wait_until(
+        [&] { return read_text(path("a/nodes.json")).find(what) != std::string::npos; });
+  };
+  for (const auto& [member, card] : {std::pair{0, 0}, {1, 1}, {2, 0}}) {
+    EXPECT_TRUE(told(fmt::format(R"("name":"member.{}")", member)));
+    EXPECT_TRUE(told(fmt::format(R"-("device":"cuda:{} (stand-in)")-", card)));
+  }
+  const std::string said = stop(process).err;
+  for (const auto& [member, card] : {std::pair{0, 0}, {1, 1}, {2, 0}}) {
+    EXPECT_THAT(said, testing::ContainsRegex(fmt::format(
+                          "member.{} [^\n]*device cuda:{} [(]stand-in[)]", member, card)));
+  }
 }
 
 TEST_F(StandInCard, FailuresEndTheProcessWithTheDriversReason) {

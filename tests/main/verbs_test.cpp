@@ -39,7 +39,7 @@ TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd version = call({"--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.out, HasSubstr("\nprecision: fp32, bf16\n"));
-  EXPECT_THAT(version.out, HasSubstr("\ndevices: cpu, gpu, cuda:0"));
+  EXPECT_THAT(version.out, HasSubstr("\ndevices: cpu, gpu, gpu:0"));
   EXPECT_THAT(version.out, testing::MatchesRegex("troupe [0-9]+\\.[0-9]+\\.[0-9]+\n.*\n"));
 }
 

@@ -69,6 +69,7 @@ TEST(OpenMetrics, EveryFamilyStandsTogetherAndComesOnce) {
     sample.node = node;
     sample.actors = {{"reducer", "running", 3}};
     sample.links = {{"a", "b", "p", 1, 1, 8, 1, 0}, {"b", "a", "q", 1, 1, 0, 1, 2}};
+    sample.devices = {{"cuda:0", "card", 3, -1, 9, 0.5, -1.0, 40.0}};
     history.take_node(sample, 2.0);
   }
   std::istringstream lines(text_of(history));
@@ -87,6 +88,13 @@ TEST(OpenMetrics, EveryFamilyStandsTogetherAndComesOnce) {
   EXPECT_TRUE(samples.contains(R"(troupe_link_queued{node="member.1",from="b",to="a",port="q"})"));
   EXPECT_FALSE(
       samples.contains(R"(troupe_link_credits{node="member.1",from="b",to="a",port="q"})"));
+  const std::string device = R"({node="member.1",device="cuda:0",name="card"})";
+  for (const char* known : {"own_bytes", "memory_bytes", "busy_ratio", "celsius"}) {
+    EXPECT_TRUE(samples.contains(std::string("troupe_device_") + known + device)) << known;
+  }
+  for (const char* unknown : {"used_bytes", "watts"}) {
+    EXPECT_FALSE(samples.contains(std::string("troupe_device_") + unknown + device)) << unknown;
+  }
 }
 
 TEST(OpenMetrics, NodeThatIsGoneHasNoQueues) {

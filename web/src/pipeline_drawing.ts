@@ -3,7 +3,7 @@
 
 import { draw, make, setText } from "./elements.ts";
 import { bytes, duration, figure } from "./format.ts";
-import type { Link, RunNode } from "./protocol.ts";
+import type { Device, Link, RunNode } from "./protocol.ts";
 import { nodeShape } from "./ring_drawing.ts";
 
 const ROW = 34;
@@ -13,6 +13,15 @@ const BOX = 22;
 function columnOf(actor: string): number {
   return actor.startsWith("loader") ? 0 : actor.startsWith("replica") ? 1
     : actor.startsWith("reducer") ? 2 : -1;
+}
+
+function deviceParts(device: Device): string[] {
+  const used = Math.max(device.own_bytes, device.used_bytes);
+  const parts = [`${device.device} (${device.name})`, `${bytes(used)} of ${bytes(device.memory_bytes)}`];
+  if (device.busy >= 0) parts.push(`${figure(100 * device.busy, 2)} % busy`);
+  if (device.watts >= 0) parts.push(`${figure(device.watts, 3)} W`);
+  if (device.celsius >= 0) parts.push(`${figure(device.celsius, 3)} °C`);
+  return parts;
 }
 
 interface Place {
@@ -113,6 +122,7 @@ export class NodeCard {
     const gone = node.state === "dead" || node.state === "ended";
     const parts = [node.host, `${figure(node.cores, 2)} cores`, bytes(node.resident_bytes),
       `${bytes(node.sent_per_second)}/s out`, `${bytes(node.received_per_second)}/s in`];
+    for (const device of node.devices) parts.push(...deviceParts(device));
     if (node.clock_error > 0) parts.push(`clock ± ${duration(node.clock_error)}`);
     setText(this.figures, gone ? node.host : parts.filter(Boolean).map((part) => part.replaceAll(" ", "\u00a0")).join(" · "));
     this.drawing.hidden = gone;

@@ -79,6 +79,18 @@ export interface Link {
   dropped: number;
 }
 
+// Negative: nothing says it.
+export interface Device {
+  device: string;
+  name: string;
+  own_bytes: number;
+  used_bytes: number;
+  memory_bytes: number;
+  busy: number;
+  watts: number;
+  celsius: number;
+}
+
 export interface RunNode {
   name: string;
   host: string;
@@ -94,6 +106,7 @@ export interface RunNode {
   clock_error: number;
   actors: Actor[];
   links: Link[];
+  devices: Device[];
 }
 
 export interface Spread {

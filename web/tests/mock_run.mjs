@@ -64,7 +64,9 @@ export class MockRun {
     this.nodes.push({ name, host: `node-${"abcdefgh"[this.nodes.length % 8]}`, role, pid: 4000 + this.nodes.length,
       state: "running", cause: "", since: this.time, cores: 0.1, resident_bytes: 3e8, sent_per_second: 1e4,
       received_per_second: 1e4, clock_error: role === "head" ? 0 : 0.0004,
-      actors: actors.map((actor) => ({ name: actor, state: "waiting", handled: 0 })), links: [] });
+      actors: actors.map((actor) => ({ name: actor, state: "waiting", handled: 0 })), links: [],
+      devices: role === "head" ? [] : [{ device: "cuda:0", name: "stand-in", own_bytes: 2e9, used_bytes: 3e9,
+        memory_bytes: 8e10, busy: 0.93, watts: 312, celsius: -1 }] });
   }
 
   addMember(name, silently = false) {

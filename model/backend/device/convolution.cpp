@@ -9,7 +9,11 @@
 namespace troupe::model::device {
 namespace {
 
-constexpr std::int64_t kItemOutputs = 8, kDotOutputs = 16, kLanes = 16, kPlanesAtOnce = 8;
+// As in kernels/convolution.cl.
+constexpr std::int64_t kItemOutputs = 8, kItemPositions = 4, kLanes = 16, kPlanesAtOnce = 8;
+constexpr std::int64_t kDotRows = 4, kDotOutputs = 8, kDotTeams = 4;
+
+std::int64_t blocks_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 template <class T>
 const T* at(const GroupCall& call, std::size_t place) {
@@ -74,10 +78,10 @@ std::int64_t output_planes(const ConvolutionGeometry& g, const cpu::Tiling& tili
 std::int64_t kernel_size(const ConvolutionGeometry& g) {
   return cpu::cells(g.kernel) * g.in_channels * g.out_channels;
 }
-// Weights of all points, or their gradients.
-std::int64_t weights_size(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
+// Rows of weights, or of their gradients, of all points; one has a number for each output.
+std::int64_t weight_rows(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
   return tiling.points * g.kernel[0] * g.kernel[1] * tiling.taps_in_z * tiling.parts *
-         g.in_channels * g.out_channels;
+         g.in_channels;
 }
 
 struct Operands {
@@ -90,15 +94,16 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
                                      const Activation& activation, const Operands& of) {
   const bool pairs = cpu::in_pairs(make.precision, g.in_channels);
   const cpu::Tiling tiling = tiling_of<cpu::Bfloat16Pair>(g, pairs);
-  const ConvolutionSizes sizes = sizes_of(g, tiling, pairs, activation);
-  const bool as_they_are = !tiling.tiles() && !pairs;  // the taps
+  ConvolutionSizes sizes = sizes_of(g, tiling, pairs, activation);
+  const bool single = g.out_channels == 1;
+  const std::int64_t blocks = single ? 1 : blocks_of(g.out_channels, kItemOutputs);
+  sizes.weight_row = as_int(single ? 1 : blocks * kItemOutputs);
+  const std::int64_t weights_size = weight_rows(g, tiling) * sizes.weight_row;
   GroupScratch scratch(make.group);
   const std::size_t mirrored_at = scratch.add_shared<float>(of.mirror ? kernel_size(g) : 0);
-  const std::size_t weights_at =
-      scratch.add_shared<float>(as_they_are ? 0 : weights_size(g, tiling));
+  const std::size_t weights_at = scratch.add_shared<float>(weights_size);
   const std::int64_t inputs = input_planes(g, tiling), outputs = output_planes(g, tiling);
   const std::size_t planes_at = scratch.add<float>(inputs), sums_at = scratch.add<float>(outputs);
-  const bool single = g.out_channels == 1;
   return operation_kernel(
       scratch.bytes(),
       [=, transform = tap_transform(make.device, tiling),
@@ -115,22 +120,17 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
           mirror(kernel_size(g), 1, arguments.operand(weights).operand(mirrored).value(sizes));
           weights = mirrored;
         }
-        if (!as_they_are) {
-          Arguments arguments;
-          const auto* values = at<float>(call, weights_at);
-          tap_values(
-              weights_size(g, tiling), 1,
-              arguments.operand(weights).operand(transform.get()).operand(values).value(sizes));
-          weights = values;
-        }
+        const auto* values = at<float>(call, weights_at);
+        Arguments of_taps;
+        tap_values(weights_size, 1,
+                   of_taps.operand(weights).operand(transform.get()).operand(values).value(sizes));
         const auto *planes = at<float>(call, planes_at), *sums = at<float>(call, sums_at);
         input(inputs / tiling.points, count,
               call.with({of.x}).operand(planes, inputs).value(sizes));
-        const std::int64_t blocks = single ? 1 : (g.out_channels + kItemOutputs - 1) / kItemOutputs;
         Arguments arguments;
         multiply(
-            outputs / g.out_channels * blocks, count,
-            arguments.operand(planes, inputs).operand(weights).operand(sums, outputs).value(sizes));
+            outputs / g.out_channels * blocks / (single ? 1 : kItemPositions), count,
+            arguments.operand(planes, inputs).operand(values).operand(sums, outputs).value(sizes));
         Arguments of_outputs;
         of_outputs.operand(sums, outputs)
             .operand(g.bias ? static_cast<const float*>(call.operands[of.bias]) : nullptr);
@@ -145,9 +145,12 @@ std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeom
   const cpu::Tiling tiling = tiling_of<cpu::Bfloat16>(g, pairs);
   const ConvolutionSizes sizes = sizes_of(g, tiling, pairs, {});
   const std::int64_t inputs = input_planes(g, tiling), derivatives = output_planes(g, tiling);
-  const std::int64_t weights = weights_size(g, tiling);
-  const std::int64_t parts = (g.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
-  const std::int64_t terms = g.batch * parts;
+  const std::int64_t weights = weight_rows(g, tiling) * g.out_channels;
+  const std::int64_t terms = g.batch * blocks_of(g.out[0], kPlanesAtOnce);
+  const std::int64_t columns_of_taps = tiling.points * g.kernel[0];
+  const std::int64_t teams = terms * columns_of_taps *
+                             blocks_of(weight_rows(g, tiling) / columns_of_taps, kDotRows) *
+                             blocks_of(g.out_channels, kDotOutputs);
   GroupScratch scratch(make.group);
   const std::size_t inputs_at = scratch.add<float>(inputs);
   const std::size_t derivatives_at = scratch.add<float>(derivatives);
@@ -165,9 +168,8 @@ std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeom
         input(inputs / tiling.points, count, call.with({0}).operand(left, inputs).value(sizes));
         derivative(derivatives / tiling.points, count,
                    call.with({1}).operand(right, derivatives).value(sizes));
-        const std::int64_t blocks = (g.out_channels + kDotOutputs - 1) / kDotOutputs;
         Arguments of_dots;
-        dots.blocks(terms * weights / g.out_channels * blocks, kLanes, count,
+        dots.blocks(blocks_of(teams, kDotTeams), kDotTeams * kLanes, count,
                     of_dots.operand(left, inputs)
                         .operand(right, derivatives)
                         .operand(each, terms * weights)
@@ -195,6 +197,7 @@ struct Upsampled {
   ConvolutionSizes sizes;
   std::int64_t taps = 0;  // coarse ones of all phases
   std::int64_t lead_y = 0, lead_z = 0;
+  bool transposed = false;  // the collapsed kernel
   std::shared_ptr<const int> first_taps;
 
   // `in_lane`: positions of a lane, where these are summed.
@@ -207,6 +210,7 @@ struct Upsampled {
     tiling.row = planes.row;
     tiling.positions = planes.positions;
     sizes = sizes_of(g, tiling, pairs, activation);
+    sizes.weight_row = as_int(blocks_of(g.out_channels, kItemOutputs) * kItemOutputs);
     taps = kernel.taps();
     lead_y = kernel.axis(1).lead();
     lead_z = kernel.axis(2).lead();
@@ -220,19 +224,24 @@ struct Upsampled {
     }
     first_taps = on_device<int>(device, first);
   }
-  std::int64_t collapsed() const { return taps * g.in_channels * g.out_channels; }
+  std::int64_t gradient_size() const { return taps * g.in_channels * g.out_channels; }
+  std::int64_t collapsed_rows() const {
+    return taps * (transposed ? g.out_channels : g.in_channels);
+  }
+  std::int64_t collapsed_size() const { return collapsed_rows() * sizes.weight_row; }
 };
 
 // Collapses operand `kernel` to `collapsed`.
 void collapse(const Launcher& launch, const Upsampled& u, const void* kernel,
               const float* collapsed) {
   Arguments arguments;
-  launch(u.collapsed(), 1,
+  launch(u.collapsed_size(), 1,
          arguments.operand(static_cast<const float*>(kernel))
              .operand(u.first_taps.get())
              .operand(collapsed)
              .value(u.sizes)
-             .value(static_cast<int>(u.taps)));
+             .value(static_cast<int>(u.taps))
+             .value(int{u.transposed}));
 }
 
 }  // namespace
@@ -245,7 +254,11 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward&
   const bool pairs = cpu::in_pairs(make.precision, convolution.geometry.in_channels);
   const Upsampled u(make.device, convolution.geometry, pairs, 1, convolution.activation);
   GroupScratch scratch(make.group);
-  scratch.add_shared<float>(u.collapsed());
+  scratch.add_shared<float>(u.collapsed_size());
+  const std::int64_t factor = u.g.upsample[2];
+  const std::int64_t items = u.g.batch * u.g.out[0] * u.g.out[1] * factor *
+                             blocks_of(u.g.out[2], factor * kItemPositions) *
+                             blocks_of(u.g.out_channels, kItemOutputs);
   return operation_kernel(
       scratch.bytes(), [=, to_coarse = make.kernel("upsampled_collapse"),
                         forward = make.kernel("upsampled_forward")](const GroupCall& call) {
@@ -255,8 +268,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward&
         arguments.operand(weights)
             .operand(u.first_taps.get())
             .operand(u.g.bias ? static_cast<const float*>(call.operands[2]) : nullptr);
-        forward(u.g.batch * cpu::cells(u.g.out) * u.g.out_channels, call.group.count,
-                call.add(arguments, {3}).value(u.sizes));
+        forward(items, call.group.count, call.add(arguments, {3}).value(u.sizes));
       });
 }
 
@@ -267,9 +279,14 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
                         {.mirror = true, .x = 0, .kernel = 1, .y = 2});
   }
   const bool pairs = cpu::in_pairs(make.precision, convolution.geometry.out_channels);
-  const Upsampled u(make.device, convolution.geometry, pairs, 1, {});
+  Upsampled u(make.device, convolution.geometry, pairs, 1, {});
+  const std::int64_t blocks = blocks_of(u.g.in_channels, kItemOutputs);
+  u.transposed = true;
+  u.sizes.weight_row = as_int(blocks * kItemOutputs);
   GroupScratch scratch(make.group);
-  scratch.add_shared<float>(u.collapsed());
+  scratch.add_shared<float>(u.collapsed_size());
+  const std::int64_t items =
+      u.g.batch * u.g.in[0] * u.g.in[1] * blocks_of(u.g.in[2], kItemPositions) * blocks;
   return operation_kernel(
       scratch.bytes(), [=, to_coarse = make.kernel("upsampled_collapse"),
                         backward = make.kernel("upsampled_backward_input")](const GroupCall& call) {
@@ -277,8 +294,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
         collapse(to_coarse, u, call.operands[1], weights);
         Arguments arguments = call.with({0});
         arguments.operand(weights).operand(u.first_taps.get());
-        backward(u.g.batch * cpu::cells(u.g.in) * u.g.in_channels, call.group.count,
-                 call.add(arguments, {2}).value(u.sizes));
+        backward(items, call.group.count, call.add(arguments, {2}).value(u.sizes));
       });
 }
 
@@ -290,7 +306,9 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
   const bool pairs = make.precision == Precision::kBf16;
   const Upsampled u(make.device, convolution.geometry, pairs, pairs ? 2 : 1, {});
   GroupScratch scratch(make.group);
-  const std::int64_t size = u.collapsed(), terms = u.g.batch;
+  const std::int64_t size = u.gradient_size(), terms = u.g.batch;
+  const std::int64_t teams = terms * u.taps * blocks_of(u.g.in_channels, kDotRows) *
+                             blocks_of(u.g.out_channels, kDotOutputs);
   scratch.add<float>(terms * size);
   const std::size_t sums_at = scratch.add<float>(size);
   return operation_kernel(
@@ -299,7 +317,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
                         columns = make.kernel("sum_columns")](const GroupCall& call) {
         const std::int64_t count = call.group.count;
         const auto *each = at<float>(call, 0), *sums = at<float>(call, sums_at);
-        dots.blocks(terms * size, kLanes, count,
+        dots.blocks(blocks_of(teams, kDotTeams), kDotTeams * kLanes, count,
                     call.with({0, 1})
                         .operand(u.first_taps.get())
                         .operand(each, terms * size)

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "model/backend/device/card_load.h"
 #include "model/backend/device/cuda_api.h"
 #include "model/backend/device/device.h"
 #include "model/backend/device/kernel_sizes.h"
+#include "model/backend/device/program_cache.h"
 
 namespace troupe::model::device {
 namespace {
@@ -38,6 +41,7 @@ int attribute(CudaDevice device, int which) {
 
 struct FoundDevice {
   CudaDevice device = 0;
+  std::string pci_bus_id;
   DeviceFacts facts;
 };
 
@@ -64,7 +68,14 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
     each.facts.name = name.data();
     each.facts.driver = fmt::format("CUDA {}.{}, sm_{}{}", version / 1000, version % 1000 / 10,
                                     attribute(each.device, kMajor), attribute(each.device, kMinor));
-    each.facts.memory_bytes = each.facts.largest_allocation_bytes = bytes;
+    each.facts.memory_bytes = each.facts.free_bytes = bytes;
+    each.facts.largest_allocation_bytes = bytes;
+    std::array<char, 32> bus{};
+    api.cuDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()) - 1, each.device);
+    each.pci_bus_id = bus.data();
+    if (const auto load = card_load(each.pci_bus_id)) {
+      each.facts.free_bytes = bytes - std::min<std::uint64_t>(bytes, load->used_bytes);
+    }
     each.facts.units = static_cast<std::uint32_t>(attribute(each.device, kMultiprocessors));
     each.facts.is_gpu = true;
     found.push_back(std::move(each));
@@ -81,6 +92,12 @@ Result<std::string> compile(CudaDevice device) {
       "--gpu-architecture=sm_{}{}", attribute(device, kMajor), attribute(device, kMinor));
   const char* const options[] = {architecture.c_str(), "--fmad=false", "--ftz=false",
                                  "--prec-div=true", "--prec-sqrt=true"};
+  int major = 0, minor = 0;
+  api.nvrtcVersion(&major, &minor);
+  const std::string source =
+      fmt::format("{} {}.{}\n{}", fmt::join(options, " "), major, minor, text);
+  const std::string name = fmt::format("{}.cubin", architecture.substr(architecture.find('=') + 1));
+  if (auto kept = find_program(name, source)) return std::move(*kept);
   CudaHandle program = nullptr;
   if (api.nvrtcCreateProgram(&program, text.c_str(), "troupe.cu", 0, nullptr, nullptr) != 0) {
     return Error{ErrorKind::kUsage, "NVRTC takes no program"};
@@ -102,6 +119,7 @@ Result<std::string> compile(CudaDevice device) {
   }
   std::string code(size, '\0');
   api.nvrtcGetCUBIN(program, code.data());
+  keep_program(name, source, code);
   return code;
 }
 
@@ -117,7 +135,7 @@ std::vector<std::string> kernel_names() {
   return names;
 }
 
-class CudaCard final : public Device, public std::enable_shared_from_this<CudaCard> {
+class CudaCard final : public Device {
  public:
   explicit CudaCard(FoundDevice found) : found_(std::move(found)) {}
   CudaCard(const CudaCard&) = delete;
@@ -125,6 +143,7 @@ class CudaCard final : public Device, public std::enable_shared_from_this<CudaCa
   ~CudaCard() override {
     if (context_ == nullptr) return;
     begin();
+    end_staging();
     if (module_ != nullptr) api_.cuModuleUnload(module_);
     if (stream_ != nullptr) api_.cuStreamDestroy_v2(stream_);
     api_.cuDevicePrimaryCtxRelease_v2(found_.device);
@@ -151,6 +170,17 @@ class CudaCard final : public Device, public std::enable_shared_from_this<CudaCa
 
   const DeviceFacts& facts() const override { return found_.facts; }
 
+  std::optional<DeviceLoad> load() const override {
+    auto load = Device::load();
+    if (const auto card = card_load(found_.pci_bus_id)) {
+      load->used_bytes = static_cast<std::int64_t>(card->used_bytes);
+      load->busy = card->busy;
+      load->watts = card->watts;
+      load->celsius = card->celsius;
+    }
+    return load;
+  }
+
   int kernel(std::string_view name) override {
     const auto found = std::find_if(kernels_.begin(), kernels_.end(),
                                     [&](const auto& each) { return each.first == name; });
@@ -164,18 +194,15 @@ class CudaCard final : public Device, public std::enable_shared_from_this<CudaCa
     CudaAddress address = 0;
     expect(api_.cuMemAlloc_v2(&address, size), "memory of a device, bytes: ", std::to_string(size));
     expect(api_.cuMemsetD8Async(address, 0, size, stream_), "zeros in a device's memory");
-    return {reinterpret_cast<std::byte*>(address), [self = shared_from_this()](std::byte* first) {
-              self->begin();
-              self->api_.cuMemFree_v2(address_of(first));
+    allocated_ += static_cast<std::int64_t>(size);
+    return {reinterpret_cast<std::byte*>(address),
+            [self = shared_from_this(), this, size](std::byte* first) {
+              begin();
+              api_.cuMemFree_v2(address_of(first));
+              allocated_ -= static_cast<std::int64_t>(size);
             }};
   }
 
-  void write(const void* from, void* to, std::size_t bytes) override {
-    if (bytes == 0) return;
-    begin();
-    expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, stream_), "writing to a device");
-    expect(api_.cuStreamSynchronize(stream_), "writing to a device");
-  }
   void read(const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     begin();
@@ -216,6 +243,34 @@ class CudaCard final : public Device, public std::enable_shared_from_this<CudaCa
   }
 
  private:
+  std::byte* allocate_pinned(std::size_t bytes) override {
+    begin();
+    void* first = nullptr;
+    expect(api_.cuMemAllocHost_v2(&first, bytes), "pinned memory, bytes: ", std::to_string(bytes));
+    return static_cast<std::byte*>(first);
+  }
+  void free_pinned(std::byte* first) override {
+    begin();
+    api_.cuMemFreeHost(first);
+  }
+  void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
+    begin();
+    expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, stream_), "writing to a device");
+  }
+  void* mark() override {
+    constexpr unsigned kWithoutTiming = 2;
+    begin();
+    CudaHandle event = nullptr;
+    expect(api_.cuEventCreate(&event, kWithoutTiming), "a mark of a device");
+    expect(api_.cuEventRecord(event, stream_), "a mark of a device");
+    return event;
+  }
+  void wait_for(void* mark) override {
+    begin();
+    expect(api_.cuEventSynchronize(mark), "waiting for a device");
+    api_.cuEventDestroy_v2(mark);
+  }
+
   static CudaAddress address_of(const void* address) {
     return reinterpret_cast<CudaAddress>(address);
   }

@@ -6,10 +6,13 @@
 // no memory left, ends the process with the driver's reason: its member is lost as any other.
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +29,7 @@ struct DeviceFacts {
   std::string name;    // "Tesla V100-SXM2-32GB"
   std::string driver;  // name and version
   std::uint64_t memory_bytes = 0;
+  std::uint64_t free_bytes = 0;  // all of it where nothing says how much others have
   std::uint64_t largest_allocation_bytes = 0;
   std::uint32_t units = 0;  // that compute at once
   bool is_gpu = false;
@@ -83,7 +87,7 @@ class Arguments {
   std::size_t count_ = 0;
 };
 
-class Device : public Memory {
+class Device : public Memory, public std::enable_shared_from_this<Device> {
  public:
   virtual const DeviceFacts& facts() const = 0;
   // The number of a kernel of the program; CHECKs that there is one of this name.
@@ -91,8 +95,46 @@ class Device : public Memory {
   virtual void launch(int kernel, const Grid& grid, const Arguments& arguments) = 0;
 
   bool is_of_host() const final { return false; }
-  std::string device() const final { return facts().word + " (" + facts().name + ")"; }
-  MemorySize size() const final { return {facts().memory_bytes, facts().largest_allocation_bytes}; }
+  // From a copy that stays on the host until the device has it, so that the caller does not wait
+  // for what the device computes. Only when much is under way it does.
+  void write(const void* from, void* to, std::size_t bytes) final;
+  // Memory of the host that the device reads and writes at its full speed. Not zeroed.
+  std::shared_ptr<std::byte> allocate_host(std::size_t bytes);
+  MemorySize size() const final { return {facts().free_bytes, facts().largest_allocation_bytes}; }
+  std::optional<DeviceLoad> load() const override {
+    DeviceLoad load;
+    load.word = facts().word;
+    load.name = facts().name;
+    load.own_bytes = allocated_.load();
+    load.memory_bytes = static_cast<std::int64_t>(facts().memory_bytes);
+    return load;
+  }
+
+ protected:
+  // While the driver still can: waits for the copies, and frees their memory.
+  void end_staging();
+
+  std::atomic<std::int64_t> allocated_ = 0;  // bytes, not freed
+
+ private:
+  virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
+  virtual void free_pinned(std::byte* first) = 0;
+  // Returns before it is done; `from` stays as it is until then.
+  virtual void write_pinned(const std::byte* from, void* to, std::size_t bytes) = 0;
+  // Passed when all calls before it are done. wait_for() uses it up.
+  virtual void* mark() = 0;
+  virtual void wait_for(void* mark) = 0;
+
+  void begin_next_block();
+
+  // Copies on their way: blocks that are filled one after the other, round and round.
+  struct Block {
+    std::byte* first = nullptr;
+    void* mark = nullptr;  // behind its last copy, since it was full
+  };
+  std::mutex staging_mutex_;
+  std::array<Block, 16> blocks_;
+  std::size_t block_ = 0, staged_ = 0;  // that is being filled, and bytes in it
 };
 
 // Ends the process, as a device that fails has lost what was computed. Says so on standard error.

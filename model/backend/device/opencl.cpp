@@ -40,7 +40,9 @@ struct Api {
                   use(clCreateKernelsInProgram) use(clGetKernelInfo) use(clReleaseKernel)      \
                       use(clSetKernelArg) use(clEnqueueNDRangeKernel) use(clEnqueueReadBuffer) \
                           use(clEnqueueWriteBuffer) use(clEnqueueCopyBuffer)                   \
-                              use(clEnqueueFillBuffer) use(clFlush)
+                              use(clEnqueueFillBuffer) use(clFlush)                            \
+                                  use(clEnqueueMarkerWithWaitList) use(clWaitForEvents)        \
+                                      use(clReleaseEvent)
 #define TROUPE_DECLARE(function) decltype(&::function) function = nullptr;
   TROUPE_OPENCL_FUNCTIONS(TROUPE_DECLARE)
 #undef TROUPE_DECLARE
@@ -143,6 +145,7 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
       facts.driver =
           fmt::format("{}, {}", text_of(id, CL_DEVICE_VERSION), text_of(id, CL_DRIVER_VERSION));
       facts.memory_bytes = number_of<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
+      facts.free_bytes = facts.memory_bytes;
       facts.largest_allocation_bytes = number_of<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
       facts.units = number_of<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
       facts.is_gpu = (number_of<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
@@ -158,12 +161,13 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
   return found;
 }
 
-class OpenclDevice final : public Device, public std::enable_shared_from_this<OpenclDevice> {
+class OpenclDevice final : public Device {
  public:
   explicit OpenclDevice(FoundDevice found) : found_(std::move(found)) {}
   OpenclDevice(const OpenclDevice&) = delete;
   OpenclDevice& operator=(const OpenclDevice&) = delete;
   ~OpenclDevice() override {
+    end_staging();
     for (const auto& [name, kernel] : kernels_) api().clReleaseKernel(kernel);
     if (program_ != nullptr) api().clReleaseProgram(program_);
     if (queue_ != nullptr) api().clReleaseCommandQueue(queue_);
@@ -220,17 +224,11 @@ class OpenclDevice final : public Device, public std::enable_shared_from_this<Op
     const auto first = static_cast<std::byte*>(range);
     const std::scoped_lock lock(mutex_);
     buffers_[first] = {memory, size};
+    allocated_ += static_cast<std::int64_t>(size);
     return {first,
-            [self = shared_from_this(), size](std::byte* freed) { self->free(freed, size); }};
+            [self = shared_from_this(), this, size](std::byte* freed) { free(freed, size); }};
   }
 
-  void write(const void* from, void* to, std::size_t bytes) override {
-    if (bytes == 0) return;
-    const Address place = address_of(to);
-    expect(api().clEnqueueWriteBuffer(queue_, place.memory, CL_TRUE, place.bytes, bytes, from, 0,
-                                      nullptr, nullptr),
-           "writing to a device");
-  }
   void read(const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     const Address place = address_of(from);
@@ -279,6 +277,25 @@ class OpenclDevice final : public Device, public std::enable_shared_from_this<Op
   }
 
  private:
+  std::byte* allocate_pinned(std::size_t bytes) override { return new std::byte[bytes]; }
+  void free_pinned(std::byte* first) override { delete[] first; }
+  void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
+    const Address place = address_of(to);
+    expect(api().clEnqueueWriteBuffer(queue_, place.memory, CL_FALSE, place.bytes, bytes, from, 0,
+                                      nullptr, nullptr),
+           "writing to a device");
+  }
+  void* mark() override {
+    cl_event event = nullptr;
+    expect(api().clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event), "a mark of a device");
+    return event;
+  }
+  void wait_for(void* mark) override {
+    auto* event = static_cast<cl_event>(mark);
+    expect(api().clWaitForEvents(1, &event), "waiting for a device");
+    api().clReleaseEvent(event);
+  }
+
   struct Buffer {
     cl_mem memory = nullptr;
     std::size_t size = 0;
@@ -335,6 +352,7 @@ class OpenclDevice final : public Device, public std::enable_shared_from_this<Op
     api().clReleaseMemObject(found->second.memory);
     buffers_.erase(found);
     munmap(first, size);
+    allocated_ -= static_cast<std::int64_t>(size);
   }
 
   FoundDevice found_;

@@ -17,6 +17,7 @@ std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors
   if (bytes_ < all) {
     there_.reset();
     there_ = device_.allocate(all);
+    made_ = device_.allocate_host(all);
     bytes_ = all;
   }
   const auto words = static_cast<std::int64_t>(all / sizeof(float));
@@ -37,9 +38,8 @@ std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors
     sums += part.size;
     ++largest;
   }
-  made_.resize(all);
-  device_.read(there_.get(), made_.data(), all);
-  return {reinterpret_cast<const std::uint32_t*>(made_.data() + sum_bytes), parts.size()};
+  device_.read(there_.get(), made_.get(), all);
+  return {reinterpret_cast<const std::uint32_t*>(made_.get() + sum_bytes), parts.size()};
 }
 
 void DeviceSums::add_exactly(std::span<const Vectors> vectors, std::span<const SumPart> parts,
@@ -50,7 +50,7 @@ void DeviceSums::add_exactly(std::span<const Vectors> vectors, std::span<const S
       vectors, parts, sum.size(), [&](const SumPart& part, Arguments& arguments) {
         add_exactly_(part.size, 1, arguments.value(scale_factor(part.k)));
       });
-  add({reinterpret_cast<const std::int64_t*>(made_.data()), sum.size()}, sum);
+  add({reinterpret_cast<const std::int64_t*>(made_.get()), sum.size()}, sum);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     reports[i].merge(report_of(largest[i], parts[i].k, micro_batches));
   }
@@ -62,7 +62,7 @@ void DeviceSums::add_floats(std::span<const Vectors> vectors, std::span<const Su
   const auto largest = make<float>(
       vectors, parts, sum.size(),
       [&](const SumPart& part, Arguments& arguments) { add_floats_(part.size, 1, arguments); });
-  const auto* made = reinterpret_cast<const float*>(made_.data());
+  const auto* made = reinterpret_cast<const float*>(made_.get());
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += made[i];
   for (std::size_t i = 0; i < parts.size(); ++i) {
     reports[i].non_finite |= report_of(largest[i], kNoExponent, 1).non_finite;

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <vector>
 
 #include "model/backend/device/operation_kernel.h"
 #include "model/vector_sums.h"
@@ -40,7 +39,7 @@ class DeviceSums final : public VectorSums {
   mutable std::mutex mutex_;
   mutable std::size_t bytes_ = 0;
   mutable std::shared_ptr<std::byte> there_;
-  mutable std::vector<std::byte> made_;
+  mutable std::shared_ptr<std::byte> made_;
 };
 
 }  // namespace troupe::model::device

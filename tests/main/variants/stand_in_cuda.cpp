@@ -2,6 +2,7 @@
 // and of the order of calls, fails where it is told to, and computes no kernel but the brink cases.
 // A wrong call ends the process.
 //
+// There is one card, or STAND_IN_CARDS; of all the last one has the most free memory.
 // STAND_IN_FAIL=CALL:N:CODE lets the N-th call of CALL, from 1, return CODE, and all of them behind
 // it. STAND_IN_LOG=FILE: it writes there, at its end, how often each function was called, and the
 // bytes that nobody has freed.
@@ -74,6 +75,11 @@ void need(Address address, std::size_t bytes) {
   if (address + bytes > first + size) wrong("a place beyond its memory");
 }
 
+int cards() {
+  const char* const count = std::getenv("STAND_IN_CARDS");
+  return count == nullptr ? 1 : std::atoi(count);
+}
+
 void* at(Address address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
@@ -89,7 +95,7 @@ int cuDriverGetVersion(int* version) {
   return called("cuDriverGetVersion");
 }
 int cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = cards();
   return called("cuDeviceGetCount");
 }
 int cuDeviceGet(int* device, int number) {
@@ -99,6 +105,10 @@ int cuDeviceGet(int* device, int number) {
 int cuDeviceGetName(char* name, int size, int) {
   std::snprintf(name, static_cast<std::size_t>(size), "stand-in");
   return called("cuDeviceGetName");
+}
+int cuDeviceGetPCIBusId(char* bus, int size, int card) {
+  std::snprintf(bus, static_cast<std::size_t>(size), "0000:%02x:00.0", card);
+  return called("cuDeviceGetPCIBusId");
 }
 int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
   *bytes = std::size_t{1} << 30;
@@ -159,6 +169,30 @@ int cuMemcpyDtoDAsync_v2(Address to, Address from, std::size_t bytes, void*) {
   std::memmove(at(to), at(from), bytes);
   return called_in_context("cuMemcpyDtoD");
 }
+int cuMemAllocHost_v2(void** first, std::size_t bytes) {
+  Address address = 0;
+  const int code = called_in_context("cuMemAllocHost");
+  if (code != 0) return code;
+  *first = std::malloc(bytes);
+  address = reinterpret_cast<Address>(*first);
+  const std::scoped_lock lock(state.mutex);
+  state.memory[address] = bytes;
+  return 0;
+}
+int cuMemFreeHost(void* first) {
+  const int code = called_in_context("cuMemFreeHost");
+  const std::scoped_lock lock(state.mutex);
+  if (state.memory.erase(reinterpret_cast<Address>(first)) != 1) wrong("no pinned memory is freed");
+  std::free(first);
+  return code;
+}
+int cuEventCreate(void** event, unsigned) {
+  *event = &state;
+  return called_in_context("cuEventCreate");
+}
+int cuEventRecord(void*, void*) { return called_in_context("cuEventRecord"); }
+int cuEventSynchronize(void*) { return called_in_context("cuEventSynchronize"); }
+int cuEventDestroy_v2(void*) { return called_in_context("cuEventDestroy"); }
 int cuModuleLoadData(void** module, const void* image) {
   if (std::strcmp(static_cast<const char*>(image), "cubin") != 0) wrong("no code of the compiler");
   *module = &state;
@@ -202,6 +236,38 @@ int cuGetErrorString(int code, const char** text) {
   return 0;
 }
 
+// The management library.
+int nvmlInit_v2() { return 0; }
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** card) {
+  int number = 0;
+  if (std::sscanf(bus, "0000:%x:00.0", reinterpret_cast<unsigned*>(&number)) != 1) return 2;
+  *card = reinterpret_cast<void*>(static_cast<std::size_t>(number) + 1);
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void* card, unsigned long long* total_free_used) {
+  total_free_used[0] = 1ULL << 30;
+  total_free_used[2] = static_cast<unsigned long long>(
+                           cards() - static_cast<int>(reinterpret_cast<std::size_t>(card)))
+                       << 20;
+  total_free_used[1] = total_free_used[0] - total_free_used[2];
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(void*, unsigned* card_memory) {
+  card_memory[0] = 75;
+  card_memory[1] = 10;
+  return 0;
+}
+int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
+  *milliwatts = 312400;
+  return 0;
+}
+int nvmlDeviceGetTemperature(void*, int, unsigned*) { return 3; }  // not supported
+
+int nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 0;
+  return 0;
+}
 int nvrtcCreateProgram(void** program, const char* text, const char*, int, const char* const*,
                        const char* const*) {
   if (std::strstr(text, "KERNEL void convolution_dots(") == nullptr) wrong("no program");

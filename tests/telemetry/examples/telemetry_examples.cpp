@@ -88,6 +88,7 @@ void write_metrics(const std::string& folder) {
   sample.actors = {{"coordinator", "waiting", 12}};
   sample.links = {{"loader", "replica.0", "batches", 88, 3, 8, 2, 0},
                   {"replica.0", "monitor", "metrics", 88, 0, 0, 0, 1}};
+  sample.devices = {{"cuda:0", "card", 1 << 30, 2 << 20, 8 << 20, 0.25, 61.5, -1.0}};
   history.take_node(sample, 1760000002.0, 0.001);
   for (const auto& [name, format] : {std::pair{"openmetrics.txt", MetricsFormat::kOpenMetrics},
                                      {"prometheus.txt", MetricsFormat::kPrometheus}})

@@ -25,7 +25,9 @@ constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
            "seconds/reduce":{"width":1,"from":0,"x":[2],"mean":[0.25]}},
  "marks":[{"kind":"node","step":40,"time":3.0,"text":"member.1 was lost"}],
  "nodes":[{"name":"head","host":"a","state":"running","cause":"","cores":0.5,
-           "resident_bytes":1234567}],
+           "resident_bytes":1234567,
+           "devices":[{"device":"cuda:0","name":"card","own_bytes":1200000000,"used_bytes":-1,
+                       "memory_bytes":80000000000,"busy":0.93,"watts":312.4,"celsius":-1}]}],
  "log":[{"time":1.0,"level":"warning","text":"slow \u001b[2Jdisk"}]})";
 
 HistoryNews news_of(std::string_view json) {
@@ -50,6 +52,7 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   EXPECT_THAT(screen, HasSubstr("compute 75 %  reduce 25 %"));
   EXPECT_THAT(screen, HasSubstr("0.50 cores"));
   EXPECT_THAT(screen, HasSubstr("1.2 MB"));
+  EXPECT_THAT(screen, HasSubstr("cuda:0 (card)  1.2 GB of 80.0 GB  93 % busy  312 W\n"));
   EXPECT_THAT(screen, HasSubstr("member.1 was lost"));
   EXPECT_THAT(screen, HasSubstr("cost 0.50"));
 }

@@ -4,12 +4,17 @@
 // made at once. There are eight points, and seven of values that are rounded to bfloat16.
 
 #define POINTS 8
-#define ITEM_OUTPUTS 8  // sums of one item
+// Loops over an item's values have constant bounds, so that the values stay in registers.
+
+// Sums of one item. So many, that it computes more than it reads.
+#define ITEM_OUTPUTS 8
+#define ITEM_POSITIONS 4
 #define LANES 16
 #define PLANES_AT_ONCE 8  // x planes of the output whose products are summed at once
 
-FUNCTION long weights_of_point(const ConvolutionSizes s) {
-  return (long)s.taps[0] * s.taps[1] * s.taps_in_z * s.parts * s.in_channels * s.out_channels;
+// Sums of one point: (kx, ky, part, channel).
+FUNCTION long rows_of_point(const ConvolutionSizes s) {
+  return (long)s.taps[0] * s.taps[1] * s.taps_in_z * s.parts * s.in_channels;
 }
 
 // The mirrored kernel with its channels swapped: the geometry is that of the convolution that maps
@@ -26,21 +31,27 @@ KERNEL void convolution_mirror(OPERAND(const float, kernel_), OPERAND(float, mir
   [i] = AT(kernel_, 0)[((long)(taps - 1 - tap) * s.out_channels + out) * s.in_channels + in];
 }
 
-// Values of the taps along z at the points: [point][kx, ky, part][channel][output]. `transform` is
-// [tap][point]. Without tiles the taps as they are, rounded.
+// Values of the taps along z at the points: [point][kx, ky, part][channel][weight row]. `transform`
+// is [tap][point]. Without tiles the taps as they are.
 KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const double, transform),
                                    OPERAND(float, weights), const ConvolutionSizes s) {
-  const long i = item(0), size = weights_of_point(s);
+  const long i = item(0), size = rows_of_point(s) * s.weight_row;
   if (i >= s.points * size) return;
-  const int channels = s.in_channels * s.out_channels;
-  const long point = i / size, column = i % size / channels, number = i % channels;
+  const int out = (int)(i % s.weight_row), in = (int)(i / s.weight_row % s.in_channels);
+  const long column = i % size / s.weight_row / s.in_channels;
+  const int point = (int)(i / size);
   double weight = 0.0;
-  if (s.points == 1) {
-    weight = (double)AT(kernel_, 0)[i];
-  } else {
-    for (int tap = 0; tap < s.taps_of_part; ++tap) {
-      weight += AT(transform, 0)[tap * POINTS + point] *
-                (double)AT(kernel_, 0)[(column * s.taps_of_part + tap) * channels + number];
+  if (out < s.out_channels) {
+    GLOBAL const float *taps =
+        AT(kernel_, 0) +
+        (column * s.taps_of_part * s.in_channels + in) * s.out_channels + out;
+    const long stride = (long)s.in_channels * s.out_channels;
+    if (s.points == 1) {
+      weight = (double)taps[0];
+    } else {
+      for (int tap = 0; tap < s.taps_of_part; ++tap) {
+        weight += AT(transform, 0)[tap * POINTS + point] * (double)taps[tap * stride];
+      }
     }
   }
   AT(weights, 0)[i] = s.pairs ? bfloat16_of((float)weight) : (float)weight;
@@ -69,16 +80,23 @@ FUNCTION void transform_inputs_of_seven(float *v) {
 
 // A of seven points.
 FUNCTION void transform_derivatives_of_seven(float *v, int outputs) {
-  float dy[POINTS];
-  for (int j = 0; j < outputs; ++j) dy[j] = v[j];
-  for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
+  float dy[POINTS], last = 0.0f;
+  for (int j = 0; j < POINTS; ++j) {
+    dy[j] = v[j];
+    if (j == outputs - 1) last = v[j];
+  }
+  UNROLLED for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
     float even = 0.0f, odd = 0.0f;
-    for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = fma(even, kSquares[k], dy[j]);
-    for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = fma(odd, kSquares[k], dy[j]);
+    for (int j = 6; j >= 0; j -= 2) {
+      if (j < outputs) even = fma(even, kSquares[k], dy[j]);
+    }
+    for (int j = 5; j >= 1; j -= 2) {
+      if (j < outputs) odd = fma(odd, kSquares[k], dy[j]);
+    }
     v[2 * k] = fma(kPlaces[k], odd, even);
     v[2 * k + 1] = fma(-kPlaces[k], odd, even);
   }
-  v[6] = dy[outputs - 1];
+  v[6] = last;
 }
 
 // A^T of seven points.
@@ -90,7 +108,8 @@ FUNCTION void restore_outputs_of_seven(float *v, int outputs) {
     powers[k] = 1.0f;
   }
   const float last = v[6];
-  for (int j = 0; j < outputs; ++j) {
+  for (int j = 0; j < 7; ++j) {
+    if (j >= outputs) continue;
     float sum = j == outputs - 1 ? last : 0.0f;
     for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
       sum = fma(powers[k], j % 2 == 0 ? even[k] : odd[k], sum);
@@ -121,20 +140,27 @@ FUNCTION void transform_inputs(float *v) {
 
 // A of eight points.
 FUNCTION void transform_derivatives(float *v, int outputs) {
-  float dy[POINTS];
-  for (int j = 0; j < outputs; ++j) dy[j] = v[j];
+  float dy[POINTS], last = 0.0f;
+  for (int j = 0; j < POINTS; ++j) {
+    dy[j] = v[j];
+    if (j == outputs - 1) last = v[j];
+  }
   const float places[3] = {1.0f, 2.0f, 0.5f};
   for (int k = 0; k < 3; ++k) {
     const float square = places[k] * places[k];
     float even = 0.0f, odd = 0.0f;
-    for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = fma(even, square, dy[j]);
-    for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = fma(odd, square, dy[j]);
+    for (int j = 6; j >= 0; j -= 2) {
+      if (j < outputs) even = fma(even, square, dy[j]);
+    }
+    for (int j = 7; j >= 1; j -= 2) {
+      if (j < outputs) odd = fma(odd, square, dy[j]);
+    }
     odd = odd * places[k];
     v[2 * k + 1] = even + odd;
     v[2 * k + 2] = even - odd;
   }
   v[0] = dy[0];
-  v[7] = dy[outputs - 1];
+  v[7] = last;
 }
 
 // A^T of eight points; sums that are rounding become zero.
@@ -147,7 +173,8 @@ FUNCTION void restore_outputs(float *v, int outputs) {
     sizes[k] = fabs(plus) + fabs(minus);
   }
   float twos = 1.0f, halves = 1.0f;
-  for (int j = 0; j < outputs; ++j) {
+  for (int j = 0; j < POINTS; ++j) {
+    if (j >= outputs) continue;
     const float first = j % 2 == 0 ? even[0] : odd[0], second = j % 2 == 0 ? even[1] : odd[1],
                 third = j % 2 == 0 ? even[2] : odd[2];
     float sum = fma(twos, second, fma(halves, third, first));
@@ -164,7 +191,9 @@ FUNCTION void restore_outputs(float *v, int outputs) {
     twos = twos * 2.0f;
     halves = halves * 0.5f;
   }
-  for (int j = 0; j < outputs; ++j) v[j] = restored[j];
+  for (int j = 0; j < POINTS; ++j) {
+    if (j < outputs) v[j] = restored[j];
+  }
 }
 
 // [sample][x plane][point][part, channel][position]. One item makes the points of a position.
@@ -182,9 +211,10 @@ KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
       AT(x, group) + (plane * s.in[1] + y) * s.in[2] * s.in_channels + channel % s.in_channels;
   const int inside = y >= 0 && y < s.in[1] && position / s.row < s.out[1] + s.taps[1] - 1;
   float values[POINTS];
-  for (int d = 0; d < s.points; ++d) {
+  for (int d = 0; d < POINTS; ++d) {
     const int z = t * s.outputs + d - (s.before[2] - part * s.taps_of_part);
-    values[d] = inside && z >= 0 && z < s.in[2] ? row[(long)z * s.in_channels] : 0.0f;
+    const int is_cell = d < s.points && inside && z >= 0 && z < s.in[2];
+    values[d] = is_cell ? row[(long)z * s.in_channels] : 0.0f;
   }
   if (s.points == POINTS) {
     transform_inputs(values);
@@ -192,36 +222,57 @@ KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
     transform_inputs_of_seven(values);
   }
   GLOBAL float *to = AT(planes, group) + (plane * s.points * channels + channel) * s.plane;
-  for (int d = 0; d < s.points; ++d) {
+  for (int d = 0; d < POINTS; ++d) {
+    if (d >= s.points) continue;
     to[(long)d * channels * s.plane + position] = s.pairs ? bfloat16_of(values[d]) : values[d];
   }
 }
 
-// [sample][x plane][point][output][position] of the output.
+FUNCTION void add_products(float *sums, float value, float4 a, float4 b) {
+  sums[0] = fma(value, a.x, sums[0]);
+  sums[1] = fma(value, a.y, sums[1]);
+  sums[2] = fma(value, a.z, sums[2]);
+  sums[3] = fma(value, a.w, sums[3]);
+  sums[4] = fma(value, b.x, sums[4]);
+  sums[5] = fma(value, b.y, sums[5]);
+  sums[6] = fma(value, b.z, sums[6]);
+  sums[7] = fma(value, b.w, sums[7]);
+}
+
+FUNCTION void add_pairs(float *sums, float v0, float v1, float4 w0, float4 w1) {
+  sums[0] = add_pair(v0, w0.x, v1, w1.x, sums[0]);
+  sums[1] = add_pair(v0, w0.y, v1, w1.y, sums[1]);
+  sums[2] = add_pair(v0, w0.z, v1, w1.z, sums[2]);
+  sums[3] = add_pair(v0, w0.w, v1, w1.w, sums[3]);
+}
+
+// [sample][x plane][point][output][position] of the output. An item's positions are a quarter of
+// the plane apart.
 KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const float, weights),
                                  OPERAND(float, sums), const ConvolutionSizes s) {
   const long group = item(1);
-  const int blocks = (s.out_channels + ITEM_OUTPUTS - 1) / ITEM_OUTPUTS;
-  if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * s.positions) return;
-  const int position = (int)(item(0) % s.positions);
-  long rest = item(0) / s.positions;
+  const int blocks = s.weight_row / ITEM_OUTPUTS, quarter = s.positions / ITEM_POSITIONS;
+  if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * quarter) return;
+  const int position = (int)(item(0) % quarter);
+  long rest = item(0) / quarter;
   const int output = (int)(rest % blocks) * ITEM_OUTPUTS;
   rest /= blocks;
   const int point = (int)(rest % s.points);
   rest /= s.points;
   const int ox = (int)(rest % s.out[0]);
   const long n = rest / s.out[0];
-  const int channels = s.parts * s.in_channels, outputs = s.out_channels;
-  const int here = outputs - output < ITEM_OUTPUTS ? outputs - output : ITEM_OUTPUTS;
-  float sum[ITEM_OUTPUTS];
-  for (int o = 0; o < ITEM_OUTPUTS; ++o) sum[o] = 0.0f;
-  GLOBAL const float *weight = AT(weights, 0) + point * weights_of_point(s) + output;
-  const long tap = (long)channels * outputs;
+  const int channels = s.parts * s.in_channels;
+  float sum[ITEM_POSITIONS][ITEM_OUTPUTS];
+  for (int k = 0; k < ITEM_POSITIONS; ++k) {
+    for (int o = 0; o < ITEM_OUTPUTS; ++o) sum[k][o] = 0.0f;
+  }
+  GLOBAL const float *weight =
+      AT(weights, 0) + point * rows_of_point(s) * s.weight_row + output;
   for (int kx = 0; kx < s.taps[0]; ++kx) {
     const int ix = ox + kx - s.before[0];
     // Taps outside the image in x are left out, and their weights with them.
     if (ix < 0 || ix >= s.in[0]) {
-      weight += tap * s.taps[1] * s.taps_in_z;
+      weight += (long)s.taps[1] * s.taps_in_z * channels * s.weight_row;
       continue;
     }
     GLOBAL const float *plane =
@@ -230,34 +281,38 @@ KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const flo
       for (int kz = 0; kz < s.taps_in_z; ++kz) {
         GLOBAL const float *value = plane + ky * s.row + kz;
         if (s.pairs) {
-          for (int c = 0; c < channels; c += 2) {
+          for (int c = 0; c < channels; c += 2, value += 2 * (long)s.plane) {
             const int two = c + 1 < channels;
-            const float v0 = value[0], v1 = two ? value[s.plane] : 0.0f;
-            for (int o = 0; o < ITEM_OUTPUTS; ++o) {
-              if (o < here) {
-                sum[o] = add_pair(v0, weight[o], v1, two ? weight[outputs + o] : 0.0f, sum[o]);
-              }
+            const float4 none = FOUR(0.0f, 0.0f, 0.0f, 0.0f);
+            const float4 a0 = LOAD_FOUR(weight), b0 = LOAD_FOUR(weight + 4);
+            weight += s.weight_row;
+            const float4 a1 = two ? LOAD_FOUR(weight) : none;
+            const float4 b1 = two ? LOAD_FOUR(weight + 4) : none;
+            if (two) weight += s.weight_row;
+            for (int k = 0; k < ITEM_POSITIONS; ++k) {
+              const float v0 = value[k * quarter];
+              const float v1 = two ? value[s.plane + k * quarter] : 0.0f;
+              add_pairs(sum[k], v0, v1, a0, a1);
+              add_pairs(sum[k] + 4, v0, v1, b0, b1);
             }
-            value += 2 * (long)s.plane;
-            weight += two ? 2 * outputs : outputs;
           }
           continue;
         }
-        for (int c = 0; c < channels; ++c) {
-          const float v = *value;
-          for (int o = 0; o < ITEM_OUTPUTS; ++o) {
-            if (o < here) sum[o] = fma(v, weight[o], sum[o]);
-          }
-          value += s.plane;
-          weight += outputs;
+        for (int c = 0; c < channels; ++c, value += s.plane, weight += s.weight_row) {
+          const float4 a = LOAD_FOUR(weight), b = LOAD_FOUR(weight + 4);
+          for (int k = 0; k < ITEM_POSITIONS; ++k) add_products(sum[k], value[k * quarter], a, b);
         }
       }
     }
   }
   GLOBAL float *to =
       AT(sums, group) +
-      ((((n * s.out[0] + ox) * s.points + point) * outputs) + output) * s.positions + position;
-  for (int o = 0; o < here; ++o) to[(long)o * s.positions] = sum[o];
+      ((((n * s.out[0] + ox) * s.points + point) * s.out_channels) + output) * s.positions +
+      position;
+  for (int o = 0; o < ITEM_OUTPUTS; ++o) {
+    if (output + o >= s.out_channels) break;
+    for (int k = 0; k < ITEM_POSITIONS; ++k) to[(long)o * s.positions + k * quarter] = sum[k][o];
+  }
 }
 
 // The same for one output: over channels for each tap, and then over taps.
@@ -281,7 +336,7 @@ KERNEL void convolution_multiply_single(OPERAND(const float, planes),
       for (int kz = 0; kz < s.taps_in_z; ++kz) {
         GLOBAL const float *value = plane + ky * s.row + kz;
         GLOBAL const float *weight =
-            AT(weights, 0) + point * weights_of_point(s) +
+            AT(weights, 0) + point * rows_of_point(s) +
             (long)((kx * s.taps[1] + ky) * s.taps_in_z + kz) * channels;
         float sum = 0.0f;
         if (s.pairs) {
@@ -313,16 +368,18 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
   GLOBAL const float *from =
       AT(sums, group) + (plane * s.points * s.out_channels + o) * s.positions + oy * s.row + t;
   float values[POINTS];
-  for (int k = 0; k < s.points; ++k) values[k] = from[(long)k * s.out_channels * s.positions];
+  for (int k = 0; k < POINTS; ++k) {
+    values[k] = k < s.points ? from[(long)k * s.out_channels * s.positions] : 0.0f;
+  }
   if (s.points == POINTS) {
     restore_outputs(values, s.outputs);
   } else if (s.points > 1) {
     restore_outputs_of_seven(values, s.outputs);
   }
   const float shift = s.bias ? AT(bias, 0)[o] : 0.0f;
-  for (int j = 0; j < s.outputs; ++j) {
+  for (int j = 0; j < POINTS; ++j) {
     const int oz = t * s.outputs + j;
-    if (oz >= s.out[2]) break;
+    if (j >= s.outputs || oz >= s.out[2]) continue;
     AT(y, group)
     [((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o] =
         finished(s.activation, values[j], shift);
@@ -339,9 +396,9 @@ KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, pla
   const long plane = item(0) / s.positions / s.out_channels;
   const int oy = position / s.row, t = position % s.row;
   float values[POINTS];
-  for (int j = 0; j < s.outputs; ++j) {
+  for (int j = 0; j < POINTS; ++j) {
     const int oz = t * s.outputs + j;
-    const int inside = oy < s.out[1] && oz < s.out[2];
+    const int inside = j < s.outputs && oy < s.out[1] && oz < s.out[2];
     const long from = ((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o;
     values[j] = inside ? AT(dy, group)[from] : 0.0f;
   }
@@ -352,7 +409,8 @@ KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, pla
   }
   GLOBAL float *to =
       AT(planes, group) + (plane * s.points * s.out_channels + o) * s.positions + position;
-  for (int k = 0; k < s.points; ++k) {
+  for (int k = 0; k < POINTS; ++k) {
+    if (k >= s.points) continue;
     to[(long)k * s.out_channels * s.positions] = s.pairs ? bfloat16_of(values[k]) : values[k];
   }
 }
@@ -365,70 +423,88 @@ FUNCTION float sum_of_lanes(IN_LOCAL const float *lanes) {
 }
 
 // Sums over the positions of up to eight x planes, in sixteen lanes: [sample][planes at
-// once][point][kx][ky, kz, part, channel][output]. A block of sixteen items, one for each lane, makes
-// DOT_OUTPUTS neighbouring sums.
-#define DOT_OUTPUTS 16
+// once][point][kx][ky, kz, part, channel][output]. Sixteen items, one for each lane, make DOT_ROWS
+// neighbouring rows of DOT_OUTPUTS neighbouring sums; a block has DOT_TEAMS of sixteen.
+#define DOT_ROWS 4
+#define DOT_OUTPUTS 8
+#define DOT_TEAMS 4
 KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, derivatives),
                              OPERAND(float, sums), const ConvolutionSizes s) {
-  LOCAL float lanes[DOT_OUTPUTS][LANES];
+  LOCAL float lanes[DOT_TEAMS][DOT_ROWS * DOT_OUTPUTS][LANES];
   const long group = item(1);
-  const int lane = item_of_block(0);
+  const int lane = item_of_block(0) % LANES, team = item_of_block(0) / LANES;
   const int channels = s.parts * s.in_channels, outputs = s.out_channels;
   const int rows = s.taps[1] * s.taps_in_z * channels;
-  const int blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
+  const int row_blocks = (rows + DOT_ROWS - 1) / DOT_ROWS;
+  const int output_blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
   const int parts = (s.out[0] + PLANES_AT_ONCE - 1) / PLANES_AT_ONCE;
-  long rest = block(0);
-  const int output = (int)(rest % blocks) * DOT_OUTPUTS;
-  rest /= blocks;
-  const int row = (int)(rest % rows);
-  rest /= rows;
+  long rest = block(0) * DOT_TEAMS + team;
+  const int output = (int)(rest % output_blocks) * DOT_OUTPUTS;
+  rest /= output_blocks;
+  const int row = (int)(rest % row_blocks) * DOT_ROWS;
+  rest /= row_blocks;
   const int kx = (int)(rest % s.taps[0]);
   rest /= s.taps[0];
   const int point = (int)(rest % s.points);
   rest /= s.points;
   const int part = (int)(rest % parts);
   const long n = rest / parts;
-  const int here = outputs - output < DOT_OUTPUTS ? outputs - output : DOT_OUTPUTS;
-  const int tap = row / channels;
   const int in_lane = s.pairs ? 2 : 1;  // neighbouring positions
-  const long offset = (long)(row % channels) * s.plane + tap / s.taps_in_z * s.row +
-                      tap % s.taps_in_z + lane * in_lane;
-  float sum[DOT_OUTPUTS];
-  for (int o = 0; o < DOT_OUTPUTS; ++o) sum[o] = 0.0f;
+  // Behind the last row or output the last one is computed again, and not written.
+  int row_at[DOT_ROWS], output_at[DOT_OUTPUTS];
+  for (int r = 0; r < DOT_ROWS; ++r) {
+    const int own = row + r < rows ? row + r : rows - 1;
+    const int tap = own / channels;
+    row_at[r] = own % channels * s.plane + tap / s.taps_in_z * s.row + tap % s.taps_in_z;
+  }
+  for (int o = 0; o < DOT_OUTPUTS; ++o) {
+    output_at[o] = (output + o < outputs ? output + o : outputs - 1) * s.positions;
+  }
+  float sum[DOT_ROWS][DOT_OUTPUTS];
+  for (int r = 0; r < DOT_ROWS; ++r) {
+    for (int o = 0; o < DOT_OUTPUTS; ++o) sum[r][o] = 0.0f;
+  }
   for (int i = 0; i < PLANES_AT_ONCE; ++i) {
     const int ox = part * PLANES_AT_ONCE + i, ix = ox + kx - s.before[0];
-    if (ox >= s.out[0] || ix < 0 || ix >= s.in[0]) continue;
-    GLOBAL const float *left =
-        AT(inputs, group) + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + offset;
+    if (n >= s.batch || ox >= s.out[0] || ix < 0 || ix >= s.in[0]) continue;
+    GLOBAL const float *left = AT(inputs, group) +
+                               ((n * s.in[0] + ix) * s.points + point) * channels * s.plane +
+                               lane * in_lane;
     GLOBAL const float *right =
         AT(derivatives, group) +
-        (((n * s.out[0] + ox) * s.points + point) * outputs + output) * s.positions +
-        lane * in_lane;
-    if (s.pairs) {
-      for (int q = 0; q < s.positions; q += 2 * LANES) {
-        const float v0 = left[q], v1 = left[q + 1];
+        ((n * s.out[0] + ox) * s.points + point) * outputs * s.positions + lane * in_lane;
+    for (int q = 0; q < s.positions; q += LANES * in_lane) {
+      float value[DOT_ROWS];
+      for (int r = 0; r < DOT_ROWS; ++r) value[r] = left[row_at[r] + q];
+      if (s.pairs) {
+        float second[DOT_ROWS];
+        for (int r = 0; r < DOT_ROWS; ++r) second[r] = left[row_at[r] + q + 1];
         for (int o = 0; o < DOT_OUTPUTS; ++o) {
-          GLOBAL const float *derivative = right + (long)o * s.positions + q;
-          if (o < here) sum[o] = add_pair(v0, derivative[0], v1, derivative[1], sum[o]);
+          const float d0 = right[output_at[o] + q], d1 = right[output_at[o] + q + 1];
+          for (int r = 0; r < DOT_ROWS; ++r) {
+            sum[r][o] = add_pair(value[r], d0, second[r], d1, sum[r][o]);
+          }
         }
+        continue;
       }
-      continue;
-    }
-    for (int q = 0; q < s.positions; q += LANES) {
-      const float value = left[q];
       for (int o = 0; o < DOT_OUTPUTS; ++o) {
-        if (o < here) sum[o] = fma(value, right[(long)o * s.positions + q], sum[o]);
+        const float derivative = right[output_at[o] + q];
+        for (int r = 0; r < DOT_ROWS; ++r) sum[r][o] = fma(value[r], derivative, sum[r][o]);
       }
     }
   }
-  for (int o = 0; o < DOT_OUTPUTS; ++o) lanes[o][lane] = sum[o];
+  for (int r = 0; r < DOT_ROWS; ++r) {
+    for (int o = 0; o < DOT_OUTPUTS; ++o) lanes[team][r * DOT_OUTPUTS + o][lane] = sum[r][o];
+  }
   BARRIER;
-  if (lane >= here) return;
-  GLOBAL float *to = AT(sums, group) +
-                     ((((n * parts + part) * s.points + point) * s.taps[0] + kx) * rows + row) *
-                         outputs +
-                     output;
-  to[lane] = sum_of_lanes(lanes[lane]);
+  if (n >= s.batch) return;
+  GLOBAL float *to =
+      AT(sums, group) +
+      (((n * parts + part) * s.points + point) * s.taps[0] + kx) * (long)rows * outputs;
+  for (int i = lane; i < DOT_ROWS * DOT_OUTPUTS; i += LANES) {
+    const int r = row + i / DOT_OUTPUTS, o = output + i % DOT_OUTPUTS;
+    if (r < rows && o < outputs) to[(long)r * outputs + o] = sum_of_lanes(lanes[team][i]);
+  }
 }
 
 // totals[i] = the sums of all terms, in order: [term][i].
@@ -457,7 +533,7 @@ KERNEL void convolution_gradient(OPERAND(const float, gradient), OPERAND(const d
   double sum = 0.0;
   for (int point = 0; point < s.points; ++point) {
     sum += AT(transform, 0)[tap * POINTS + point] *
-           (double)from[point * weights_of_point(s) + column * channels + number];
+           (double)from[point * rows_of_point(s) * s.out_channels + column * channels + number];
   }
   AT(dkernel, group)[i] = (float)sum;
 }

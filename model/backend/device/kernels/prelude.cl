@@ -13,6 +13,8 @@
 #define FUNCTION static
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define ATOMIC_MAX(place, value) atomic_max(place, value)  // of uint32
+#define LOAD_FOUR(place) vload4(0, place)                 // of floats, aligned to 16 bytes
+#define FOUR(a, b, c, d) ((float4)(a, b, c, d))
 #define item(axis) ((long)get_global_id(axis))
 #define item_of_block(axis) ((int)get_local_id(axis))
 #define block(axis) ((long)get_group_id(axis))
@@ -32,6 +34,8 @@ typedef unsigned long uint64;
 #define FUNCTION static __device__
 #define BARRIER __syncthreads()
 #define ATOMIC_MAX(place, value) atomicMax(place, value)
+#define LOAD_FOUR(place) (*(const float4 *)(place))
+#define FOUR(a, b, c, d) make_float4(a, b, c, d)
 #define AXIS_0(v) v.x
 #define AXIS_1(v) v.y
 #define AXIS_2(v) v.z
@@ -48,6 +52,8 @@ typedef unsigned long uint64;
 typedef unsigned int uint32;
 typedef unsigned long uint64;
 #endif
+
+#define UNROLLED _Pragma("unroll")
 
 // Element i of an image [sample][x][y][z][channel] of so many cells along each axis.
 typedef struct {

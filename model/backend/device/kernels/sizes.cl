@@ -17,7 +17,8 @@ typedef struct {
   int in_channels, out_channels, bias;
   ActivationSizes activation;
   int points, outputs, row, taps_in_z, parts, taps_of_part, positions, plane;
-  int pairs;  // 1: bfloat16, multiplied in pairs
+  int pairs;       // 1: bfloat16, multiplied in pairs
+  int weight_row;  // outputs, zeros behind the last included, of a channel in the weights
 } ConvolutionSizes;
 
 // A coarse image, each cell of which stands for a window of a fine one.

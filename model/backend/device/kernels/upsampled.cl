@@ -43,14 +43,17 @@ FUNCTION CoarseTap coarse_tap(const ConvolutionSizes s, GLOBAL const int *first_
   return t;
 }
 
-// collapsed: [coarse tap of a phase][in][out], summed in double.
+// collapsed: [coarse tap of a phase][in][weight row], or, transposed, [coarse tap][out][weight row];
+// zeros behind the last of a row. Summed in double.
 KERNEL void upsampled_collapse(OPERAND(const float, kernel_), OPERAND(const int, first_taps),
-                               OPERAND(float, collapsed), const ConvolutionSizes s,
-                               const int taps) {
-  const int channels = s.in_channels * s.out_channels;
-  if (item(0) >= (long)taps * channels) return;
-  const int number = (int)(item(0) % channels);
-  const CoarseTap t = coarse_tap(s, AT(first_taps, 0), (int)(item(0) / channels));
+                               OPERAND(float, collapsed), const ConvolutionSizes s, const int taps,
+                               const int transposed) {
+  const int rows = transposed ? s.out_channels : s.in_channels;
+  const int columns = transposed ? s.in_channels : s.out_channels;
+  if (item(0) >= (long)taps * rows * s.weight_row) return;
+  const int column = (int)(item(0) % s.weight_row);
+  const int row = (int)(item(0) / s.weight_row % rows);
+  const CoarseTap t = coarse_tap(s, AT(first_taps, 0), (int)(item(0) / s.weight_row / rows));
   int begin[3], end[3];
   for (int axis = 0; axis < 3; ++axis) {
     const int from = t.tap[axis] * s.factor[axis] - t.phase[axis];
@@ -58,12 +61,13 @@ KERNEL void upsampled_collapse(OPERAND(const float, kernel_), OPERAND(const int,
     end[axis] = from + s.factor[axis] < s.taps[axis] ? from + s.factor[axis]
                                                          : s.taps[axis];
   }
+  const int number = transposed ? column * s.out_channels + row : row * s.out_channels + column;
   double sum = 0.0;
-  for (int x = begin[0]; x < end[0]; ++x) {
+  for (int x = begin[0]; x < end[0] && column < columns; ++x) {
     for (int y = begin[1]; y < end[1]; ++y) {
       for (int z = begin[2]; z < end[2]; ++z) {
         const long tap = (x * s.taps[1] + y) * s.taps[2] + z;
-        sum += (double)AT(kernel_, 0)[tap * channels + number];
+        sum += (double)AT(kernel_, 0)[tap * s.in_channels * s.out_channels + number];
       }
     }
   }
@@ -95,145 +99,237 @@ KERNEL void upsampled_expand(OPERAND(const float, gradient), OPERAND(const int, 
   AT(dkernel, group)[i] = (float)sum;
 }
 
+// Adds the products of all channels of one tap to the sums of ITEM_POSITIONS cells, `stride` cells
+// apart; outside the image there are zeros.
+FUNCTION void add_tap(float sum[ITEM_POSITIONS][ITEM_OUTPUTS], GLOBAL const float *first,
+                      const int *inside, long stride, int channels,
+                      GLOBAL const float *weight, const ConvolutionSizes s) {
+  if (s.pairs) {
+    for (int c = 0; c < channels; c += 2, weight += 2 * s.weight_row) {
+      const int two = c + 1 < channels;
+      const float4 none = FOUR(0.0f, 0.0f, 0.0f, 0.0f);
+      const float4 a0 = LOAD_FOUR(weight), b0 = LOAD_FOUR(weight + 4);
+      const float4 a1 = two ? LOAD_FOUR(weight + s.weight_row) : none;
+      const float4 b1 = two ? LOAD_FOUR(weight + s.weight_row + 4) : none;
+      for (int k = 0; k < ITEM_POSITIONS; ++k) {
+        const float v0 = inside[k] ? bfloat16_of(first[k * stride + c]) : 0.0f;
+        const float v1 = inside[k] && two ? bfloat16_of(first[k * stride + c + 1]) : 0.0f;
+        add_pairs(sum[k], v0, v1, a0, a1);
+        add_pairs(sum[k] + 4, v0, v1, b0, b1);
+      }
+    }
+    return;
+  }
+  for (int c = 0; c < channels; ++c, weight += s.weight_row) {
+    const float4 a = LOAD_FOUR(weight), b = LOAD_FOUR(weight + 4);
+    for (int k = 0; k < ITEM_POSITIONS; ++k) {
+      add_products(sum[k], inside[k] ? first[k * stride + c] : 0.0f, a, b);
+    }
+  }
+}
+
+// One item makes ITEM_OUTPUTS outputs of ITEM_POSITIONS cells of one phase, neighbours along z.
 KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, collapsed),
                               OPERAND(const int, first_taps), OPERAND(const float, bias),
                               OPERAND(float, y), const ConvolutionSizes s) {
   const long group = item(1);
-  const int outputs = s.out_channels, inputs = s.in_channels;
-  if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * s.out[2] * outputs) return;
-  const Cell to = cell_at(item(0), s.out[0], s.out[1], s.out[2], outputs);
-  const int ox = to.x, oy = to.y, oz = to.z, o = to.channel;
-  const int fx = phase_of(s, 0, ox), fy = phase_of(s, 1, oy), fz = phase_of(s, 2, oz);
-  const int cx = cell_of(s, 0, ox), cy = cell_of(s, 1, oy), cz = cell_of(s, 2, oz);
+  const int outputs = s.out_channels, inputs = s.in_channels, factor = s.factor[2];
+  const int blocks = s.weight_row / ITEM_OUTPUTS;
+  const int columns = (s.out[2] + factor * ITEM_POSITIONS - 1) / (factor * ITEM_POSITIONS);
+  if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * columns * factor * blocks) return;
+  const Cell to = cell_at(item(0), s.out[0], s.out[1], columns * factor, blocks);
+  const int o = to.channel * ITEM_OUTPUTS;
+  const int oz = to.z / factor * factor * ITEM_POSITIONS + to.z % factor;
+  const int fx = phase_of(s, 0, to.x), fy = phase_of(s, 1, to.y), fz = phase_of(s, 2, oz);
+  const int cx = cell_of(s, 0, to.x), cy = cell_of(s, 1, to.y), cz = cell_of(s, 2, oz);
   const int x_taps = phase_taps(s, 0, fx), y_taps = phase_taps(s, 1, fy),
             z_taps = phase_taps(s, 2, fz);
   GLOBAL const float *weights =
       AT(collapsed, 0) +
-      (long)AT(first_taps, 0)[phase_number(s, fx, fy, fz)] * inputs * outputs + o;
+      (long)AT(first_taps, 0)[phase_number(s, fx, fy, fz)] * inputs * s.weight_row + o;
   GLOBAL const float *image = AT(x, group) + to.sample * s.in[0] * s.in[1] * s.in[2] * inputs;
-  float sum = 0.0f;
+  float sum[ITEM_POSITIONS][ITEM_OUTPUTS];
+  for (int k = 0; k < ITEM_POSITIONS; ++k) {
+    for (int i = 0; i < ITEM_OUTPUTS; ++i) sum[k][i] = 0.0f;
+  }
   for (int jx = 0; jx < x_taps; ++jx) {
     const int ix = cx + jx;
     if (ix < 0 || ix >= s.in[0]) continue;  // left out; along y and z there are zeros
     for (int jy = 0; jy < y_taps; ++jy) {
+      const int iy = cy + jy;
       for (int jz = 0; jz < z_taps; ++jz) {
-        const int iy = cy + jy, iz = cz + jz;
-        const int inside = iy >= 0 && iy < s.in[1] && iz >= 0 && iz < s.in[2];
-        GLOBAL const float *value =
-            image + (((long)ix * s.in[1] + iy) * s.in[2] + iz) * inputs;
-        GLOBAL const float *weight =
-            weights + (long)((jx * y_taps + jy) * z_taps + jz) * inputs * outputs;
-        if (s.pairs) {
-          for (int c = 0; c < inputs; c += 2) {
-            const int two = c + 1 < inputs;
-            sum = add_pair(inside ? bfloat16_of(value[c]) : 0.0f, weight[(long)c * outputs],
-                           inside && two ? bfloat16_of(value[c + 1]) : 0.0f,
-                           two ? weight[(long)(c + 1) * outputs] : 0.0f, sum);
-          }
-          continue;
+        int inside[ITEM_POSITIONS];
+        for (int k = 0; k < ITEM_POSITIONS; ++k) {
+          const int iz = cz + jz + k;
+          inside[k] = iy >= 0 && iy < s.in[1] && iz >= 0 && iz < s.in[2];
         }
-        for (int c = 0; c < inputs; ++c) {
-          sum = fma(inside ? value[c] : 0.0f, weight[(long)c * outputs], sum);
-        }
+        add_tap(sum, image + (((long)ix * s.in[1] + iy) * s.in[2] + cz + jz) * inputs, inside,
+                inputs, inputs,
+                weights + (long)((jx * y_taps + jy) * z_taps + jz) * inputs * s.weight_row, s);
       }
     }
   }
-  AT(y, group)[item(0)] = finished(s.activation, sum, s.bias ? AT(bias, 0)[o] : 0.0f);
+  UNROLLED for (int k = 0; k < ITEM_POSITIONS; ++k) {
+    const int z = oz + k * factor;
+    GLOBAL float *cell =
+        AT(y, group) +
+        (((to.sample * s.out[0] + to.x) * s.out[1] + to.y) * s.out[2] + z) * outputs + o;
+    UNROLLED for (int i = 0; i < ITEM_OUTPUTS; ++i) {
+      if (z >= s.out[2] || o + i >= outputs) continue;
+      cell[i] = finished(s.activation, sum[k][i], s.bias ? AT(bias, 0)[o + i] : 0.0f);
+    }
+  }
 }
 
+// The same for ITEM_OUTPUTS channels of ITEM_POSITIONS cells of the image. `collapsed` is
+// transposed.
 KERNEL void upsampled_backward_input(OPERAND(const float, dy), OPERAND(const float, collapsed),
                                      OPERAND(const int, first_taps), OPERAND(float, dx),
                                      const ConvolutionSizes s) {
   const long group = item(1);
   const int outputs = s.out_channels, inputs = s.in_channels;
-  if (item(0) >= (long)s.batch * s.in[0] * s.in[1] * s.in[2] * inputs) return;
-  const Cell to = cell_at(item(0), s.in[0], s.in[1], s.in[2], inputs);
-  const int ix = to.x, iy = to.y, iz = to.z, c = to.channel;
+  const int blocks = s.weight_row / ITEM_OUTPUTS;
+  const int columns = (s.in[2] + ITEM_POSITIONS - 1) / ITEM_POSITIONS;
+  if (item(0) >= (long)s.batch * s.in[0] * s.in[1] * columns * blocks) return;
+  const Cell to = cell_at(item(0), s.in[0], s.in[1], columns, blocks);
+  const int iz = to.z * ITEM_POSITIONS, c = to.channel * ITEM_OUTPUTS;
   GLOBAL const float *derivatives =
       AT(dy, group) + to.sample * s.out[0] * s.out[1] * s.out[2] * outputs;
-  float sum = 0.0f;
+  float sum[ITEM_POSITIONS][ITEM_OUTPUTS];
+  for (int k = 0; k < ITEM_POSITIONS; ++k) {
+    for (int i = 0; i < ITEM_OUTPUTS; ++i) sum[k][i] = 0.0f;
+  }
   for (int fx = 0; fx < s.factor[0]; ++fx) {
     for (int jx = 0; jx < phase_taps(s, 0, fx); ++jx) {
-      const int ox = output_of(s, 0, fx, ix - jx);
+      const int ox = output_of(s, 0, fx, to.x - jx);
       for (int fy = 0; fy < s.factor[1]; ++fy) {
         for (int fz = 0; fz < s.factor[2]; ++fz) {
           const int y_taps = phase_taps(s, 1, fy), z_taps = phase_taps(s, 2, fz);
           const long first = AT(first_taps, 0)[phase_number(s, fx, fy, fz)];
           for (int jy = 0; jy < y_taps; ++jy) {
+            const int oy = output_of(s, 1, fy, to.y - jy);
             for (int jz = 0; jz < z_taps; ++jz) {
-              const int oy = output_of(s, 1, fy, iy - jy), oz = output_of(s, 2, fz, iz - jz);
-              const int inside = ox >= 0 && oy >= 0 && oz >= 0;
-              GLOBAL const float *value =
-                  derivatives + (((long)ox * s.out[1] + oy) * s.out[2] + oz) * outputs;
-              GLOBAL const float *weight =
-                  AT(collapsed, 0) +
-                  ((first + (jx * y_taps + jy) * z_taps + jz) * inputs + c) * outputs;
-              if (s.pairs) {
-                for (int o = 0; o < outputs; o += 2) {
-                  const int two = o + 1 < outputs;
-                  sum = add_pair(inside ? bfloat16_of(value[o]) : 0.0f, weight[o],
-                                 inside && two ? bfloat16_of(value[o + 1]) : 0.0f,
-                                 two ? weight[o + 1] : 0.0f, sum);
-                }
-                continue;
+              int inside[ITEM_POSITIONS];
+              for (int k = 0; k < ITEM_POSITIONS; ++k) {
+                inside[k] = ox >= 0 && oy >= 0 && output_of(s, 2, fz, iz + k - jz) >= 0;
               }
-              for (int o = 0; o < outputs; ++o) {
-                sum = fma(inside ? value[o] : 0.0f, weight[o], sum);
-              }
+              const int oz = s.factor[2] * (iz - jz) + fz + s.before[2];  // of the first cell
+              add_tap(sum, derivatives + (((long)ox * s.out[1] + oy) * s.out[2] + oz) * outputs,
+                      inside, (long)s.factor[2] * outputs, outputs,
+                      AT(collapsed, 0) +
+                          (first + (jx * y_taps + jy) * z_taps + jz) * outputs * s.weight_row + c,
+                      s);
             }
           }
         }
       }
     }
   }
-  AT(dx, group)[item(0)] = sum;
+  for (int k = 0; k < ITEM_POSITIONS; ++k) {
+    GLOBAL float *cell =
+        AT(dx, group) +
+        (((to.sample * s.in[0] + to.x) * s.in[1] + to.y) * s.in[2] + iz + k) * inputs + c;
+    for (int i = 0; i < ITEM_OUTPUTS; ++i) {
+      if (iz + k < s.in[2] && c + i < inputs) cell[i] = sum[k][i];
+    }
+  }
+}
+
+// A cell in a plane of the coarse image, zeros around it included.
+typedef struct {
+  int y, z;
+} PlaneCell;
+
+FUNCTION PlaneCell moved(PlaneCell from, int y, int z, int row) {
+  from.y += y;
+  from.z += z;
+  while (from.z >= row) {
+    from.z -= row;
+    ++from.y;
+  }
+  return from;
 }
 
 // Sums over the positions of all x planes of a phase, in sixteen lanes: [sample][coarse tap][in][out].
 // `lead` are the zero cells before the coarse image along y and z, `row` and `positions` the size of
-// its planes. A block of sixteen items, one for each lane, makes one sum.
+// its planes. Sixteen items, one for each lane, make DOT_ROWS inputs of DOT_OUTPUTS outputs; a block
+// has DOT_TEAMS of sixteen.
 KERNEL void upsampled_dots(OPERAND(const float, x), OPERAND(const float, dy),
                            OPERAND(const int, first_taps), OPERAND(float, sums),
                            const ConvolutionSizes s, const int taps, const int lead_y,
                            const int lead_z) {
-  LOCAL float lanes[LANES];
+  LOCAL float lanes[DOT_TEAMS][DOT_ROWS * DOT_OUTPUTS][LANES];
   const long group = item(1);
-  const int lane = item_of_block(0);
+  const int lane = item_of_block(0) % LANES, team = item_of_block(0) / LANES;
   const int outputs = s.out_channels, inputs = s.in_channels;
-  const int o = (int)(block(0) % outputs), c = (int)(block(0) / outputs % inputs);
-  const int tap = (int)(block(0) / outputs / inputs % taps);
-  const long n = block(0) / outputs / inputs / taps;
+  const int output_blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
+  const int input_blocks = (inputs + DOT_ROWS - 1) / DOT_ROWS;
+  long rest = block(0) * DOT_TEAMS + team;
+  const int o = (int)(rest % output_blocks) * DOT_OUTPUTS;
+  rest /= output_blocks;
+  const int c = (int)(rest % input_blocks) * DOT_ROWS;
+  rest /= input_blocks;
+  const int tap = (int)(rest % taps);
+  const long n = rest / taps;
   const CoarseTap t = coarse_tap(s, AT(first_taps, 0), tap);
-  GLOBAL const float *image = AT(x, group) + n * s.in[0] * s.in[1] * s.in[2] * inputs + c;
-  GLOBAL const float *derivatives =
-      AT(dy, group) + n * s.out[0] * s.out[1] * s.out[2] * outputs + o;
-  float sum = 0.0f;
-  for (int ox = 0; ox < s.out[0]; ++ox) {
+  // Behind the last input or output the last one is computed again, and not written.
+  int input_at[DOT_ROWS], output_at[DOT_OUTPUTS];
+  for (int r = 0; r < DOT_ROWS; ++r) input_at[r] = c + r < inputs ? c + r : inputs - 1;
+  for (int i = 0; i < DOT_OUTPUTS; ++i) output_at[i] = o + i < outputs ? o + i : outputs - 1;
+  float sum[DOT_ROWS][DOT_OUTPUTS];
+  for (int r = 0; r < DOT_ROWS; ++r) {
+    for (int i = 0; i < DOT_OUTPUTS; ++i) sum[r][i] = 0.0f;
+  }
+  const int in_lane = s.pairs ? 2 : 1;  // neighbouring positions
+  for (int ox = 0; ox < s.out[0] && n < s.batch; ++ox) {
     const int ix = cell_of(s, 0, ox) + t.tap[0];
     if (phase_of(s, 0, ox) != t.phase[0] || ix < 0 || ix >= s.in[0]) continue;
-    const int in_lane = s.pairs ? 2 : 1;  // neighbouring positions
-    for (int first = lane * in_lane; first < s.positions; first += LANES * in_lane) {
-      float value[2], derivative[2];
-      for (int i = 0; i < in_lane; ++i) {
-        const int q = first + i;
-        const int oy = output_of(s, 1, t.phase[1], q / s.row - lead_y);
-        const int oz = output_of(s, 2, t.phase[2], q % s.row - lead_z);
-        const int place = q + t.tap[1] * s.row + t.tap[2];
-        const int iy = place / s.row - lead_y, iz = place % s.row - lead_z;
+    GLOBAL const float *image = AT(x, group) + (n * s.in[0] + ix) * s.in[1] * s.in[2] * inputs;
+    GLOBAL const float *derivatives =
+        AT(dy, group) + (n * s.out[0] + ox) * s.out[1] * s.out[2] * outputs;
+    PlaneCell at = {0, 0};
+    at = moved(at, 0, lane * in_lane, s.row);
+    for (int q = lane * in_lane; q < s.positions; q += LANES * in_lane) {
+      float value[2][DOT_ROWS], derivative[2][DOT_OUTPUTS];
+      UNROLLED for (int i = 0; i < 2; ++i) {
+        if (i >= in_lane) continue;
+        const PlaneCell here = moved(at, 0, i, s.row);
+        const PlaneCell cell = moved(here, t.tap[1], t.tap[2], s.row);
+        const int iy = cell.y - lead_y, iz = cell.z - lead_z;
+        const int oy = output_of(s, 1, t.phase[1], here.y - lead_y);
+        const int oz = output_of(s, 2, t.phase[2], here.z - lead_z);
         const int is_cell = iy >= 0 && iy < s.in[1] && iz >= 0 && iz < s.in[2];
-        value[i] = is_cell ? image[(((long)ix * s.in[1] + iy) * s.in[2] + iz) * inputs] : 0.0f;
-        derivative[i] =
-            oy >= 0 && oz >= 0
-                ? derivatives[(((long)ox * s.out[1] + oy) * s.out[2] + oz) * outputs]
-                : 0.0f;
+        const int is_output = oy >= 0 && oz >= 0;
+        UNROLLED for (int r = 0; r < DOT_ROWS; ++r) {
+          value[i][r] = is_cell ? image[(iy * s.in[2] + iz) * inputs + input_at[r]] : 0.0f;
+          if (s.pairs) value[i][r] = bfloat16_of(value[i][r]);
+        }
+        UNROLLED for (int j = 0; j < DOT_OUTPUTS; ++j) {
+          derivative[i][j] =
+              is_output ? derivatives[(oy * s.out[2] + oz) * outputs + output_at[j]] : 0.0f;
+          if (s.pairs) derivative[i][j] = bfloat16_of(derivative[i][j]);
+        }
       }
-      sum = s.pairs ? add_pair(bfloat16_of(value[0]), bfloat16_of(derivative[0]),
-                               bfloat16_of(value[1]), bfloat16_of(derivative[1]), sum)
-                    : fma(value[0], derivative[0], sum);
+      for (int r = 0; r < DOT_ROWS; ++r) {
+        for (int j = 0; j < DOT_OUTPUTS; ++j) {
+          sum[r][j] = s.pairs ? add_pair(value[0][r], derivative[0][j], value[1][r],
+                                         derivative[1][j], sum[r][j])
+                              : fma(value[0][r], derivative[0][j], sum[r][j]);
+        }
+      }
+      at = moved(at, 0, LANES * in_lane, s.row);
     }
   }
-  lanes[lane] = sum;
+  for (int r = 0; r < DOT_ROWS; ++r) {
+    for (int j = 0; j < DOT_OUTPUTS; ++j) lanes[team][r * DOT_OUTPUTS + j][lane] = sum[r][j];
+  }
   BARRIER;
-  if (lane > 0) return;
-  AT(sums, group)[block(0)] = sum_of_lanes(lanes);
+  if (n >= s.batch) return;
+  GLOBAL float *to = AT(sums, group) + (n * taps + tap) * (long)inputs * outputs;
+  for (int i = lane; i < DOT_ROWS * DOT_OUTPUTS; i += LANES) {
+    const int input = c + i / DOT_OUTPUTS, output = o + i % DOT_OUTPUTS;
+    if (input < inputs && output < outputs) {
+      to[(long)input * outputs + output] = sum_of_lanes(lanes[team][i]);
+    }
+  }
 }

@@ -167,6 +167,7 @@ void Monitor::tell_step(Context& context, const StepMetrics& step) {
 void Monitor::receive_change(Context&, const NodeChange& change) {
   reports_->take_change(change);
   tell(next_step_, telemetry::NodeFacts(change));
+  if (change.pid != 0) devices_.erase(change.name);  // another process has the name now
   if (options_.on_node) options_.on_node(change);
 }
 

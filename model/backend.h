@@ -27,7 +27,7 @@ struct MemorySize {
   std::uint64_t all = 0, largest = 0;  // bytes: in all, and of one allocation
 };
 
-// What a device does now; negative: nothing says it.
+// The load of a device at this moment. Negative: nothing says it.
 struct DeviceLoad {
   std::string word, name;         // "cuda:0", "Tesla V100-SXM2-32GB"
   std::int64_t own_bytes = 0;     // that this process has there
@@ -44,9 +44,9 @@ class Memory {
  public:
   virtual ~Memory() = default;
   virtual bool is_of_host() const = 0;
-  // That can be had. Without bounds on the host, whose memory is checked elsewhere.
+  // The memory that can be had. The host's has no bounds: it is checked elsewhere.
   virtual MemorySize size() const = 0;
-  // Of the device that has it; nothing on the host.
+  // The load of the device that has it; nothing on the host.
   virtual std::optional<DeviceLoad> load() const { return std::nullopt; }
   // Zeroed, aligned to 64, freed with the last copy of the pointer. Running out of memory ends the
   // process.

@@ -23,20 +23,20 @@ struct SumPart {
 
 // Any thread. `sum`, on the host, has the parts one behind the other, and what is added comes to
 // it. `reports` has one per part, which tells of all vectors: what quantise_add() tells of exact
-// sums, and of floats `non_finite` alone.
+// sums, and of floats `non_finite` alone. With `non_finite` the rest means nothing.
 class VectorSums {
  public:
   virtual ~VectorSums() = default;
-  // As quantise_add() adds each vector's.
+  // Adds each vector as quantise_add() does.
   virtual void add_exactly(std::span<const Vectors> vectors, std::span<const SumPart> parts,
                            std::uint32_t micro_batches, std::span<std::int64_t> sum,
                            std::span<QuantiseReport> reports) const = 0;
-  // In the order of the vectors, each sum rounded, from the zeros that `sum` is.
+  // Adds the vectors in their order and rounds each sum. `sum` is zero before.
   virtual void add_floats(std::span<const Vectors> vectors, std::span<const SumPart> parts,
                           std::span<float> sum, std::span<QuantiseReport> reports) const = 0;
 };
 
-// Of vectors in the host's memory.
+// Sums of vectors in the host's memory.
 const VectorSums& host_sums();
 
 }  // namespace troupe::model

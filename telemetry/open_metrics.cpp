@@ -239,7 +239,7 @@ void add_nodes(const std::vector<NodeState>& nodes, Printer& text) {
   }
 }
 
-// Of parts of nodes, by labels.
+// Adds families of parts of nodes, by labels.
 template <class Families, class Part>
 void add_all(const Families& families, const std::map<std::string, Part>& parts, Printer& text) {
   for (const auto& [family, number] : families) {

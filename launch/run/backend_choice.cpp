@@ -21,7 +21,7 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// Of one driver, so that no card is among them twice: NVIDIA's where it shows any.
+// All are of one driver, so that no card is among them twice: NVIDIA's where it shows any.
 std::vector<DeviceFacts> usable_gpus(const model::device::Devices& devices) {
   std::vector<DeviceFacts> usable;
   for (const DeviceFacts& each : devices.found) {
@@ -42,9 +42,8 @@ Result<std::string> chosen_gpu(std::string_view word) {
   if (!usable.empty()) {
     std::size_t number = 0;
     const char* const end = word.data() + word.size();
-    const auto read = std::from_chars(word.data() + word.find(':') + 1, end, number);
-    if (read.ptr != end)
-      return Error{ErrorKind::kUsage, fmt::format("there is no device {}", word)};
+    CHECK(std::from_chars(word.data() + word.find(':') + 1, end, number).ptr == end,
+          "a word of the topology");
     return usable[number % usable.size()].word;
   }
   std::string has = devices.missing;
@@ -56,17 +55,22 @@ Result<std::string> chosen_gpu(std::string_view word) {
                fmt::format("there is no GPU on this machine that can compute: {}", has)};
 }
 
-// Shared by all that have it at a time, as compiling its program takes seconds.
-Result<std::shared_ptr<Device>> open_shared(std::string word) {
+// Shared by all that have it at a time, as compiling its program takes seconds. The card that `gpu`
+// stands for is the same one as long as somebody has it.
+Result<std::shared_ptr<Device>> open_shared(const std::string& word) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<Device>> opened;
-  if (word == kGpu || word.starts_with(std::string(kGpu) + ":")) {
-    ASSIGN_OR_RETURN(word, chosen_gpu(word));
-  }
   const std::scoped_lock lock(mutex);
   if (auto device = opened[word].lock()) return device;
-  ASSIGN_OR_RETURN(auto device, model::device::open(word));
-  opened[word] = device;
+  std::string chosen = word;
+  if (word == kGpu || word.starts_with(std::string(kGpu) + ":")) {
+    ASSIGN_OR_RETURN(chosen, chosen_gpu(word));
+  }
+  auto device = opened[chosen].lock();
+  if (device == nullptr) {
+    ASSIGN_OR_RETURN(device, model::device::open(chosen));
+  }
+  opened[word] = opened[chosen] = device;
   return device;
 }
 

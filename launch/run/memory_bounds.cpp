@@ -117,6 +117,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   if (options.lossy) {
     bounds.arena_bytes += static_cast<std::int64_t>(options.schedule.size()) * elements * kElement;
   }
+  // Values on their way to a device, and the sums that come from there: of all replicas together.
+  if (!on_host) {
+    bounds.arena_bytes += ((std::int64_t{64} << 20) + elements * kElement) / topology.replica.count;
+  }
   bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
   // Fakes and contributions are where they are computed.

@@ -1,6 +1,7 @@
 #include "launch/run/networks.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -19,9 +20,13 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
       gan.batch() * gan.discriminator().input_shape().elements() * sizeof(float));
   const auto elements = static_cast<std::uint64_t>(sizes_of(topology, gan).contribution_elements);
   const std::uint64_t contribution = elements * sizeof(float);
-  // Fakes, and what is contributed to two steps under way, should the others be lost.
-  needed.all += topology.train.options.micro_batches * (images + 2 * contribution);
-  needed.largest = std::max(needed.largest, static_cast<std::uint64_t>(gan.group()) * contribution);
+  // Fakes, and what is contributed to two steps under way, should the others be lost: whole groups,
+  // with the micro-batch of a spot check and the rest of a turn that was begun before.
+  const auto group = static_cast<std::uint64_t>(gan.group());
+  const std::uint64_t all = topology.train.options.micro_batches;
+  const std::uint64_t groups = (all + 1 + group - 1) / group + 1;
+  needed.all += all * images + 2 * groups * group * contribution;
+  needed.largest = std::max(needed.largest, group * contribution);
   needed.all *= topology.replica.count;
   // A generator alone makes the showers that are validated, sixteen for each micro-batch.
   const model::Program& generator = gan.generator();
@@ -48,6 +53,8 @@ Result<Networks> compile_networks(const config::Topology& topology, std::uint32_
   std::int64_t group = topology.replica.device == config::kProcessor
                            ? 1
                            : (std::int64_t{options.micro_batches} + replicas - 1) / replicas;
+  // Cards take no larger grid.
+  group = std::min<std::int64_t>(group, UINT16_MAX);
   Networks networks;
   while (true) {
     // The device stays open while the backend before still has it.

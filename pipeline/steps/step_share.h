@@ -20,8 +20,8 @@ namespace troupe::pipeline {
 
 // A StepComputer fills it. Its threads write the elements that are computed last while the calling
 // thread reads those reported as final. Several shares may be filled at a time. All calls on one
-// thread. Memory, the backend's: one contribution vector per micro-batch computed or being
-// computed.
+// thread. Memory, the backend's: contribution vectors of whole groups of micro-batches, for those
+// computed or being computed.
 class StepShare {
  public:
   // The step at schedule position `slot` of that iteration. Gan and options outlive it.

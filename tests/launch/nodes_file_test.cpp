@@ -56,7 +56,7 @@ TEST_F(NodesFileTest, ADeadNodeHasItsCauseAndTime) {
                         "\n");
 }
 
-// Which is told later than the node itself, and is no news of its state.
+// The device is told later than the node itself, and is no news of its state.
 TEST_F(NodesFileTest, KeepsTheDeviceOfANodeUntilAnotherProcessHasItsName) {
   ASSERT_TRUE(file_.set({"m", "box", "member", 1, kRunning}).ok());
   telemetry::NodeFacts told{"m", "", "member", 0, kRunning};

@@ -4,8 +4,10 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include <bit>
 #include <cmath>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -153,6 +155,44 @@ TEST_P(DeviceGroup, EveryOperationHasTheBitsOfThePortableBackend) {
   }
 }
 
+// Products whose sums are subnormal or nearly so, for which rounding and flushing meet.
+TEST(DeviceBf16, FlushesWhereTheProcessorDoes) {
+  const auto device = open_device();
+  ASSERT_NE(device, nullptr);
+  const auto on_device = device::make_portable_backend(device, 1, Precision::kBf16);
+  const auto on_host = make_portable_backend(Precision::kBf16);
+  ASSERT_TRUE(on_device.ok() && on_host.ok());
+  (*on_host)->prepare_thread();
+  ConvolutionForward convolution;
+  convolution.geometry.batch = 2;
+  convolution.geometry.in = convolution.geometry.out = {4, 8, 8};
+  convolution.geometry.kernel = {1, 1, 1};
+  convolution.geometry.in_channels = 6;
+  convolution.geometry.out_channels = 16;
+  convolution.geometry.bias = false;
+  const Operation operation = convolution;
+  const auto kernel = (*on_device)->make_kernel(operation);
+  ASSERT_TRUE(kernel.ok());
+  std::size_t subnormal = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Draw draw(seed);
+    std::vector<Operands<float>> found{converted<float>(random_operands(operation, draw))};
+    for (const std::size_t operand : {0U, 1U}) {
+      for (float& value : found[0][operand]) {
+        // Exponents around that of the root of the least normal number.
+        const auto bits = static_cast<std::uint32_t>(draw.between(0, 0xffff));
+        value = std::bit_cast<float>(((bits & 0x83ffU) + 0x1e00U) << 16);
+      }
+    }
+    Operands<float> want = found[0];
+    run_operation(**on_host, operation, want, {});
+    run_as_group(*device, **kernel, operation, found, {});
+    EXPECT_TRUE(same_bits(want, found[0])) << seed;
+    for (const float value : want.back()) subnormal += value == 0.0f;
+  }
+  EXPECT_GT(subnormal, 100U) << "it is flushed";
+}
+
 // Values of all sizes that floats have, zeros and denormal numbers among them.
 float any_float(Draw& draw) {
   const std::int64_t kind = draw.between(0, 9);
@@ -206,7 +246,9 @@ class DeviceSums : public testing::Test {
         EXPECT_EQ(seen[i].max_exponent, reports[i].max_exponent) << i;
         EXPECT_EQ(seen[i].flagged, reports[i].flagged) << i;
         if (!reports[i].flagged) {
-          EXPECT_TRUE(std::equal(&want[at], &want[end - 1], &found[at])) << i;
+          const std::span all(want), made(found);
+          EXPECT_TRUE(std::ranges::equal(all.subspan(at, end - at), made.subspan(at, end - at)))
+              << i;
         }
       }
       at = end;
@@ -241,6 +283,27 @@ TEST_F(DeviceSums, AreThoseOfTheHost) {
     EXPECT_TRUE(reports[2].flagged);
     // Smaller after larger ones, so that nothing is left of these.
     expect_those_of_the_host({{5, 7, 30}});
+  }
+}
+
+// Far more than may be on its way, from memory that changes as soon as a write returns.
+TEST(DeviceMemory, WritesTakeWhatStandsThereWhenTheyAreCalled) {
+  const auto device = open_device();
+  ASSERT_NE(device, nullptr);
+  constexpr std::size_t kPiece = (std::size_t{3} << 20) / sizeof(std::uint32_t) + 5, kPieces = 40;
+  const auto memory = device->allocate(kPieces * kPiece * sizeof(std::uint32_t));
+  std::vector<std::uint32_t> piece(kPiece);
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    std::ranges::fill(piece, static_cast<std::uint32_t>(1 + i));
+    device->write(piece.data(), memory.get() + i * kPiece * sizeof(std::uint32_t),
+                  kPiece * sizeof(std::uint32_t));
+  }
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    device->read(memory.get() + i * kPiece * sizeof(std::uint32_t), piece.data(),
+                 kPiece * sizeof(std::uint32_t));
+    EXPECT_EQ(std::ranges::count(piece, static_cast<std::uint32_t>(1 + i)),
+              static_cast<std::ptrdiff_t>(kPiece))
+        << i;
   }
 }
 

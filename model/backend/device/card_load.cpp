@@ -53,7 +53,7 @@ std::optional<CardLoad> card_load(const std::string& pci_bus_id) {
   }
   CardLoad load;
   load.used_bytes = memory.used;
-  load.memory_bytes = memory.total;
+  load.free_bytes = memory.free;
   NvmlBusy busy{};
   unsigned value = 0;
   if (nvml.nvmlDeviceGetUtilizationRates(card, &busy) == 0) load.busy = busy.card / 100.0;

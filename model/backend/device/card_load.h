@@ -1,7 +1,7 @@
 #pragma once
 
-// What NVIDIA's management library says of a card. It is opened when it is first needed, and comes
-// with the driver.
+// The load of a card, as NVIDIA's management library tells it. The library comes with the driver
+// and is opened when it is first needed.
 
 #include <cstdint>
 #include <optional>
@@ -11,11 +11,11 @@ namespace troupe::model::device {
 
 // Negative: the card does not say.
 struct CardLoad {
-  std::uint64_t used_bytes = 0, memory_bytes = 0;  // by all processes
-  double busy = -1.0;                              // share of the last moments, 0 to 1
+  std::uint64_t used_bytes = 0, free_bytes = 0;  // of all processes, of none
+  double busy = -1.0;                            // share of the last moments, 0 to 1
   double watts = -1.0, celsius = -1.0;
 };
-// Of the card at this place of the PCI bus; nothing without the library. Any thread.
+// The load of the card at this place of the PCI bus; nothing without the library. Any thread.
 std::optional<CardLoad> card_load(const std::string& pci_bus_id);
 
 }  // namespace troupe::model::device

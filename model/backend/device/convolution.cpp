@@ -9,9 +9,9 @@
 namespace troupe::model::device {
 namespace {
 
-// As in kernels/convolution.cl.
-constexpr std::int64_t kItemOutputs = 8, kItemPositions = 4, kLanes = 16, kPlanesAtOnce = 8;
-constexpr std::int64_t kDotRows = 4, kDotOutputs = 8, kDotTeams = 4;
+constexpr std::int64_t kItemOutputs = ITEM_OUTPUTS, kItemPositions = ITEM_POSITIONS, kLanes = LANES,
+                       kPlanesAtOnce = PLANES_AT_ONCE;
+constexpr std::int64_t kDotRows = DOT_ROWS, kDotOutputs = DOT_OUTPUTS, kDotTeams = DOT_TEAMS;
 
 std::int64_t blocks_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 

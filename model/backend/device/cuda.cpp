@@ -74,7 +74,7 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
     api.cuDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()) - 1, each.device);
     each.pci_bus_id = bus.data();
     if (const auto load = card_load(each.pci_bus_id)) {
-      each.facts.free_bytes = bytes - std::min<std::uint64_t>(bytes, load->used_bytes);
+      each.facts.free_bytes = std::min<std::uint64_t>(bytes, load->free_bytes);
     }
     each.facts.units = static_cast<std::uint32_t>(attribute(each.device, kMultiprocessors));
     each.facts.is_gpu = true;
@@ -198,6 +198,7 @@ class CudaCard final : public Device {
     return {reinterpret_cast<std::byte*>(address),
             [self = shared_from_this(), this, size](std::byte* first) {
               begin();
+              api_.cuStreamSynchronize(stream_);  // kernels may still read it
               api_.cuMemFree_v2(address_of(first));
               allocated_ -= static_cast<std::int64_t>(size);
             }};
@@ -251,6 +252,7 @@ class CudaCard final : public Device {
   }
   void free_pinned(std::byte* first) override {
     begin();
+    api_.cuStreamSynchronize(stream_);
     api_.cuMemFreeHost(first);
   }
   void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
@@ -258,10 +260,10 @@ class CudaCard final : public Device {
     expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, stream_), "writing to a device");
   }
   void* mark() override {
-    constexpr unsigned kWithoutTiming = 2;
+    constexpr unsigned kWaitsAsleep = 1, kWithoutTiming = 2;
     begin();
     CudaHandle event = nullptr;
-    expect(api_.cuEventCreate(&event, kWithoutTiming), "a mark of a device");
+    expect(api_.cuEventCreate(&event, kWaitsAsleep | kWithoutTiming), "a mark of a device");
     expect(api_.cuEventRecord(event, stream_), "a mark of a device");
     return event;
   }

@@ -12,7 +12,7 @@ namespace troupe::model::device {
 using CudaResult = int;  // 0: success
 using CudaDevice = int;
 using CudaAddress = unsigned long long;
-using CudaHandle = void*;  // of a context, stream, module, function
+using CudaHandle = void*;  // of a context, stream, event, module, function, program
 
 struct CudaApi {
   bool found = false;

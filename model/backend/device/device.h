@@ -95,10 +95,11 @@ class Device : public Memory, public std::enable_shared_from_this<Device> {
   virtual void launch(int kernel, const Grid& grid, const Arguments& arguments) = 0;
 
   bool is_of_host() const final { return false; }
-  // From a copy that stays on the host until the device has it, so that the caller does not wait
-  // for what the device computes. Only when much is under way it does.
+  // Copies what is written first, so that the caller does not wait for what the device computes. It
+  // waits where 64 MiB are under way.
   void write(const void* from, void* to, std::size_t bytes) final;
-  // Memory of the host that the device reads and writes at its full speed. Not zeroed.
+  // Memory of the host that the device reads and writes by itself, if the driver has such memory.
+  // Not zeroed.
   std::shared_ptr<std::byte> allocate_host(std::size_t bytes);
   MemorySize size() const final { return {facts().free_bytes, facts().largest_allocation_bytes}; }
   std::optional<DeviceLoad> load() const override {

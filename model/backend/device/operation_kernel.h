@@ -41,7 +41,7 @@ struct GroupCall {
 // A kernel of a device's program.
 class Launcher {
  public:
-  static constexpr std::int64_t kItems = 64;  // of a block
+  static constexpr std::int64_t kItems = BLOCK_ITEMS;
 
   Launcher(Device& device, std::string_view name) : device_(&device), id_(device.kernel(name)) {}
 

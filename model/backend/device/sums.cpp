@@ -12,6 +12,9 @@ template <class T, class Launch>
 std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors,
                                                 std::span<const SumPart> parts,
                                                 std::size_t elements, const Launch& launch) const {
+  std::size_t of_parts = 0;
+  for (const SumPart& part : parts) of_parts += static_cast<std::size_t>(part.size);
+  CHECK(of_parts == elements, "the parts make up the sum");
   const std::size_t sum_bytes = elements * sizeof(T);
   const std::size_t all = sum_bytes + parts.size() * sizeof(std::uint32_t);
   if (bytes_ < all) {

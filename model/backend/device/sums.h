@@ -35,7 +35,7 @@ class DeviceSums final : public VectorSums {
 
   Device& device_;
   const Launcher zero_fill_, add_exactly_, add_floats_;
-  // Of the sum that is being made: on the device, and here.
+  // Memory of the sum that is being made: on the device, and here.
   mutable std::mutex mutex_;
   mutable std::size_t bytes_ = 0;
   mutable std::shared_ptr<std::byte> there_;

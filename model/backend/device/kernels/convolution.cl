@@ -4,13 +4,8 @@
 // made at once. There are eight points, and seven of values that are rounded to bfloat16.
 
 #define POINTS 8
-// Loops over an item's values have constant bounds, so that the values stay in registers.
-
-// Sums of one item. So many, that it computes more than it reads.
-#define ITEM_OUTPUTS 8
-#define ITEM_POSITIONS 4
-#define LANES 16
-#define PLANES_AT_ONCE 8  // x planes of the output whose products are summed at once
+// Loops over an item's values have constant bounds, so that the values stay in registers. An item
+// keeps so many sums that it computes more than it reads.
 
 // Sums of one point: (kx, ky, part, channel).
 FUNCTION long rows_of_point(const ConvolutionSizes s) {
@@ -425,9 +420,6 @@ FUNCTION float sum_of_lanes(IN_LOCAL const float *lanes) {
 // Sums over the positions of up to eight x planes, in sixteen lanes: [sample][planes at
 // once][point][kx][ky, kz, part, channel][output]. Sixteen items, one for each lane, make DOT_ROWS
 // neighbouring rows of DOT_OUTPUTS neighbouring sums; a block has DOT_TEAMS of sixteen.
-#define DOT_ROWS 4
-#define DOT_OUTPUTS 8
-#define DOT_TEAMS 4
 KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, derivatives),
                              OPERAND(float, sums), const ConvolutionSizes s) {
   LOCAL float lanes[DOT_TEAMS][DOT_ROWS * DOT_OUTPUTS][LANES];

@@ -1,6 +1,19 @@
 // Arguments that kernels get by value. Both the host and the kernels' program include this file, so
 // it is plain C.
 
+// Items of a block, unless a kernel says otherwise.
+#define BLOCK_ITEMS 64
+// Outputs and positions whose sums an item of a convolution keeps, lanes of sums over positions, x
+// planes of the output whose products are summed at once; and rows and outputs of sixteen lanes, and
+// how many times sixteen are in a block (convolution.cl).
+#define ITEM_OUTPUTS 8
+#define ITEM_POSITIONS 4
+#define LANES 16
+#define PLANES_AT_ONCE 8
+#define DOT_ROWS 4
+#define DOT_OUTPUTS 8
+#define DOT_TEAMS 4
+
 // An operand's place in its memory, in elements, and the way to that of a group's next micro-batch.
 typedef struct {
   long offset, stride;

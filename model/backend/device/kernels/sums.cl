@@ -1,12 +1,10 @@
 // Sums over micro-batches (model/vector_sums.h). One item adds up one element of `count` vectors.
 
-#define SUM_ITEMS 64  // of a block
-
 // Raises `largest` to the largest that an item of the block has seen.
 FUNCTION void note_largest(IN_LOCAL const uint32 *seen, GLOBAL uint32 *largest) {
   if (item_of_block(0) != 0) return;
   uint32 most = 0;
-  for (int i = 0; i < SUM_ITEMS; ++i) most = seen[i] > most ? seen[i] : most;
+  for (int i = 0; i < BLOCK_ITEMS; ++i) most = seen[i] > most ? seen[i] : most;
   if (most > 0) ATOMIC_MAX(largest, most);
 }
 
@@ -14,7 +12,7 @@ FUNCTION void note_largest(IN_LOCAL const uint32 *seen, GLOBAL uint32 *largest) 
 KERNEL void add_exactly(OPERAND(const float, values), OPERAND(uint64, sums),
                         OPERAND(uint32, largest), const long size, const int count,
                         const double factor) {
-  LOCAL uint32 seen[SUM_ITEMS];
+  LOCAL uint32 seen[BLOCK_ITEMS];
   const long i = item(0);
   uint32 most = 0;
   if (i < size) {
@@ -35,7 +33,7 @@ KERNEL void add_exactly(OPERAND(const float, values), OPERAND(uint64, sums),
 
 KERNEL void add_floats(OPERAND(const float, values), OPERAND(float, sums), OPERAND(uint32, largest),
                        const long size, const int count) {
-  LOCAL uint32 seen[SUM_ITEMS];
+  LOCAL uint32 seen[BLOCK_ITEMS];
   const long i = item(0);
   uint32 most = 0;
   if (i < size) {

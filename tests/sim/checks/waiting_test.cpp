@@ -84,6 +84,36 @@ TEST(SimulatedWaiting, WhereNobodyCanJoinAnyMoreTheRunEndsWithItsStateSaved) {
   EXPECT_TRUE(end.saved);
 }
 
+// One of three dies while what another one says to the third is held up, at the end of the run: two
+// of at least three members are left, and nobody can join. If one of them has made the last step,
+// it hands over the sums, and the run is whole.
+TEST(SimulatedWaiting, TooFewMembersHandOverTheLastSums) {
+  TrainingStage stage(
+      "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
+      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
+      "cluster: {joiners: 0, failure: {restart: 0, min_members: 3}}\n");
+  const auto play = [&](const std::vector<Death>& deaths) {
+    SimDisk disk;
+    return play_training(stage, 7, 3, stage.initial_state(), disk, Fate::kNothing, deaths);
+  };
+  const std::uint64_t all = play({}).arrivals;
+  std::size_t whole = 0, short_of_members = 0;
+  for (std::uint64_t after = all * 8 / 10; after < all; after += stride(3)) {
+    const TrainingEnd end = play({{after, 3, true, 1, 2, 300ms}});
+    ASSERT_TRUE(end.over) << "after " << after;
+    if (end.head_error) {
+      ASSERT_NE(hash_of(end.state), stage.undisturbed().text())
+          << "somebody had made the last step, after " << after;
+      ++short_of_members;
+    } else {
+      ASSERT_EQ(fault_of(stage, end), "") << "after " << after;
+      ++whole;
+    }
+  }
+  EXPECT_GT(short_of_members, 0U);
+  EXPECT_GT(whole, 0U);
+}
+
 // The one place that is left is taken by one that dies before it has learned.
 TEST(SimulatedWaiting, WhenTheLastThatCouldJoinDiesTheRunEndsToo) {
   TrainingStage stage(

@@ -68,8 +68,15 @@ TEST_F(ZmqDescriptors, ADialThatFindsNoDescriptorsIsAnErrorAndLaterOnesWork) {
 TEST_F(ZmqDescriptors, RunningOutWhileAConnectionIsMadeEndsItWithTheReason) {
   StageEnd dialer(plain());
   const ConnectionId id = dialer.dial(fresh_ipc_address());
-  const FewDescriptors few(0);
-  ASSERT_TRUE(play({&dialer}, [&] { return dialer.diary.ends.contains(id); }));
+  const auto has_ended = [&] { return dialer.diary.ends.contains(id); };
+  // A connection that is being made at the moment of the limit leaves its descriptor behind, and
+  // nothing runs out: then there is another limit.
+  for (int i = 0; i < 20 && !has_ended(); ++i) {
+    const FewDescriptors few(0);
+    const TimePoint until = stage_clock().now() + std::chrono::seconds(2);
+    play({&dialer}, [&] { return has_ended() || stage_clock().now() > until; });
+  }
+  ASSERT_TRUE(has_ended());
   expect_told({dialer.diary.kinds[id], dialer.diary.ends[id]});
 }
 

@@ -41,8 +41,11 @@ TOLERANCE = 2e-2  # of losses between layouts, relative
 LAYOUTS = {"NCDHW": torch.contiguous_format, "channels_last_3d": torch.channels_last_3d}
 
 
+DEVICE = "cpu"  # card_peer.py takes a card
+
+
 def to_float(tensor):
-    return tensor.detach().to(torch.float32)
+    return tensor.detach().to(DEVICE, torch.float32)
 
 
 class Network:
@@ -60,7 +63,8 @@ class Network:
                 value = value.permute(4, 3, 0, 1, 2).contiguous(memory_format=layout)
             self.parameters.append(value.requires_grad_())
             if role == "gamma":
-                self.moving.append((torch.zeros(shape[0]), torch.ones(shape[0])))
+                self.moving.append((torch.zeros(shape[0], device=DEVICE),
+                                    torch.ones(shape[0], device=DEVICE)))
         self.optimiser = torch.optim.RMSprop(
             self.parameters, lr=make_oracle.LEARNING_RATE, alpha=make_oracle.RHO,
             eps=epsilon, foreach=True)
@@ -78,7 +82,7 @@ class Network:
 
     def run(self, x, training, drop):
         """The trunk's output and the parameters of the heads. drop(number of the dropout, x)."""
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bf16):
+        with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=self.bf16):
             x, heads = self.trunk(x, training, drop)
         return x.float(), heads
 
@@ -139,7 +143,7 @@ class Iteration:
     def noise(self, slot, count):
         shape = (count, self.model["latent"])
         if not self.counted:
-            return torch.randn(shape)
+            return torch.randn(shape, device=DEVICE)
         where = self.position(slot, make_oracle.LATENT_STREAM)
         return torch.tensor(philox.normals(shape[0] * shape[1], **where).astype(np.float32)
                             .reshape(shape))
@@ -165,11 +169,12 @@ class Iteration:
 
     def labels(self, slot, kind, count):
         label = 0.0 if kind == "d_fake" else 1.0
-        labels = torch.full((count,), label)
+        labels = torch.full((count,), label, device=DEVICE)
         if kind == "g":
             return labels
         where = self.position(slot, make_oracle.FLIP_STREAM)
-        u = torch.tensor(philox.uniforms(count, **where)) if self.counted else torch.rand(count)
+        u = (torch.tensor(philox.uniforms(count, **where)) if self.counted
+             else torch.rand(count, device=DEVICE))
         return torch.where(u < make_oracle.FLIP_PROBABILITY, 1 - labels, labels)
 
     def discriminate(self, images, part, slot, kind):
@@ -210,13 +215,13 @@ class Iteration:
             terms, total = self.discriminate(self.images(part, slot, kind), part, slot, kind)
             (total / self.parts).backward()
             for name, value in terms.items():
-                losses[name] = losses.get(name, 0.0) + value.item() / self.parts
+                losses[name] = losses.get(name, 0.0) + value.detach() / self.parts
         updated.optimiser.step()
         return losses
 
     def run(self):
         """{"slot/term": loss} of the four steps."""
-        return {f"{slot}/{name}": value
+        return {f"{slot}/{name}": value.item()
                 for slot, kind in enumerate(make_oracle.SCHEDULE)
                 for name, value in self.step(slot, kind).items()}
 

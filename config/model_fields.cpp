@@ -201,12 +201,13 @@ std::shared_ptr<Record<Topology>> model_record() {
              Scope::kState,
              "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
              "over one channel, and add in single precision. All else, weights included, is in "
-             "single precision. Only with `kernels: portable`.")
+             "single precision. With `kernels: fastest` a device may round elsewhere, or not.")
       .field("kernels", within(&Topology::model, &ModelSection::kernels),
              word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
              Scope::kState,
-             "`portable`: our own, the same bits on every host that has AVX2; `fastest`: the "
-             "library's where they are faster, the same bits on hosts of one kind only.");
+             "`portable`: our own, the same bits on every host that has AVX2 and on every device; "
+             "`fastest`: on processors the library's where they are faster, on NVIDIA's cards "
+             "tensor cores; the same bits on hosts or cards of one kind only.");
   return record;
 }
 

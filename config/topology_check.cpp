@@ -42,27 +42,6 @@ void check_model(const Topology& topology, Reader& reader) {
   if (!reader.has_problem_below("train")) check_fake_conditions(gan, reader);
 }
 
-void check_precision(const Topology& topology, Reader& reader) {
-  if (topology.model.precision == Precision::kFp32 ||
-      topology.model.kernels == Kernels::kPortable) {
-    return;
-  }
-  reader.broken_rule(
-      {"model.precision", "model.kernels"},
-      "bf16 is only computed by `model.kernels: portable`; leave one of the two out");
-}
-
-void check_device(const Topology& topology, Reader& reader) {
-  const std::string& device = topology.replica.device;
-  if (device == kProcessor) return;
-  if (topology.model.kernels == Kernels::kFastest) {
-    reader.broken_rule({"actors.replica.device", "model.kernels"},
-                       fmt::format("{} computes with `kernels: portable` alone; leave one of the "
-                                   "two out",
-                                   device));
-  }
-}
-
 // Targets that are taken before data.preprocessing.power need outputs that undo it.
 void check_power(const Topology& topology, Reader& reader) {
   const double power = topology.data.dataset.preprocessing->power;
@@ -162,8 +141,6 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
   // A rule about the model comes after check_model(), which says where the model is incomplete.
   static const std::vector<Rule> kRules{
       {check_model, {"model"}},
-      {check_precision, {"model"}},
-      {check_device, {"model", "actors.replica"}},
       {check_custom_names, {"data"}},
       {check_synthetic, {"model", "data"}},
       {check_power, {"model", "data"}},

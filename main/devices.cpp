@@ -24,7 +24,10 @@ void print_for_people(const model::device::Devices& devices) {
                                                 device.units, device.driver))
               << "\n";
     if (device.lacks.empty()) {
-      std::cout << "    kernels: portable, the bits of any processor\n";
+      std::cout << "    kernels: portable, the bits of any processor; fastest, "
+                << (device.tensor_cores > 0
+                        ? fmt::format("by tensor cores of sm_{}\n", device.tensor_cores)
+                        : "in fp32\n");
     } else {
       std::cout << "    cannot compute with kernels: portable: " << device.lacks << "\n";
     }
@@ -40,11 +43,13 @@ int list_devices(const CommandLine& line) {
   }
   std::string list;
   for (const DeviceFacts& device : devices.found) {
-    list += fmt::format(R"({}{{"device":{},"name":{},"driver":{},"gpu":{},"memory_bytes":{},)"
-                        R"("largest_allocation_bytes":{},"units":{},"lacks":{}}})",
-                        list.empty() ? "" : ",", json_string(device.word), json_string(device.name),
-                        json_string(device.driver), device.is_gpu, device.memory_bytes,
-                        device.largest_allocation_bytes, device.units, json_string(device.lacks));
+    list +=
+        fmt::format(R"({}{{"device":{},"name":{},"driver":{},"gpu":{},"memory_bytes":{},)"
+                    R"("largest_allocation_bytes":{},"units":{},"tensor_cores":{},"lacks":{}}})",
+                    list.empty() ? "" : ",", json_string(device.word), json_string(device.name),
+                    json_string(device.driver), device.is_gpu, device.memory_bytes,
+                    device.largest_allocation_bytes, device.units, device.tensor_cores,
+                    json_string(device.lacks));
   }
   answer(fmt::format(R"("devices":[{}],"missing":{})", list, json_string(devices.missing)));
   return 0;

@@ -58,6 +58,10 @@ class Memory {
   virtual void copy(const void* from, void* to, std::size_t bytes) = 0;
   // Lets the work that was begun go on while the host does something else.
   virtual void flush() {}
+  // A place behind all calls and kernels so far. wait_for() returns when the work before it is
+  // done, and uses it up. On the host null: nothing is under way.
+  virtual void* mark() { return nullptr; }
+  virtual void wait_for(void* /*mark*/) {}
 };
 Memory& host_memory();
 

@@ -165,7 +165,8 @@ struct GanWork {
   std::span<const GanMicroBatch> micro_batches;  // up to Gan::group()
   runtime::RandomPosition position;              // `slot` is the place in the schedule
   GanStream& stream;
-  // Called on the way, as Bindings::gradients_final is, on the host alone; null: nobody asks.
+  // Called on the way, as Bindings::gradients_final is: on a device when the work is given to it,
+  // which is before it is done. Null: nobody asks.
   const FinalFrom* final_from = nullptr;
 };
 

@@ -189,7 +189,7 @@ struct GanArithmetic : GanPlaces<T> {
 
   // The elements behind the gradients are final before the backward pass begins.
   void backward(const Program& program, Bindings bindings, Workspace& workspace) const {
-    if (on_host() && final_from != nullptr) {
+    if (final_from != nullptr) {
       (*final_from)(program.parameters().weights_size);
       bindings.gradients_final = final_from;
     }

@@ -21,9 +21,10 @@ struct SumPart {
   std::int16_t k = kNoExponent;
 };
 
-// Any thread. `sum`, on the host, has the parts one behind the other, and what is added comes to
-// it. `reports` has one per part, which tells of all vectors: what quantise_add() tells of exact
-// sums, and of floats `non_finite` alone. With `non_finite` the rest means nothing.
+// Any thread. The vectors are complete: on a device the caller has waited for them
+// (Memory::wait_for). `sum`, on the host, has the parts one behind the other, and what is added
+// comes to it. `reports` has one per part, which tells of all vectors: what quantise_add() tells of
+// exact sums, and of floats `non_finite` alone. With `non_finite` the rest means nothing.
 class VectorSums {
  public:
   virtual ~VectorSums() = default;

@@ -82,16 +82,15 @@ Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& top
   const std::string& device = topology.replica.device;
   const bool portable = section.kernels == config::Kernels::kPortable;
   if (device == config::kProcessor) {
-    if (!portable) return model::make_cpu_backend();
+    // The library's are for fp32.
+    if (!portable && section.precision == model::Precision::kFp32) return model::make_cpu_backend();
     return model::make_portable_backend(section.precision);
   }
-  // A member may have been given a device that the topology does not name.
-  if (!portable) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("{} computes with `kernels: portable` alone", device)};
-  }
   ASSIGN_OR_RETURN(auto opened, open_shared(device));
-  return model::device::make_portable_backend(std::move(opened), group, section.precision);
+  if (portable) {
+    return model::device::make_portable_backend(std::move(opened), group, section.precision);
+  }
+  return model::device::make_fastest_backend(std::move(opened), group, section.precision);
 }
 
 }  // namespace troupe::launch

@@ -9,9 +9,10 @@
 
 namespace troupe::launch {
 
-// kFastest: the cpu backend (oneDNN), which has no bf16: such topologies are refused when they are
-// read. kPortable: kernels that give the same bits on every host and device that can run them; an
-// error (kUsage) on others. A device computes groups of up to `group` micro-batches.
+// kPortable: kernels that give the same bits on every host and device that can run them; an error
+// (kUsage) on others. kFastest: on a processor the cpu backend (oneDNN), which has no bf16, for
+// which portable kernels are the fastest; on a device tensor cores where it has them. A device
+// computes groups of up to `group` micro-batches.
 runtime::Result<std::unique_ptr<model::Backend>> make_backend(const config::Topology& topology,
                                                               std::int64_t group = 1);
 

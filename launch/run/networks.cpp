@@ -43,8 +43,8 @@ std::string in_mib(std::uint64_t bytes) { return fmt::format("{} MiB", bytes >> 
 std::string device_text(const model::Backend& backend) {
   const auto device = backend.memory().load();
   if (!device) return "";
-  return fmt::format("device {} ({}): groups of up to {} micro-batches", device->word, device->name,
-                     backend.group());
+  return fmt::format("device {} ({}): groups of up to {} micro-batches, {}", device->word,
+                     device->name, backend.group(), backend.numerics_class());
 }
 
 Result<Networks> compile_networks(const config::Topology& topology, std::uint32_t members) {

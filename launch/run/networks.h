@@ -17,7 +17,8 @@ struct Networks {
   std::unique_ptr<const model::Gan> gan;
 };
 
-// "device opencl:0 (NAME): groups of up to 4 micro-batches"; empty on the processor.
+// "device opencl:0 (NAME): groups of up to 4 micro-batches, portable float32 2"; empty on the
+// processor.
 std::string device_text(const model::Backend& backend);
 
 // For a run of so many members (0: one process). A device computes as many micro-batches side by

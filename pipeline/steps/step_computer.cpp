@@ -165,6 +165,9 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   // before it some of these are not computed at all, and micro-batches behind them are only
   // compared.
   const bool completes_own = first < step.own() && first + count >= step.own();
+  model::Memory& memory = gan_.memory();
+  // A device is told what to compute, all at once, and gets there later.
+  std::vector<std::pair<std::int64_t, void*>> told;
   Finality finality(completes_own ? step.own() - first : 0, step.layout().size);
   take_turn({first, count}, [&](const Part& part, int thread) {
     const model::FinalFrom tell = [&](std::int64_t element) {
@@ -173,10 +176,18 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
         own |= finality.falls_to(part.first - first + i, element);
       }
       if (!own || thread != 0) return;
-      if (const auto all = finality.news()) final_from(step.final_from_ = *all);
+      const auto all = finality.news();
+      if (!all) return;
+      if (memory.is_of_host()) return final_from(step.final_from_ = *all);
+      told.emplace_back(*all, memory.mark());
     };
     compute_part(state, step, part, final_from ? &tell : nullptr);
   });
+  for (const auto& [element, mark] : told) {
+    memory.wait_for(mark);
+    final_from(step.final_from_ = element);
+  }
+  if (completes_own) memory.wait_for(memory.mark());
   for (std::size_t i = 0; i < count; ++i) step.note_computed();
   return true;
 }

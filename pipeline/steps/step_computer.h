@@ -32,11 +32,11 @@ class StepComputer {
   bool prepare(const TrainingState& state, const StepShare& step);
 
   // One turn of the step's computation, at most one group per thread; false when it was
-  // complete before the call. `final_from` is called on this thread while the replica's own
-  // micro-batches are completed: elements from there to the end are computed for all of them. The
-  // numbers fall, and need not reach 0, as another thread may finish last. The parts of `state` in
-  // slot_access(..).reads must stay the same over all turns of a step, and those in prepare_reads
-  // since prepare(); the rest may change.
+  // complete before the call. A device has computed the replica's own micro-batches when the turn
+  // that completes them ends. In that turn `final_from` is called on this thread: elements from
+  // there to the end are computed for all of them. The numbers fall, and need not reach 0, as
+  // another thread may finish last. The parts of `state` in slot_access(..).reads must stay the
+  // same over all turns of a step, and those in prepare_reads since prepare(); the rest may change.
   bool compute(const TrainingState& state, StepShare& step,
                const model::FinalFrom& final_from = {});
 

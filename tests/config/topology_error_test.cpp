@@ -127,8 +127,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + "data:\n", "t.yaml:2:1: data: \"train\" is missing"},
         Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (gan3d_12, "},
         Mistake{"model: {kernels: portable}\n" + kData, "model: give zoo: NAME"},
-        Mistake{"model: {zoo: gan3d_25, precision: bf16, kernels: fastest}\n" + kData,
-                "t.yaml:1:35: model.precision: bf16 is only computed by `model.kernels: portable`"},
         Mistake{"[1, 2]\n", "t.yaml:1:1: expected a section, found a list"},
         Mistake{"just words\n", "expected a section, found text \"just words\""},
         Mistake{"", "t.yaml: is empty"}, Mistake{"# only a comment\n", "t.yaml: is empty"},

@@ -12,13 +12,15 @@
 #include <fmt/format.h>
 
 #include "tests/main/cluster_run.h"
+#include "tests/support/tested_device.h"
 
 namespace troupe {
 namespace {
 
 using testing::HasSubstr;
 
-const Words kOnDevice{"--set", "actors.replica.device=opencl:0"};
+const std::string kDevice = tested_device();
+const Words kOnDevice{"--set", "actors.replica.device=" + kDevice};
 
 class DeviceRun : public ClusterRun {
  protected:
@@ -74,12 +76,12 @@ TEST_F(DeviceRun, ValidatesAndGeneratesAsTheProcessorDoes) {
   summary_of("device", words + kOnDevice);
   EXPECT_GE(validations("cpu").size(), 1U);
   EXPECT_EQ(validations("cpu"), validations("device"));
-  for (const char* device : {"cpu", "opencl:0"}) {
+  for (const std::string& device : {std::string("cpu"), kDevice}) {
     const ProcessEnd made = call({"generate", checkpoint("device", 0), "--events", "40", "--device",
                                   device, "--out", path(fmt::format("{}.h5", device))});
     EXPECT_EQ(made.exit_code, 0) << made.err;
   }
-  EXPECT_EQ(read_text(path("cpu.h5")), read_text(path("opencl:0.h5")));
+  EXPECT_EQ(read_text(path("cpu.h5")), read_text(path(kDevice + ".h5")));
 }
 
 TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {
@@ -94,7 +96,7 @@ TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {
 TEST_F(DeviceRun, MemberWithADeviceTakesOverWhatOneWithoutLeavesBehind) {
   const std::string address = fmt::format("127.0.0.1:{}", free_port());
   Process head(command(head_words("a", address, 2, kEndlessRun)));
-  const auto with = join({address, "--device", "opencl:0"});
+  const auto with = join({address, "--device", kDevice});
   const auto without = join({address});
   wait_until_training(head, 40);
   without->send(SIGKILL);
@@ -103,7 +105,7 @@ TEST_F(DeviceRun, MemberWithADeviceTakesOverWhatOneWithoutLeavesBehind) {
   stop_and_expect_whole(head);
   const ProcessEnd end = with->wait();
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("device opencl:0 ("));
+  EXPECT_THAT(end.err, HasSubstr("device " + kDevice + " ("));
 }
 
 TEST_F(DeviceRun, MemberWithADeviceJoinsOneWithoutAndItsDeathCostsNoBit) {
@@ -111,7 +113,7 @@ TEST_F(DeviceRun, MemberWithADeviceJoinsOneWithoutAndItsDeathCostsNoBit) {
   Process head(command(head_words("a", address, 1, kEndlessRun)));
   Process first(command({"join", address}));
   wait_until_training(head);
-  const auto second = join({address, "--device", "opencl:0"});
+  const auto second = join({address, "--device", kDevice});
   ASSERT_TRUE(wait_until_told(head, R"("joined":["member.)")) << log();
   wait_until_training(head, steps() + 80);
   second->send(SIGKILL);
@@ -129,19 +131,33 @@ TEST_F(DeviceRun, OneThatIsNotThereIsRefusedAndTold) {
   // The topology may be meant for another machine.
   const ProcessEnd there = call(Words{"check", path("toy.yaml")} + kOnDevice);
   EXPECT_EQ(there.exit_code, 0) << there.err;
-  EXPECT_THAT(there.out, testing::ContainsRegex("device opencl:0 \\(.*\\): groups of up to 2"));
+  EXPECT_THAT(there.out,
+              testing::ContainsRegex("device " + kDevice + " \\(.*\\): groups of up to 2"));
   const ProcessEnd checked = call(Words{"check", path("toy.yaml")} + none);
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
   EXPECT_THAT(checked.err, HasSubstr("there is no device opencl:7"));
 }
 
-TEST_F(DeviceRun, FastestKernelsAreTheProcessorsAlone) {
-  expect_refused(run("a", kOnDevice + Words{"--set", "model.kernels=fastest"}), 3,
-                 {"actors.replica.device", "leave one of the two out"});
+// oneDNN's kernels are for fp32.
+TEST_F(DeviceRun, FastestKernelsOfAProcessorArePortableInBf16) {
+  const Words six = until_iteration(6, {"--set", "model.precision=bf16"});
+  EXPECT_EQ(hash_of("fastest", six + Words{"--set", "model.kernels=fastest"}),
+            hash_of("portable", six));
+}
+
+TEST_F(DeviceRun, FastestKernelsHaveOneHashForAnyNumberOfReplicasAndAClassOfTheirOwn) {
+  const Words fastest = until_iteration(6, {"--set", "model.kernels=fastest"});
+  const std::string hash = hash_of("one", fastest + kOnDevice);
+  EXPECT_EQ(hash_of("three", fastest + kOnDevice + Words{"--set", "actors.replica.count=3"}), hash);
+  const ProcessEnd elsewhere =
+      call(Words{"run", "--resume", path("one"), "--set", "actors.replica.device=cpu"});
+  EXPECT_EQ(elsewhere.exit_code, 4) << elsewhere.err;
+  EXPECT_THAT(elsewhere.err, testing::ContainsRegex("another numerics class: fastest "));
 }
 
 // PoCL has as much memory as it is told, in GiB.
 TEST_F(DeviceRun, GroupsAreHalvedUntilTheyFitAndWhatDoesNotFitIsRefused) {
+  if (kDevice != "opencl:0") GTEST_SKIP() << "a card has the memory that it has";
   ::setenv("POCL_MEMORY_LIMIT", "1", 1);
   const auto check = [](const std::string& model, const std::string& events) {
     return call(Words{"check", model, "--set", "train.micro_batches=32", "--set",
@@ -160,15 +176,17 @@ TEST_F(DeviceRun, GroupsAreHalvedUntilTheyFitAndWhatDoesNotFitIsRefused) {
 TEST_F(DeviceRun, DevicesAreListedWithWhatTheyPromise) {
   const ProcessEnd listed = call({"devices"});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
-  EXPECT_THAT(listed.out, HasSubstr("opencl:0  "));
+  EXPECT_THAT(listed.out, HasSubstr(kDevice + "  "));
   EXPECT_THAT(listed.out, HasSubstr("kernels: portable, the bits of any processor"));
   const JsonValue devices = last_line(call({"devices", "--json"}))["devices"];
-  ASSERT_GE(devices.list().size(), 1U);
-  EXPECT_EQ(devices.list().back()["device"].text().substr(0, 7), "opencl:");
+  std::vector<std::string> words;
+  for (const JsonValue& each : devices.list()) words.push_back(each["device"].text());
+  EXPECT_THAT(words, testing::Contains(kDevice));
 }
 
 // The driver is found through a folder that the loader looks into.
 TEST_F(DeviceRun, WithoutADriverThereIsTheProcessor) {
+  if (kDevice != "opencl:0") GTEST_SKIP() << "a card's driver is not hidden";
   std::filesystem::create_directory(path("none"));
   ::setenv("OCL_ICD_VENDORS", path("none").c_str(), 1);
   const ProcessEnd listed = call({"devices"});

@@ -7,6 +7,9 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <iostream>
+#include <regex>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -14,103 +17,13 @@
 
 #include "model/backend/device/backend.h"
 #include "model/backend/device/cuda_api.h"
+#include "tests/model/device_support.h"
 #include "tests/model/op_support.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 
 namespace troupe::model {
 namespace {
-
-using device::Device;
-
-std::shared_ptr<Device> open_device() {
-  static const auto opened = device::open("opencl:0");
-  EXPECT_TRUE(opened.ok()) << opened.error().message;
-  return opened.ok() ? *opened : nullptr;
-}
-
-// Operands that the micro-batches of a group have in common.
-bool is_shared(const std::string& name) {
-  for (const char* shared : {"kernel", "bias", "gamma", "beta", "moving_mean", "moving_variance"}) {
-    if (name == shared) return true;
-  }
-  return false;
-}
-
-constexpr std::size_t kGuard = 64;  // elements
-constexpr float kGuardValue = -7.25f;
-
-// An operand of all micro-batches of a group, in the device's memory, between guards.
-class GroupOperand {
- public:
-  GroupOperand(Device& device, std::size_t size, bool shared, std::size_t group)
-      : device_(device), size_(size), copies_(shared ? 1 : group) {
-    values_.assign(copies_ * size_ + 2 * kGuard, kGuardValue);
-    memory_ = device.allocate(values_.size() * sizeof(float));
-  }
-  void set(std::size_t micro_batch, const std::vector<float>& values) {
-    if (micro_batch < copies_) {
-      std::copy(values.begin(), values.end(), begin() + micro_batch * size_);
-    }
-  }
-  void write() { device_.write(values_.data(), memory_.get(), values_.size() * sizeof(float)); }
-  void read() { device_.read(memory_.get(), values_.data(), values_.size() * sizeof(float)); }
-  void* address() const { return size_ == 0 ? nullptr : memory_.get() + kGuard * sizeof(float); }
-  std::int64_t stride() const { return copies_ == 1 ? 0 : static_cast<std::int64_t>(size_); }
-  std::vector<float> get(std::size_t micro_batch) const {
-    const float* first = values_.data() + kGuard + (copies_ == 1 ? 0 : micro_batch) * size_;
-    return {first, first + size_};
-  }
-  bool guards_stand() const {
-    return std::all_of(values_.begin(), values_.begin() + kGuard,
-                       [](float value) { return value == kGuardValue; }) &&
-           std::all_of(values_.end() - kGuard, values_.end(),
-                       [](float value) { return value == kGuardValue; });
-  }
-
- private:
-  float* begin() { return values_.data() + kGuard; }
-
-  Device& device_;
-  std::size_t size_, copies_;
-  std::vector<float> values_;
-  std::shared_ptr<std::byte> memory_;
-};
-
-void run_as_group(Device& device, const Kernel& kernel, const Operation& operation,
-                  std::vector<Operands<float>>& micro_batches,
-                  const runtime::RandomPosition& random) {
-  const auto described = operands_of(operation);
-  const std::size_t group = micro_batches.size();
-  std::vector<GroupOperand> operands;
-  std::vector<void*> addresses;
-  std::vector<std::int64_t> strides;
-  for (std::size_t i = 0; i < described.size(); ++i) {
-    operands.emplace_back(device, micro_batches[0][i].size(), is_shared(described[i].name), group);
-    for (std::size_t m = 0; m < group; ++m) operands[i].set(m, micro_batches[m][i]);
-    operands[i].write();
-    addresses.push_back(operands[i].address());
-    strides.push_back(operands[i].stride());
-  }
-  const std::vector<std::byte> poison(kernel.scratch_bytes() + 64, std::byte{0xff});
-  const auto scratch = device.allocate(poison.size());
-  device.write(poison.data(), scratch.get(), poison.size());
-  std::vector<std::uint32_t> indices;
-  for (std::size_t m = 0; m < group; ++m) indices.push_back(3 + static_cast<std::uint32_t>(m));
-  const auto places = device.allocate(indices.size() * sizeof(std::uint32_t));
-  device.write(indices.data(), places.get(), indices.size() * sizeof(std::uint32_t));
-  const Group of{static_cast<std::int64_t>(group),
-                 reinterpret_cast<const std::uint32_t*>(places.get()), 0};
-  kernel.run_group(addresses, strides, random, of, scratch.get());
-  for (std::size_t i = 0; i < described.size(); ++i) {
-    operands[i].read();
-    EXPECT_TRUE(operands[i].guards_stand()) << "around " << described[i].name;
-    for (std::size_t m = 0; m < group; ++m) micro_batches[m][i] = operands[i].get(m);
-  }
-  std::vector<std::byte> end(64);
-  device.read(scratch.get() + kernel.scratch_bytes(), end.data(), end.size());
-  EXPECT_EQ(end, std::vector<std::byte>(64, std::byte{0xff})) << "beyond the scratch";
-}
 
 class DeviceGroup : public testing::TestWithParam<std::tuple<int, Precision>> {};
 
@@ -227,6 +140,7 @@ class DeviceSums : public testing::Test {
       backend_->memory().write(values_[i].data(), memory_[i].get(),
                                values_[i].size() * sizeof(float));
     }
+    backend_->memory().wait_for(backend_->memory().mark());
   }
   // Expects the sums that are made on the host, whose reports it returns.
   std::vector<QuantiseReport> expect_those_of_the_host(const std::vector<SumPart>& parts) {
@@ -329,22 +243,82 @@ TEST_F(DeviceSums, FlagsStandWhereTheHostSetsThem) {
   }
 }
 
-// Compiles the program for three generations of NVIDIA's cards, where a toolkit is.
+// A generation of NVIDIA's cards that the toolkit's compilers know.
+struct Generation {
+  int number;
+  device::DeviceFacts facts() const {
+    device::DeviceFacts facts;
+    facts.is_gpu = true;
+    facts.tensor_cores = device::tensor_cores(number / 10, number % 10);
+    return facts;
+  }
+  // Those of the compiler for its tensor cores, if it has any.
+  std::vector<std::string> options() const {
+    std::string cores = device::tensor_cores_option(facts());
+    if (cores.empty()) return {};
+    return {std::move(cores)};
+  }
+  std::string name() const { return "sm_" + std::to_string(number); }
+};
+constexpr Generation kGenerations[] = {{75}, {80}, {90}};
+
+// Compiles the program where a toolkit is: no kernel spills a register, needs so many that a
+// multiprocessor has room for less than 12 warps, or more shared memory than a block gets.
 TEST(DeviceProgram, IsCudaTooAndSpillsNoRegister) {
   const std::string compiler = "/usr/local/cuda/bin/nvcc";
   if (!std::filesystem::exists(compiler)) GTEST_SKIP() << "no " << compiler;
   const TemporaryFolder folder;
   write_text(folder / "program.cu", device::program_text());
-  for (const char* generation : {"sm_75", "sm_80", "sm_90"}) {
-    Process process({compiler, "-cubin", std::string("-arch=") + generation, "--fmad=false",
-                     "-Xptxas=-v", "-o", folder / "program.cubin", folder / "program.cu"});
+  for (const Generation& generation : kGenerations) {
+    std::vector<std::string> words{
+        compiler,     "-cubin", "-arch=" + generation.name(), "--fmad=false",
+        "-Xptxas=-v", "-o",     folder / "program.cubin",     folder / "program.cu"};
+    for (const std::string& option : generation.options()) words.push_back(option);
+    Process process(words);
     const ProcessEnd end = process.wait();
-    EXPECT_EQ(end.exit_code, 0) << end.err;
+    ASSERT_EQ(end.exit_code, 0) << end.err;
     const std::string said = end.out + end.err;
-    EXPECT_THAT(said, testing::HasSubstr("bytes spill stores"));
-    EXPECT_THAT(said, testing::Not(testing::ContainsRegex("[1-9][0-9]* bytes spill stores")))
-        << generation;
+    const std::regex kernel(
+        "entry function '(\\w+)'[^]*?(\\d+) bytes spill stores[^]*?Used (\\d+) registers([^\n]*)");
+    std::vector<std::string> names;
+    for (std::sregex_iterator it(said.begin(), said.end(), kernel), none; it != none; ++it) {
+      const std::string name = (*it)[1], more = (*it)[4];
+      const int registers = std::stoi((*it)[3]);
+      std::smatch shared;
+      const int bytes = std::regex_search(more, shared, std::regex("(\\d+) bytes smem"))
+                            ? std::stoi(shared[1])
+                            : 0;
+      EXPECT_EQ((*it)[2], "0") << name << " spills for " << generation.name();
+      EXPECT_LE(registers, 168) << name << " for " << generation.name();
+      EXPECT_LE(bytes, 48 << 10) << name << " for " << generation.name();
+      names.push_back(name);
+      if (name.find("multiply") == std::string::npos && name.find("dots") == std::string::npos &&
+          name.find("tensor_gradient") == std::string::npos) {
+        continue;
+      }
+      std::cout << generation.name() << " " << name << ": " << registers << " registers, " << bytes
+                << " bytes of shared memory\n";
+    }
+    EXPECT_THAT(names, testing::UnorderedElementsAreArray(device::kernel_names(generation.facts())))
+        << "those that the driver asks for";
   }
+  Process process({compiler, "-ptx", "-arch=sm_90", "--fmad=false", kGenerations[2].options()[0],
+                   "-o", folder / "program.ptx", folder / "program.cu"});
+  EXPECT_EQ(process.wait().exit_code, 0);
+  const std::string code = read_text(folder / "program.ptx");
+  EXPECT_THAT(code, testing::HasSubstr("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"));
+  EXPECT_THAT(code, testing::HasSubstr("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"));
+}
+
+// The driver for CUDA asks for kernels by the names that it finds in the text.
+TEST(DeviceProgram, HasTheKernelsThatItsTextNames) {
+  const auto device = open_device();
+  ASSERT_NE(device, nullptr);
+  std::set<int> numbers;
+  const auto names = device::kernel_names(device->facts());
+  for (const std::string& name : names) numbers.insert(device->kernel(name));
+  EXPECT_EQ(numbers.size(), names.size());
+  EXPECT_GT(names.size(), 50U);
 }
 
 // The compiler that the driver calls is stricter than nvcc.
@@ -357,17 +331,21 @@ TEST(DeviceProgram, IsTakenByTheCompilerThatTheDriverCalls) {
   TROUPE_NVRTC_FUNCTIONS(TROUPE_FIND)
 #undef TROUPE_FIND
   const std::string text = device::program_text();
-  for (const char* generation : {"sm_75", "sm_80", "sm_90"}) {
-    const std::string architecture = std::string("--gpu-architecture=") + generation;
-    const char* const options[] = {architecture.c_str(), "--fmad=false"};
+  // Without tensor cores and with them.
+  for (const Generation& generation : {kGenerations[0], kGenerations[2]}) {
+    const std::string architecture = "--gpu-architecture=" + generation.name();
+    std::vector<const char*> options{architecture.c_str(), "--fmad=false"};
+    const auto cores = generation.options();
+    if (!cores.empty()) options.push_back(cores[0].c_str());
     device::CudaHandle program = nullptr;
     ASSERT_EQ(api.nvrtcCreateProgram(&program, text.c_str(), "t.cu", 0, nullptr, nullptr), 0);
-    const int compiled = api.nvrtcCompileProgram(program, 2, options);
+    const int compiled =
+        api.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
     std::size_t size = 0;
     api.nvrtcGetProgramLogSize(program, &size);
     std::string log(size, ' ');
     api.nvrtcGetProgramLog(program, log.data());
-    EXPECT_EQ(compiled, 0) << generation << log;
+    EXPECT_EQ(compiled, 0) << generation.name() << log;
     api.nvrtcDestroyProgram(&program);
   }
 }

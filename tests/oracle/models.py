@@ -182,9 +182,9 @@ def run(layers, parameters, x, training, moving, drop_mask, statistics):
 def angle_head(image):
     """image (n, x, y, z) -> (n,): the incidence angle in rad."""
     n, sx, sy, sz = image.shape
-    cx = torch.arange(sx, dtype=image.dtype) + 0.5
-    cy = torch.arange(sy, dtype=image.dtype) + 0.5
-    cz = torch.arange(sz, dtype=image.dtype) + 0.5
+    cx = torch.arange(sx, dtype=image.dtype, device=image.device) + 0.5
+    cy = torch.arange(sy, dtype=image.dtype, device=image.device) + 0.5
+    cz = torch.arange(sz, dtype=image.dtype, device=image.device) + 0.5
     total = image.sum(dim=(1, 2, 3))
     has_energy = total > 0
     safe = torch.where(has_energy, total, torch.ones_like(total))

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "model/backend/device/backend.h"
 #include "pipeline/steps/step_ahead.h"
+#include "tests/support/tested_device.h"
 #include "tests/training/alone.h"
 
 namespace troupe::training_test {
@@ -26,8 +29,9 @@ bool same(const runtime::Buffer& a, const runtime::Buffer& b) {
 // A toy's training where steps may be computed in any order.
 class Rehearsal {
  public:
-  explicit Rehearsal(const std::string& schedule = "[d_real, d_fake, g, g]", int threads = 2)
-      : alone_(zoo_topology("toy", {"train.schedule=" + schedule}), model::make_cpu_backend()),
+  explicit Rehearsal(const std::string& schedule = "[d_real, d_fake, g, g]", int threads = 2,
+                     std::unique_ptr<model::Backend> backend = model::make_cpu_backend())
+      : alone_(zoo_topology("toy", {"train.schedule=" + schedule}), std::move(backend)),
         team_(threads),
         computer_(alone_.gan(), alone_.options(), team_) {}
 
@@ -289,10 +293,7 @@ INSTANTIATE_TEST_SUITE_P(ThreadsAndSlots, TakingOver,
                                           testing::Values(0U, 1U, 2U, 3U)));
 
 // Buckets that go out while the rest is computed hold what they would hold afterwards.
-class EarlyBuckets : public testing::TestWithParam<int> {};
-
-TEST_P(EarlyBuckets, HoldWhatIsComputed) {
-  Rehearsal rehearsal("[d_real, d_fake, g, g]", GetParam());
+void expect_to_hold_what_is_computed(Rehearsal rehearsal, int threads) {
   TrainingState state = rehearsal.alone().initial_state();
   for (std::uint32_t slot = 0; slot < rehearsal.schedule().size(); ++slot) {
     StepShare step = rehearsal.step(rehearsal.iteration(state.iteration), slot);
@@ -310,7 +311,7 @@ TEST_P(EarlyBuckets, HoldWhatIsComputed) {
       EXPECT_TRUE(parts.empty() || step.computed() == step.own()) << "some are missing";
     }
     // The caller may be the first of several threads to end.
-    EXPECT_TRUE(GetParam() > 1 || (end == 0 && parts.size() > 3));
+    EXPECT_TRUE(threads > 1 || (end == 0 && parts.size() > 3));
     if (end > 0) add_up(0);
     for (const auto& [part, sums] : parts) {
       EXPECT_TRUE(same(sums, step.add_up(part, scales, late))) << part.offset;
@@ -323,7 +324,53 @@ TEST_P(EarlyBuckets, HoldWhatIsComputed) {
   }
 }
 
+class EarlyBuckets : public testing::TestWithParam<int> {};
+
+TEST_P(EarlyBuckets, HoldWhatIsComputed) {
+  expect_to_hold_what_is_computed(Rehearsal("[d_real, d_fake, g, g]", GetParam()), GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Teams, EarlyBuckets, testing::Values(1, 2, 3));
+
+TEST(EarlyBucketsOfADevice, HoldWhatIsComputed) {
+  const auto device = model::device::open(tested_device());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  auto backend = model::device::make_portable_backend(*device, 3, model::Precision::kFp32);
+  ASSERT_TRUE(backend.ok());
+  expect_to_hold_what_is_computed(Rehearsal("[d_real, d_fake, g, g]", 1, std::move(*backend)), 1);
+}
+
+// Whole iterations by kernels for tensor cores: groups change no bit, and weights are hardly
+// others.
+TEST(TensorCoresOfADevice, TrainAsTheReferenceAndTheSameBitsForAnyGroup) {
+  const auto device = model::device::open(tested_device());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const config::Topology topology = zoo_topology("toy", {"train.micro_batches=4"});
+  const auto trained = [&](std::unique_ptr<model::Backend> backend) {
+    Alone alone(topology, std::move(backend));
+    TrainingState state = alone.initial_state();
+    for (int i = 0; i < 8; ++i) alone.step(state);
+    return std::pair(pipeline::hash_of_state(state).text(), state.generator.weights);
+  };
+  const auto weights = trained(model::make_reference_backend(model::DataType::kFloat32)).second;
+  for (const model::Precision precision : {model::Precision::kBf16, model::Precision::kFp32}) {
+    const auto played = [&](std::int64_t group) {
+      auto backend = model::device::make_fastest_backend(
+          *device, group, precision, model::device::Products::kPlayedTensorCores);
+      CHECK(backend.ok(), backend.error().message);
+      return trained(std::move(*backend));
+    };
+    const auto [hash, found] = played(1);
+    EXPECT_EQ(played(3).first, hash);
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      difference += std::pow(static_cast<double>(found[i]) - static_cast<double>(weights[i]), 2);
+      size += std::pow(static_cast<double>(weights[i]), 2);
+    }
+    EXPECT_LT(std::sqrt(difference / size), 0.05);
+    EXPECT_GT(difference, 0.0);
+  }
+}
 
 // A generator's prepared pass stands in memory that every other step uses.
 TEST(StepComputer, PreparationLostToAnotherStepIsMadeAnew) {

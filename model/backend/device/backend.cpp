@@ -1,5 +1,6 @@
 #include "model/backend/device/backend.h"
 
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,43 +12,70 @@
 namespace troupe::model::device {
 namespace {
 
+using runtime::Result;
+
 class DeviceBackend final : public Backend {
  public:
-  DeviceBackend(std::shared_ptr<Device> device, std::int64_t group, Precision precision)
-      : device_(std::move(device)), group_(group), precision_(precision), sums_(*device_) {}
+  DeviceBackend(std::shared_ptr<Device> device, const Maker& maker, std::string numerics_class)
+      : device_(std::move(device)),
+        maker_(maker),
+        class_(std::move(numerics_class)),
+        sums_(*device_) {}
 
   DataType data_type() const override { return DataType::kFloat32; }
-  runtime::Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
-    const Maker make{*device_, group_, precision_};
-    return std::visit([&](const auto& each) { return device::make_kernel(make, each); }, operation);
+  Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
+    return std::visit([&](const auto& each) { return device::make_kernel(maker_, each); },
+                      operation);
   }
-  // The portable backend's: a member with a device and one without are members of one run.
-  std::string numerics_class() const override { return portable_class(precision_); }
+  std::string numerics_class() const override { return class_; }
   Memory& memory() const override { return *device_; }
   const VectorSums& sums() const override { return sums_; }
-  std::int64_t group() const override { return group_; }
+  std::int64_t group() const override { return maker_.group; }
   void prepare_thread() const override { set_float_environment(); }
 
  private:
   std::shared_ptr<Device> device_;
-  std::int64_t group_;
-  Precision precision_;
+  Maker maker_;
+  std::string class_;
   DeviceSums sums_;
 };
 
-}  // namespace
-
-runtime::Result<std::unique_ptr<Backend>> make_portable_backend(std::shared_ptr<Device> device,
-                                                                std::int64_t group,
-                                                                Precision precision) {
+Result<std::unique_ptr<Backend>> make_backend(std::shared_ptr<Device> device, const Maker& maker,
+                                              std::string numerics_class) {
   const DeviceFacts& facts = device->facts();
   if (!facts.lacks.empty()) {
-    return runtime::Error{runtime::ErrorKind::kUsage,
-                          fmt::format("device {} ({}) cannot compute with `kernels: portable`: {}",
-                                      facts.word, facts.name, facts.lacks)};
+    return runtime::Error{
+        runtime::ErrorKind::kUsage,
+        fmt::format("device {} ({}) cannot compute: {}", facts.word, facts.name, facts.lacks)};
   }
   return std::unique_ptr<Backend>(
-      std::make_unique<DeviceBackend>(std::move(device), group, precision));
+      std::make_unique<DeviceBackend>(std::move(device), maker, std::move(numerics_class)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_portable_backend(std::shared_ptr<Device> device,
+                                                       std::int64_t group, Precision precision) {
+  const Maker maker{*device, group, precision, false, std::nullopt};
+  // The host's: a member with a device and one without are members of one run.
+  return make_backend(std::move(device), maker, portable_class(precision));
+}
+
+Result<std::unique_ptr<Backend>> make_fastest_backend(std::shared_ptr<Device> device,
+                                                      std::int64_t group, Precision precision,
+                                                      Products products) {
+  const int generation = device->facts().tensor_cores;
+  const bool played = generation == 0 && products == Products::kPlayedTensorCores;
+  // Ordinary arithmetic has to play bfloat16, which takes time.
+  Maker maker{*device, group, Precision::kFp32, true, std::nullopt};
+  if (!played && generation == 0) {
+    return make_backend(std::move(device), maker, "fastest float32 1 on a device");
+  }
+  maker.tensor_cores = precision;
+  return make_backend(
+      std::move(device), maker,
+      fmt::format("fastest {} 1 {}", precision == Precision::kBf16 ? "bfloat16" : "tf32",
+                  played ? "played tensor cores" : fmt::format("tensor cores sm_{}", generation)));
 }
 
 }  // namespace troupe::model::device

@@ -1,6 +1,6 @@
 #pragma once
 
-// Kernels on a device, with the bits of the portable backend.
+// Kernels on a device.
 
 #include <cstdint>
 #include <memory>
@@ -11,10 +11,25 @@
 
 namespace troupe::model::device {
 
-// Computes groups of up to `group` micro-batches. Errors (kUsage) name what the device lacks for
-// the bits that portable kernels promise.
+// The two compute groups of up to `group` micro-batches. Errors (kUsage) name what the device lacks
+// for the bits that portable kernels promise.
+
+// With the bits of the portable backend of the host.
 runtime::Result<std::unique_ptr<Backend>> make_portable_backend(std::shared_ptr<Device> device,
                                                                 std::int64_t group,
                                                                 Precision precision);
+
+// What makes the products of convolutions.
+enum class Products : std::uint8_t {
+  kTensorCores,        // where the device has them
+  kPlayedTensorCores,  // their kernels, in ordinary arithmetic: for tests on devices without
+};
+// With long sums in parts, and products by tensor cores of factors that are rounded to bfloat16 or,
+// with kFp32, to tf32; where the device has none, in fp32. Convolutions of upsampled images are in
+// fp32. The bits do not depend on the group; they are those of devices with tensor cores of the
+// same generation.
+runtime::Result<std::unique_ptr<Backend>> make_fastest_backend(
+    std::shared_ptr<Device> device, std::int64_t group, Precision precision,
+    Products products = Products::kTensorCores);
 
 }  // namespace troupe::model::device

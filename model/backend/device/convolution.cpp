@@ -1,9 +1,8 @@
 #include "model/backend/cpu/coarse_planes.h"
 #include "model/backend/cpu/collapsed_kernel.h"
-#include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/upsampled_convolution.h"
 #include "model/backend/cpu/winograd.h"
-#include "model/backend/device/operation_kernel.h"
+#include "model/backend/device/convolution_sizes.h"
 #include "model/backend/reference/kernels.h"
 
 namespace troupe::model::device {
@@ -12,13 +11,6 @@ namespace {
 constexpr std::int64_t kItemOutputs = ITEM_OUTPUTS, kItemPositions = ITEM_POSITIONS, kLanes = LANES,
                        kPlanesAtOnce = PLANES_AT_ONCE;
 constexpr std::int64_t kDotRows = DOT_ROWS, kDotOutputs = DOT_OUTPUTS, kDotTeams = DOT_TEAMS;
-
-std::int64_t blocks_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
-
-template <class T>
-const T* at(const GroupCall& call, std::size_t place) {
-  return reinterpret_cast<const T*>(call.scratch + place);
-}
 
 // Numbers that the host knows, in the device's memory.
 template <class T>
@@ -36,20 +28,7 @@ cpu::Tiling tiling_of(const ConvolutionGeometry& g, bool pairs) {
 
 ConvolutionSizes sizes_of(const ConvolutionGeometry& g, const cpu::Tiling& tiling, bool pairs,
                           const Activation& activation) {
-  ConvolutionSizes s{};
-  s.pairs = pairs;
-  s.batch = as_int(g.batch);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    s.in[axis] = as_int(g.in[axis]);
-    s.out[axis] = as_int(g.out[axis]);
-    s.taps[axis] = as_int(g.kernel[axis]);
-    s.before[axis] = as_int(g.pad_before[axis]);
-    s.factor[axis] = as_int(g.upsample[axis]);
-  }
-  s.in_channels = as_int(g.in_channels);
-  s.out_channels = as_int(g.out_channels);
-  s.bias = g.bias;
-  s.activation = {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};
+  ConvolutionSizes s = device::sizes_of(g, pairs, activation);
   s.points = as_int(tiling.points);
   s.outputs = as_int(tiling.outputs);
   s.row = as_int(tiling.row);
@@ -75,23 +54,18 @@ std::int64_t input_planes(const ConvolutionGeometry& g, const cpu::Tiling& tilin
 std::int64_t output_planes(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
   return g.batch * g.out[0] * tiling.points * g.out_channels * tiling.positions;
 }
-std::int64_t kernel_size(const ConvolutionGeometry& g) {
-  return cpu::cells(g.kernel) * g.in_channels * g.out_channels;
-}
 // Rows of weights, or of their gradients, of all points; one has a number for each output.
 std::int64_t weight_rows(const ConvolutionGeometry& g, const cpu::Tiling& tiling) {
   return tiling.points * g.kernel[0] * g.kernel[1] * tiling.taps_in_z * tiling.parts *
          g.in_channels;
 }
 
-struct Operands {
-  bool mirror = false;
-  std::size_t x = 0, kernel = 1, bias = 2, y = 3;
-};
-
 // y = activation(conv(x, kernel) + bias).
 std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometry& g,
-                                     const Activation& activation, const Operands& of) {
+                                     const Activation& activation, const ImageOperands& of) {
+  if (make.tensor_cores) {
+    if (auto kernel = tensor_image_kernel(make, g, activation, of)) return kernel;
+  }
   const bool pairs = cpu::in_pairs(make.precision, g.in_channels);
   const cpu::Tiling tiling = tiling_of<cpu::Bfloat16Pair>(g, pairs);
   ConvolutionSizes sizes = sizes_of(g, tiling, pairs, activation);
@@ -100,30 +74,25 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
   sizes.weight_row = as_int(single ? 1 : blocks * kItemOutputs);
   const std::int64_t weights_size = weight_rows(g, tiling) * sizes.weight_row;
   GroupScratch scratch(make.group);
-  const std::size_t mirrored_at = scratch.add_shared<float>(of.mirror ? kernel_size(g) : 0);
+  const MirroredKernel mirrored(make, g, of.mirror, scratch);
   const std::size_t weights_at = scratch.add_shared<float>(weights_size);
   const std::int64_t inputs = input_planes(g, tiling), outputs = output_planes(g, tiling);
   const std::size_t planes_at = scratch.add<float>(inputs), sums_at = scratch.add<float>(outputs);
   return operation_kernel(
       scratch.bytes(),
       [=, transform = tap_transform(make.device, tiling),
-       mirror = make.kernel("convolution_mirror"),
        tap_values = make.kernel("convolution_tap_values"),
        input = make.kernel("convolution_inputs"),
        multiply = make.kernel(single ? "convolution_multiply_single" : "convolution_multiply"),
        output = make.kernel("convolution_outputs")](const GroupCall& call) {
         const std::int64_t count = call.group.count;
-        const auto* weights = static_cast<const float*>(call.operands[of.kernel]);
-        if (of.mirror) {
-          Arguments arguments;
-          const auto* mirrored = at<float>(call, mirrored_at);
-          mirror(kernel_size(g), 1, arguments.operand(weights).operand(mirrored).value(sizes));
-          weights = mirrored;
-        }
         const auto* values = at<float>(call, weights_at);
         Arguments of_taps;
         tap_values(weights_size, 1,
-                   of_taps.operand(weights).operand(transform.get()).operand(values).value(sizes));
+                   of_taps.operand(mirrored(call, of.kernel, sizes))
+                       .operand(transform.get())
+                       .operand(values)
+                       .value(sizes));
         const auto *planes = at<float>(call, planes_at), *sums = at<float>(call, sums_at);
         input(inputs / tiling.points, count,
               call.with({of.x}).operand(planes, inputs).value(sizes));
@@ -141,6 +110,9 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
 }
 
 std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeometry& g) {
+  if (make.tensor_cores) {
+    if (auto kernel = tensor_gradient_kernel(make, g)) return kernel;
+  }
   const bool pairs = make.precision == Precision::kBf16;
   const cpu::Tiling tiling = tiling_of<cpu::Bfloat16>(g, pairs);
   const ConvolutionSizes sizes = sizes_of(g, tiling, pairs, {});
@@ -156,12 +128,13 @@ std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeom
   const std::size_t derivatives_at = scratch.add<float>(derivatives);
   const std::size_t terms_at = scratch.add<float>(terms * weights);
   const std::size_t sums_at = scratch.add<float>(weights);
+  const BiasGradient bias(make, g, scratch);
   return operation_kernel(
       scratch.bytes(),
       [=, transform = tap_transform(make.device, tiling), input = make.kernel("convolution_inputs"),
        derivative = make.kernel("convolution_derivatives"), dots = make.kernel("convolution_dots"),
-       add = make.kernel("add_terms"), gradient = make.kernel("convolution_gradient"),
-       columns = make.kernel("sum_columns")](const GroupCall& call) {
+       add = make.kernel("add_terms"),
+       gradient = make.kernel("convolution_gradient")](const GroupCall& call) {
         const std::int64_t count = call.group.count;
         const auto *left = at<float>(call, inputs_at), *right = at<float>(call, derivatives_at);
         const auto *each = at<float>(call, terms_at), *sums = at<float>(call, sums_at);
@@ -183,11 +156,7 @@ std::unique_ptr<Kernel> gradient_kernel(const Maker& make, const ConvolutionGeom
         Arguments of_gradient;
         of_gradient.operand(sums, weights).operand(transform.get());
         gradient(kernel_size(g), count, call.add(of_gradient, {2}).value(sizes));
-        if (!g.bias) return;
-        columns(g.out_channels, count,
-                call.with({1, 3})
-                    .value(static_cast<long>(g.batch * cpu::cells(g.out)))
-                    .value(static_cast<int>(g.out_channels)));
+        bias(call);
       });
 }
 
@@ -245,6 +214,24 @@ void collapse(const Launcher& launch, const Upsampled& u, const void* kernel,
 }
 
 }  // namespace
+
+ConvolutionSizes sizes_of(const ConvolutionGeometry& g, bool pairs, const Activation& activation) {
+  ConvolutionSizes s{};
+  s.pairs = pairs;
+  s.batch = as_int(g.batch);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    s.in[axis] = as_int(g.in[axis]);
+    s.out[axis] = as_int(g.out[axis]);
+    s.taps[axis] = as_int(g.kernel[axis]);
+    s.before[axis] = as_int(g.pad_before[axis]);
+    s.factor[axis] = as_int(g.upsample[axis]);
+  }
+  s.in_channels = as_int(g.in_channels);
+  s.out_channels = as_int(g.out_channels);
+  s.bias = g.bias;
+  s.activation = {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};
+  return s;
+}
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward& convolution) {
   if (!cpu::upsamples(convolution.geometry)) {
@@ -311,10 +298,10 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
                              blocks_of(u.g.out_channels, kDotOutputs);
   scratch.add<float>(terms * size);
   const std::size_t sums_at = scratch.add<float>(size);
+  const BiasGradient bias(make, u.g, scratch);
   return operation_kernel(
       scratch.bytes(), [=, dots = make.kernel("upsampled_dots"), add = make.kernel("add_terms"),
-                        expand = make.kernel("upsampled_expand"),
-                        columns = make.kernel("sum_columns")](const GroupCall& call) {
+                        expand = make.kernel("upsampled_expand")](const GroupCall& call) {
         const std::int64_t count = call.group.count;
         const auto *each = at<float>(call, 0), *sums = at<float>(call, sums_at);
         dots.blocks(blocks_of(teams, kDotTeams), kDotTeams * kLanes, count,
@@ -334,11 +321,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
         Arguments of_gradient;
         of_gradient.operand(sums, size).operand(u.first_taps.get());
         expand(kernel_size(u.g), count, call.add(of_gradient, {2}).value(u.sizes));
-        if (!u.g.bias) return;
-        columns(u.g.out_channels, count,
-                call.with({1, 3})
-                    .value(static_cast<long>(u.g.batch * cpu::cells(u.g.out)))
-                    .value(static_cast<int>(u.g.out_channels)));
+        bias(call);
       });
 }
 

@@ -66,8 +66,10 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
     api.cuDeviceTotalMem_v2(&bytes, each.device);
     each.facts.word = fmt::format("cuda:{}", i);
     each.facts.name = name.data();
-    each.facts.driver = fmt::format("CUDA {}.{}, sm_{}{}", version / 1000, version % 1000 / 10,
-                                    attribute(each.device, kMajor), attribute(each.device, kMinor));
+    const int major = attribute(each.device, kMajor), minor = attribute(each.device, kMinor);
+    each.facts.driver =
+        fmt::format("CUDA {}.{}, sm_{}{}", version / 1000, version % 1000 / 10, major, minor);
+    each.facts.tensor_cores = tensor_cores(major, minor);
     each.facts.memory_bytes = each.facts.free_bytes = bytes;
     each.facts.largest_allocation_bytes = bytes;
     std::array<char, 32> bus{};
@@ -85,13 +87,16 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
 }
 
 // The program as machine code of the card.
-Result<std::string> compile(CudaDevice device) {
+Result<std::string> compile(const FoundDevice& found) {
+  const CudaDevice device = found.device;
   const CudaApi& api = cuda_api();
   const std::string text = program_text();
   const std::string architecture = fmt::format(
       "--gpu-architecture=sm_{}{}", attribute(device, kMajor), attribute(device, kMinor));
-  const char* const options[] = {architecture.c_str(), "--fmad=false", "--ftz=false",
-                                 "--prec-div=true", "--prec-sqrt=true"};
+  const std::string cores = tensor_cores_option(found.facts);
+  std::vector<const char*> options = {architecture.c_str(), "--fmad=false", "--ftz=false",
+                                      "--prec-div=true", "--prec-sqrt=true"};
+  if (!cores.empty()) options.push_back(cores.c_str());
   int major = 0, minor = 0;
   api.nvrtcVersion(&major, &minor);
   const std::string source =
@@ -105,7 +110,7 @@ Result<std::string> compile(CudaDevice device) {
   const std::unique_ptr<CudaHandle, void (*)(CudaHandle*)> end(
       &program, [](CudaHandle* each) { cuda_api().nvrtcDestroyProgram(each); });
   const CudaResult compiled =
-      api.nvrtcCompileProgram(program, static_cast<int>(std::size(options)), options);
+      api.nvrtcCompileProgram(program, static_cast<int>(options.size()), options.data());
   std::size_t size = 0;
   if (compiled != 0) {
     api.nvrtcGetProgramLogSize(program, &size);
@@ -123,18 +128,6 @@ Result<std::string> compile(CudaDevice device) {
   return code;
 }
 
-// In the program's order.
-std::vector<std::string> kernel_names() {
-  constexpr std::string_view kBegin = "KERNEL void ";
-  const std::string text = program_text();
-  std::vector<std::string> names;
-  for (std::size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at)) {
-    at += kBegin.size();
-    names.push_back(text.substr(at, text.find('(', at) - at));
-  }
-  return names;
-}
-
 class CudaCard final : public Device {
  public:
   explicit CudaCard(FoundDevice found) : found_(std::move(found)) {}
@@ -145,17 +138,19 @@ class CudaCard final : public Device {
     begin();
     end_staging();
     if (module_ != nullptr) api_.cuModuleUnload(module_);
-    if (stream_ != nullptr) api_.cuStreamDestroy_v2(stream_);
+    for (const CudaHandle stream : streams_) {
+      if (stream != nullptr) api_.cuStreamDestroy_v2(stream);
+    }
     api_.cuDevicePrimaryCtxRelease_v2(found_.device);
   }
 
   Result<void> open() {
     RETURN_IF_ERROR(usable(api_.cuDevicePrimaryCtxRetain(&context_, found_.device)));
     begin();
-    RETURN_IF_ERROR(usable(api_.cuStreamCreate(&stream_, 1)));
-    ASSIGN_OR_RETURN(const std::string code, compile(found_.device));
+    for (CudaHandle& stream : streams_) RETURN_IF_ERROR(usable(api_.cuStreamCreate(&stream, 1)));
+    ASSIGN_OR_RETURN(const std::string code, compile(found_));
     RETURN_IF_ERROR(usable(api_.cuModuleLoadData(&module_, code.data())));
-    for (const std::string& name : kernel_names()) {
+    for (const std::string& name : kernel_names(found_.facts)) {
       CudaHandle function = nullptr;
       RETURN_IF_ERROR(usable(api_.cuModuleGetFunction(&function, module_, name.c_str())));
       kernels_.emplace_back(name, function);
@@ -193,32 +188,46 @@ class CudaCard final : public Device {
     const std::size_t size = std::max<std::size_t>(bytes, 64);
     CudaAddress address = 0;
     expect(api_.cuMemAlloc_v2(&address, size), "memory of a device, bytes: ", std::to_string(size));
-    expect(api_.cuMemsetD8Async(address, 0, size, stream_), "zeros in a device's memory");
+    expect(api_.cuMemsetD8Async(address, 0, size, of(Queue::kMain)), "zeros in a device's memory");
     allocated_ += static_cast<std::int64_t>(size);
     return {reinterpret_cast<std::byte*>(address),
             [self = shared_from_this(), this, size](std::byte* first) {
               begin();
-              api_.cuStreamSynchronize(stream_);  // kernels may still read it
+              api_.cuStreamSynchronize(of(Queue::kMain));  // kernels may still read it
               api_.cuMemFree_v2(address_of(first));
               allocated_ -= static_cast<std::int64_t>(size);
             }};
   }
 
-  void read(const void* from, void* to, std::size_t bytes) override {
+  void read(Queue queue, const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     begin();
-    expect(api_.cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, stream_),
+    expect(api_.cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, of(queue)),
            "reading from a device");
-    expect(api_.cuStreamSynchronize(stream_), "reading from a device");
+    expect(api_.cuStreamSynchronize(of(queue)), "reading from a device");
   }
   void copy(const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     begin();
-    expect(api_.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), bytes, stream_),
+    expect(api_.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), bytes, of(Queue::kMain)),
            "copying on a device");
   }
 
-  void launch(int kernel, const Grid& grid, const Arguments& arguments) override {
+  void* mark() override {
+    constexpr unsigned kWaitsAsleep = 1, kWithoutTiming = 2;
+    begin();
+    CudaHandle event = nullptr;
+    expect(api_.cuEventCreate(&event, kWaitsAsleep | kWithoutTiming), "a mark of a device");
+    expect(api_.cuEventRecord(event, of(Queue::kMain)), "a mark of a device");
+    return event;
+  }
+  void wait_for(void* mark) override {
+    begin();
+    expect(api_.cuEventSynchronize(mark), "waiting for a device");
+    api_.cuEventDestroy_v2(mark);
+  }
+
+  void launch(Queue queue, int kernel, const Grid& grid, const Arguments& arguments) override {
     if (grid.blocks == 0) return;
     begin();
     const auto& [name, function] = kernels_[static_cast<std::size_t>(kernel)];
@@ -238,7 +247,7 @@ class CudaCard final : public Device {
     }
     expect(api_.cuLaunchKernel(function, static_cast<unsigned>(grid.blocks),
                                static_cast<unsigned>(grid.group), 1,
-                               static_cast<unsigned>(grid.items_of_block), 1, 1, 0, stream_,
+                               static_cast<unsigned>(grid.items_of_block), 1, 1, 0, of(queue),
                                parameters.data(), nullptr),
            "kernel ", name);
   }
@@ -252,26 +261,15 @@ class CudaCard final : public Device {
   }
   void free_pinned(std::byte* first) override {
     begin();
-    api_.cuStreamSynchronize(stream_);
+    api_.cuStreamSynchronize(of(Queue::kMain));
     api_.cuMemFreeHost(first);
   }
   void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
     begin();
-    expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, stream_), "writing to a device");
+    expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, of(Queue::kMain)),
+           "writing to a device");
   }
-  void* mark() override {
-    constexpr unsigned kWaitsAsleep = 1, kWithoutTiming = 2;
-    begin();
-    CudaHandle event = nullptr;
-    expect(api_.cuEventCreate(&event, kWaitsAsleep | kWithoutTiming), "a mark of a device");
-    expect(api_.cuEventRecord(event, stream_), "a mark of a device");
-    return event;
-  }
-  void wait_for(void* mark) override {
-    begin();
-    expect(api_.cuEventSynchronize(mark), "waiting for a device");
-    api_.cuEventDestroy_v2(mark);
-  }
+  CudaHandle of(Queue queue) const { return streams_[static_cast<std::size_t>(queue)]; }
 
   static CudaAddress address_of(const void* address) {
     return reinterpret_cast<CudaAddress>(address);
@@ -287,7 +285,8 @@ class CudaCard final : public Device {
 
   const CudaApi& api_ = cuda_api();
   const FoundDevice found_;
-  CudaHandle context_ = nullptr, stream_ = nullptr, module_ = nullptr;
+  CudaHandle context_ = nullptr, module_ = nullptr;
+  std::array<CudaHandle, 2> streams_{};  // by Queue
   std::vector<std::pair<std::string, CudaHandle>> kernels_;
 };
 

@@ -2,8 +2,9 @@
 
 // A device that computes: memory, and the kernels of one program (kernels/, in the common part of
 // OpenCL C and CUDA C++). Drivers implement it. All calls and kernels take effect one after the
-// other, in the order of the calls; any thread may call. A device that fails in mid-run, or has
-// no memory left, ends the process with the driver's reason: its member is lost as any other.
+// other, in the order of the calls, except those that name the queue beside; any thread may call. A
+// device that fails in mid-run, or has no memory left, ends the process with the driver's reason:
+// its member is lost as any other.
 
 #include <array>
 #include <atomic>
@@ -33,6 +34,9 @@ struct DeviceFacts {
   std::uint64_t largest_allocation_bytes = 0;
   std::uint32_t units = 0;  // that compute at once
   bool is_gpu = false;
+  // The generation of tensor cores that the program knows how to use, as NVIDIA counts them: 90.
+  // Their bits belong to it. 0: it has none.
+  int tensor_cores = 0;
   // The reason why it cannot promise the bits of `kernels: portable`; empty: it can.
   std::string lacks;
 };
@@ -42,6 +46,10 @@ struct DeviceFacts {
 struct Grid {
   std::int64_t blocks = 1, items_of_block = 1, group = 1;
 };
+
+// Work on kBeside waits for other work there, and for nothing else: whoever gives it has waited for
+// what it reads (Memory::wait_for).
+enum class Queue : std::uint8_t { kMain, kBeside };
 
 // The arguments of one launch, in the kernel's order.
 class Arguments {
@@ -92,7 +100,11 @@ class Device : public Memory, public std::enable_shared_from_this<Device> {
   virtual const DeviceFacts& facts() const = 0;
   // The number of a kernel of the program; CHECKs that there is one of this name.
   virtual int kernel(std::string_view name) = 0;
-  virtual void launch(int kernel, const Grid& grid, const Arguments& arguments) = 0;
+  virtual void launch(Queue queue, int kernel, const Grid& grid, const Arguments& arguments) = 0;
+  virtual void read(Queue queue, const void* from, void* to, std::size_t bytes) = 0;
+  void read(const void* from, void* to, std::size_t bytes) final {
+    read(Queue::kMain, from, to, bytes);
+  }
 
   bool is_of_host() const final { return false; }
   // Copies what is written first, so that the caller does not wait for what the device computes. It
@@ -122,10 +134,6 @@ class Device : public Memory, public std::enable_shared_from_this<Device> {
   virtual void free_pinned(std::byte* first) = 0;
   // Returns before it is done; `from` stays as it is until then.
   virtual void write_pinned(const std::byte* from, void* to, std::size_t bytes) = 0;
-  // Passed when all calls before it are done. wait_for() uses it up.
-  virtual void* mark() = 0;
-  virtual void wait_for(void* mark) = 0;
-
   void begin_next_block();
 
   // Copies on their way: blocks that are filled one after the other, round and round.
@@ -141,8 +149,14 @@ class Device : public Memory, public std::enable_shared_from_this<Device> {
 // Ends the process, as a device that fails has lost what was computed. Says so on standard error.
 [[noreturn]] void device_failed(const std::string& what);
 
-// The program's text, as drivers compile it.
+// The program's text, as drivers compile it; the option by which a device has kernels for tensor
+// cores, empty: it has none; and the names of its kernels, in the program's order. Devices without
+// tensor cores that are no cards play them, for tests.
 std::string program_text();
+std::string tensor_cores_option(const DeviceFacts& facts);
+std::vector<std::string> kernel_names(const DeviceFacts& facts);
+// The generation of cards of NVIDIA's compute capability; 0: the program does not use its cores.
+int tensor_cores(int major, int minor);
 
 // Whether the device rounds, fuses and keeps denormal numbers as the host does: tries the brink
 // cases. Called once, when it is opened.

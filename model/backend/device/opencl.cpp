@@ -121,6 +121,15 @@ std::string lacks(cl_device_id id) {
   return "";
 }
 
+// NVIDIA's cards tell their compute capability (cl_nv_device_attribute_query).
+int tensor_cores_of(cl_device_id id) {
+  constexpr cl_device_info kMajor = 0x4000, kMinor = 0x4001;
+  const std::string extensions = text_of(id, CL_DEVICE_EXTENSIONS);
+  if (extensions.find("cl_nv_device_attribute_query") == std::string::npos) return 0;
+  return tensor_cores(static_cast<int>(number_of<cl_uint>(id, kMajor)),
+                      static_cast<int>(number_of<cl_uint>(id, kMinor)));
+}
+
 std::vector<FoundDevice> find_devices(std::string& missing) {
   std::vector<FoundDevice> found;
   if (api().library == nullptr) {
@@ -149,6 +158,7 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
       facts.largest_allocation_bytes = number_of<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
       facts.units = number_of<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
       facts.is_gpu = (number_of<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_GPU) != 0;
+      facts.tensor_cores = tensor_cores_of(id);
       facts.lacks = lacks(id);
       found.push_back({platform, id, std::move(facts)});
     }
@@ -170,7 +180,9 @@ class OpenclDevice final : public Device {
     end_staging();
     for (const auto& [name, kernel] : kernels_) api().clReleaseKernel(kernel);
     if (program_ != nullptr) api().clReleaseProgram(program_);
-    if (queue_ != nullptr) api().clReleaseCommandQueue(queue_);
+    for (const cl_command_queue queue : queues_) {
+      if (queue != nullptr) api().clReleaseCommandQueue(queue);
+    }
     if (context_ != nullptr) api().clReleaseContext(context_);
   }
 
@@ -181,14 +193,16 @@ class OpenclDevice final : public Device {
         CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(found_.platform), 0};
     context_ = api().clCreateContext(properties, 1, &found_.id, nullptr, nullptr, &code);
     if (code != CL_SUCCESS) return unusable(reason(code));
-    queue_ = api().clCreateCommandQueue(context_, found_.id, 0, &code);
-    if (code != CL_SUCCESS) return unusable(reason(code));
-    const std::string text = program_text();
-    const char* source = text.data();
-    const std::size_t size = text.size();
-    program_ = api().clCreateProgramWithSource(context_, 1, &source, &size, &code);
-    if (code != CL_SUCCESS) return unusable(reason(code));
-    code = api().clBuildProgram(program_, 1, &found_.id, "-cl-std=CL1.2", nullptr, nullptr);
+    for (cl_command_queue& queue : queues_) {
+      queue = api().clCreateCommandQueue(context_, found_.id, 0, &code);
+      if (code != CL_SUCCESS) return unusable(reason(code));
+    }
+    code = compile();
+    if (code != CL_SUCCESS && found_.facts.tensor_cores > 0) {
+      // A compiler that does not know the instructions.
+      found_.facts.tensor_cores = 0;
+      code = compile();
+    }
     if (code != CL_SUCCESS) {
       return unusable(
           fmt::format("it cannot compile the kernels ({}):\n{}", reason(code), build_log()));
@@ -219,8 +233,9 @@ class OpenclDevice final : public Device {
     cl_mem memory = api().clCreateBuffer(context_, CL_MEM_READ_WRITE, size, nullptr, &code);
     expect(code, "memory of a device, bytes: ", std::to_string(size));
     const cl_uchar zero = 0;
-    expect(api().clEnqueueFillBuffer(queue_, memory, &zero, 1, 0, size, 0, nullptr, nullptr),
-           "zeros in a device's memory");
+    expect(
+        api().clEnqueueFillBuffer(of(Queue::kMain), memory, &zero, 1, 0, size, 0, nullptr, nullptr),
+        "zeros in a device's memory");
     const auto first = static_cast<std::byte*>(range);
     const std::scoped_lock lock(mutex_);
     buffers_[first] = {memory, size};
@@ -229,24 +244,38 @@ class OpenclDevice final : public Device {
             [self = shared_from_this(), this, size](std::byte* freed) { free(freed, size); }};
   }
 
-  void read(const void* from, void* to, std::size_t bytes) override {
+  void read(Queue queue, const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     const Address place = address_of(from);
-    expect(api().clEnqueueReadBuffer(queue_, place.memory, CL_TRUE, place.bytes, bytes, to, 0,
+    expect(api().clEnqueueReadBuffer(of(queue), place.memory, CL_TRUE, place.bytes, bytes, to, 0,
                                      nullptr, nullptr),
            "reading from a device");
   }
   void copy(const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     const Address source = address_of(from), target = address_of(to);
-    expect(api().clEnqueueCopyBuffer(queue_, source.memory, target.memory, source.bytes,
+    expect(api().clEnqueueCopyBuffer(of(Queue::kMain), source.memory, target.memory, source.bytes,
                                      target.bytes, bytes, 0, nullptr, nullptr),
            "copying on a device");
   }
 
-  void flush() override { expect(api().clFlush(queue_), "flushing the queue of a device"); }
+  void* mark() override {
+    cl_event event = nullptr;
+    expect(api().clEnqueueMarkerWithWaitList(of(Queue::kMain), 0, nullptr, &event),
+           "a mark of a device");
+    return event;
+  }
+  void wait_for(void* mark) override {
+    auto* event = static_cast<cl_event>(mark);
+    expect(api().clWaitForEvents(1, &event), "waiting for a device");
+    api().clReleaseEvent(event);
+  }
 
-  void launch(int kernel, const Grid& grid, const Arguments& arguments) override {
+  void flush() override {
+    expect(api().clFlush(of(Queue::kMain)), "flushing the queue of a device");
+  }
+
+  void launch(Queue queue, int kernel, const Grid& grid, const Arguments& arguments) override {
     if (grid.blocks == 0) return;
     const std::string& name = kernels_[static_cast<std::size_t>(kernel)].first;
     const cl_kernel handle = kernels_[static_cast<std::size_t>(kernel)].second;
@@ -271,7 +300,7 @@ class OpenclDevice final : public Device {
     const std::size_t global[] = {static_cast<std::size_t>(grid.blocks) * items,
                                   static_cast<std::size_t>(grid.group)};
     const std::size_t local[] = {items, 1};
-    expect(api().clEnqueueNDRangeKernel(queue_, handle, 2, nullptr, global, local, 0, nullptr,
+    expect(api().clEnqueueNDRangeKernel(of(queue), handle, 2, nullptr, global, local, 0, nullptr,
                                         nullptr),
            "kernel ", name);
   }
@@ -281,20 +310,11 @@ class OpenclDevice final : public Device {
   void free_pinned(std::byte* first) override { delete[] first; }
   void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
     const Address place = address_of(to);
-    expect(api().clEnqueueWriteBuffer(queue_, place.memory, CL_FALSE, place.bytes, bytes, from, 0,
-                                      nullptr, nullptr),
+    expect(api().clEnqueueWriteBuffer(of(Queue::kMain), place.memory, CL_FALSE, place.bytes, bytes,
+                                      from, 0, nullptr, nullptr),
            "writing to a device");
   }
-  void* mark() override {
-    cl_event event = nullptr;
-    expect(api().clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &event), "a mark of a device");
-    return event;
-  }
-  void wait_for(void* mark) override {
-    auto* event = static_cast<cl_event>(mark);
-    expect(api().clWaitForEvents(1, &event), "waiting for a device");
-    api().clReleaseEvent(event);
-  }
+  cl_command_queue of(Queue queue) const { return queues_[static_cast<std::size_t>(queue)]; }
 
   struct Buffer {
     cl_mem memory = nullptr;
@@ -304,6 +324,18 @@ class OpenclDevice final : public Device {
     cl_mem memory = nullptr;
     std::size_t bytes = 0;  // from its first
   };
+
+  cl_int compile() {
+    const std::string text = program_text();
+    const char* source = text.data();
+    const std::size_t size = text.size();
+    cl_int code = CL_SUCCESS;
+    if (program_ != nullptr) api().clReleaseProgram(program_);
+    program_ = api().clCreateProgramWithSource(context_, 1, &source, &size, &code);
+    if (code != CL_SUCCESS) return code;
+    const std::string options = "-cl-std=CL1.2 " + tensor_cores_option(found_.facts);
+    return api().clBuildProgram(program_, 1, &found_.id, options.c_str(), nullptr, nullptr);
+  }
 
   Error unusable(const std::string& why) const {
     return {ErrorKind::kUsage,
@@ -357,7 +389,7 @@ class OpenclDevice final : public Device {
 
   FoundDevice found_;
   cl_context context_ = nullptr;
-  cl_command_queue queue_ = nullptr;
+  std::array<cl_command_queue, 2> queues_{};  // by Queue
   cl_program program_ = nullptr;
   std::vector<std::pair<std::string, cl_kernel>> kernels_;
   std::mutex mutex_;  // of the buffers, and of the kernels' arguments until they are launched

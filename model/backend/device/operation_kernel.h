@@ -2,9 +2,12 @@
 
 // Shared by the makers of a device's kernels: a Kernel is a function that launches.
 
+#include <algorithm>
 #include <climits>
+#include <cmath>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -43,7 +46,8 @@ class Launcher {
  public:
   static constexpr std::int64_t kItems = BLOCK_ITEMS;
 
-  Launcher(Device& device, std::string_view name) : device_(&device), id_(device.kernel(name)) {}
+  Launcher(Device& device, std::string_view name, Queue queue = Queue::kMain)
+      : device_(&device), queue_(queue), id_(device.kernel(name)) {}
 
   // One item for each of `items`, and for each micro-batch of the group.
   void operator()(std::int64_t items, std::int64_t group, const Arguments& arguments) const {
@@ -51,11 +55,12 @@ class Launcher {
   }
   void blocks(std::int64_t count, std::int64_t items, std::int64_t group,
               const Arguments& arguments) const {
-    device_->launch(id_, {count, items, group}, arguments);
+    device_->launch(queue_, id_, {count, items, group}, arguments);
   }
 
  private:
   Device* device_;
+  Queue queue_;
   int id_;
 };
 
@@ -110,13 +115,29 @@ std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
   return std::make_unique<OperationKernel<Launch>>(scratch, std::move(launch));
 }
 
+// Parts of a long sum that are made at once, and the numbers in one of them.
+struct SumParts {
+  std::int64_t count, length;
+};
+
 // The maker of kernels for groups of up to `group` micro-batches.
 struct Maker {
   Device& device;
   std::int64_t group;
-  Precision precision;
+  Precision precision;                    // of convolutions by ordinary arithmetic
+  bool in_parts;                          // of long sums
+  std::optional<Precision> tensor_cores;  // of convolutions, where these make them
 
   Launcher kernel(std::string_view name) const { return {device, name}; }
+  // Of a chain of so many numbers, `beside` of which are added with it in the end. The portable
+  // order of a sum is one chain; else a part is about as long as the last sum, over all parts.
+  SumParts parts_of(std::int64_t numbers, std::int64_t beside) const {
+    constexpr std::int64_t kLeastLength = 64;
+    if (!in_parts) return {1, numbers};
+    const auto even = std::sqrt(static_cast<double>(numbers) * static_cast<double>(beside));
+    const std::int64_t length = std::max(static_cast<std::int64_t>(even), kLeastLength);
+    return {(numbers + length - 1) / length, length};
+  }
 };
 
 // Never null.

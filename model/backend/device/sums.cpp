@@ -4,9 +4,9 @@ namespace troupe::model::device {
 
 DeviceSums::DeviceSums(Device& device)
     : device_(device),
-      zero_fill_(device, "zero_fill"),
-      add_exactly_(device, "add_exactly"),
-      add_floats_(device, "add_floats") {}
+      zero_fill_(device, "zero_fill", Queue::kBeside),
+      add_exactly_(device, "add_exactly", Queue::kBeside),
+      add_floats_(device, "add_floats", Queue::kBeside) {}
 
 template <class T, class Launch>
 std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors,
@@ -20,6 +20,7 @@ std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors
   if (bytes_ < all) {
     there_.reset();
     there_ = device_.allocate(all);
+    device_.wait_for(device_.mark());  // its zeros
     made_ = device_.allocate_host(all);
     bytes_ = all;
   }
@@ -41,7 +42,7 @@ std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors
     sums += part.size;
     ++largest;
   }
-  device_.read(there_.get(), made_.get(), all);
+  device_.read(Queue::kBeside, there_.get(), made_.get(), all);
   return {reinterpret_cast<const std::uint32_t*>(made_.get() + sum_bytes), parts.size()};
 }
 

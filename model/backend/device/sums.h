@@ -1,7 +1,7 @@
 #pragma once
 
 // Sums of vectors in a device's memory, made there: a sum comes to the host once, however many
-// micro-batches are in it.
+// micro-batches are in it. They are made beside what the device computes.
 
 #include <cstddef>
 #include <cstdint>

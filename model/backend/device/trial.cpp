@@ -51,7 +51,8 @@ bool has_promised_arithmetic(Device& device) {
       .operand(reinterpret_cast<const float*>(sums_there.get()))
       .operand(reinterpret_cast<const double*>(roots_there.get()))
       .value(static_cast<int>(kBrinks.size()));
-  device.launch(device.kernel("brink_cases"), {static_cast<std::int64_t>(kCases), 1, 1}, arguments);
+  device.launch(Queue::kMain, device.kernel("brink_cases"),
+                {static_cast<std::int64_t>(kCases), 1, 1}, arguments);
   device.read(sums_there.get(), sums.data(), bytes_of(sums));
   device.read(roots_there.get(), roots.data(), bytes_of(roots));
   std::size_t i = 0;

@@ -1,20 +1,31 @@
-// Batch normalisation (cpu/batch_norm.cpp, cpu/channel_vectors.h). Value i belongs to chain i modulo
-// the period, which is a multiple of the channels; the chains of a channel are then added.
+// Batch normalisation (cpu/batch_norm.cpp, cpu/channel_vectors.h). Value i belongs to chain i
+// modulo the period, which is a multiple of the channels. `kernels: fastest` cuts each chain into
+// parts. The chains of a channel, part after part, are then added.
 
-FUNCTION double total_of_channel(GLOBAL const double *sums, int period, int channels, int channel) {
+FUNCTION double total_of_channel(GLOBAL const double *sums, const BatchNormSizes s, int channel) {
   double total = 0.0;
-  for (int i = channel; i < period; i += channels) total += sums[i];
+  for (int i = channel; i < s.period * s.parts; i += s.channels) total += sums[i];
   return total;
 }
+// The first value of a part of a chain, and the end of the part.
+FUNCTION long begin_of_part(const BatchNormSizes s, long item) {
+  return item / s.period * s.part_rows * s.channels + item % s.period;
+}
+FUNCTION long end_of_part(const BatchNormSizes s, long item) {
+  const long end = (item / s.period + 1) * s.part_rows;
+  return (end < s.rows ? end : s.rows) * s.channels;
+}
 
-// [sums, squares of the deviations][period]; means[channel] behind them.
+// [sums, squares of the deviations][part][period]; means[channel] behind them.
 KERNEL void batch_norm_sums(OPERAND(const float, x), OPERAND(double, sums),
                             const BatchNormSizes s) {
   const long place = item(0), group = item(1);
-  if (place >= s.period) return;
+  if (place >= s.period * s.parts) return;
   GLOBAL const float *values = AT(x, group);
   double sum = 0.0;
-  for (long i = place; i < (long)s.rows * s.channels; i += s.period) sum += (double)values[i];
+  for (long i = begin_of_part(s, place); i < end_of_part(s, place); i += s.period) {
+    sum += (double)values[i];
+  }
   AT(sums, group)[place] = sum;
 }
 
@@ -23,22 +34,22 @@ KERNEL void batch_norm_means(OPERAND(double, sums), const BatchNormSizes s) {
   if (channel >= s.channels) return;
   GLOBAL double *all = AT(sums, group);
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  all[2 * s.period + channel] = total_of_channel(all, s.period, s.channels, (int)channel) / rows;
+  all[2 * s.period * s.parts + channel] = total_of_channel(all, s, (int)channel) / rows;
 }
 
 KERNEL void batch_norm_squares(OPERAND(const float, x), OPERAND(double, sums),
                                const BatchNormSizes s) {
   const long place = item(0), group = item(1);
-  if (place >= s.period) return;
+  if (place >= s.period * s.parts) return;
   GLOBAL const float *values = AT(x, group);
   GLOBAL double *all = AT(sums, group);
-  const double mean = all[2 * s.period + place % s.channels];
+  const double mean = all[2 * s.period * s.parts + place % s.channels];
   double sum = 0.0;
-  for (long i = place; i < (long)s.rows * s.channels; i += s.period) {
+  for (long i = begin_of_part(s, place); i < end_of_part(s, place); i += s.period) {
     const double deviation = (double)values[i] - mean;
     sum = fma(deviation, deviation, sum);
   }
-  all[s.period + place] = sum;
+  all[s.period * s.parts + place] = sum;
 }
 
 KERNEL void batch_norm_statistics(OPERAND(const double, sums), OPERAND(float, mean),
@@ -48,8 +59,8 @@ KERNEL void batch_norm_statistics(OPERAND(const double, sums), OPERAND(float, me
   if (channel >= s.channels) return;
   GLOBAL const double *all = AT(sums, group);
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  const double squares = total_of_channel(all + s.period, s.period, s.channels, (int)channel);
-  const float rounded = (float)all[2 * s.period + channel];
+  const double squares = total_of_channel(all + s.period * s.parts, s, (int)channel);
+  const float rounded = (float)all[2 * s.period * s.parts + channel];
   AT(mean, group)[channel] = rounded;
   AT(batch_mean, group)[channel] = rounded;
   AT(inverse_deviation, group)[channel] = (float)(1.0 / sqrt(squares / rows + s.epsilon));
@@ -70,24 +81,24 @@ KERNEL void batch_norm_normalise(OPERAND(const float, x), OPERAND(const float, g
   AT(y, group)[i] = fma(AT(x, group)[i] - AT(mean, group)[c], scale, AT(beta, group)[c]);
 }
 
-// [sums of dy, sums of dy x^][period]
+// [sums of dy, sums of dy x^][part][period]
 KERNEL void batch_norm_products(OPERAND(const float, x), OPERAND(const float, dy),
                                 OPERAND(const float, mean), OPERAND(const float, deviation),
                                 OPERAND(double, sums), const BatchNormSizes s) {
   const long place = item(0), group = item(1);
-  if (place >= s.period) return;
+  if (place >= s.period * s.parts) return;
   const float shift = AT(mean, group)[place % s.channels];
   const float scale = AT(deviation, group)[place % s.channels];
   GLOBAL const float *values = AT(x, group);
   GLOBAL const float *derivatives = AT(dy, group);
   double sum = 0.0, product = 0.0;
-  for (long i = place; i < (long)s.rows * s.channels; i += s.period) {
+  for (long i = begin_of_part(s, place); i < end_of_part(s, place); i += s.period) {
     const float normalised = (values[i] - shift) * scale;
     sum += (double)derivatives[i];
     product = fma((double)derivatives[i], (double)normalised, product);
   }
   AT(sums, group)[place] = sum;
-  AT(sums, group)[s.period + place] = product;
+  AT(sums, group)[s.period * s.parts + place] = product;
 }
 
 // totals: [of dy, of dy x^][channel]. dgamma and dbeta are null where `wanted` is 0.
@@ -97,8 +108,8 @@ KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(double, total
   const long channel = item(0), group = item(1);
   if (channel >= s.channels) return;
   GLOBAL const double *all = AT(sums, group);
-  const double sum = total_of_channel(all, s.period, s.channels, (int)channel);
-  const double product = total_of_channel(all + s.period, s.period, s.channels, (int)channel);
+  const double sum = total_of_channel(all, s, (int)channel);
+  const double product = total_of_channel(all + s.period * s.parts, s, (int)channel);
   AT(totals, group)[channel] = sum;
   AT(totals, group)[s.channels + channel] = product;
   if (!wanted) return;

@@ -530,13 +530,24 @@ KERNEL void convolution_gradient(OPERAND(const float, gradient), OPERAND(const d
   AT(dkernel, group)[i] = (float)sum;
 }
 
-// dbias[c] = sum of column c, in double.
-KERNEL void sum_columns(OPERAND(const float, dy), OPERAND(float, dbias), const long rows,
-                        const int channels) {
+// sums[part][c] = the sum of so many rows of column c; `kernels: portable` has one part.
+KERNEL void sum_columns(OPERAND(const float, dy), OPERAND(double, sums), const long rows,
+                        const int channels, const int parts, const long part_rows) {
+  const long i = item(0), group = item(1);
+  if (i >= (long)channels * parts) return;
+  const long first = i / channels * part_rows;
+  const long end = first + part_rows < rows ? first + part_rows : rows;
+  GLOBAL const float *column = AT(dy, group) + i % channels;
+  double sum = 0.0;
+  for (long r = first; r < end; ++r) sum += (double)column[r * channels];
+  AT(sums, group)[i] = sum;
+}
+
+KERNEL void total_columns(OPERAND(const double, sums), OPERAND(float, dbias), const int channels,
+                          const int parts) {
   const long c = item(0), group = item(1);
   if (c >= channels) return;
-  GLOBAL const float *column = AT(dy, group) + c;
-  double sum = 0.0;
-  for (long r = 0; r < rows; ++r) sum += (double)column[r * channels];
-  AT(dbias, group)[c] = (float)sum;
+  double total = AT(sums, group)[c];
+  for (int part = 1; part < parts; ++part) total += AT(sums, group)[(long)part * channels + c];
+  AT(dbias, group)[c] = (float)total;
 }

@@ -4,8 +4,8 @@
 // Items of a block, unless a kernel says otherwise.
 #define BLOCK_ITEMS 64
 // Outputs and positions whose sums an item of a convolution keeps, lanes of sums over positions, x
-// planes of the output whose products are summed at once; and rows and outputs of sixteen lanes, and
-// how many times sixteen are in a block (convolution.cl).
+// planes of the output whose products are summed at once; and rows and outputs of sixteen lanes,
+// and how many times sixteen are in a block (convolution.cl).
 #define ITEM_OUTPUTS 8
 #define ITEM_POSITIONS 4
 #define LANES 16
@@ -13,6 +13,15 @@
 #define DOT_ROWS 4
 #define DOT_OUTPUTS 8
 #define DOT_TEAMS 4
+// Warps of a block, rows of a warp, and words of a block's tile, in convolutions by tensor cores;
+// tiles of sixteen rows of a warp, rows of cells and words of a block's tile in their gradients
+// (tensor.cl).
+#define TENSOR_WARPS 4
+#define TENSOR_ROWS 13
+#define TENSOR_WORDS 10240
+#define GRADIENT_TILES 3
+#define GRADIENT_STRIP 8
+#define GRADIENT_WORDS 11264
 
 // An operand's place in its memory, in elements, and the way to that of a group's next micro-batch.
 typedef struct {
@@ -34,6 +43,31 @@ typedef struct {
   int weight_row;  // outputs, zeros behind the last included, of a channel in the weights
 } ConvolutionSizes;
 
+// An image as words, for convolutions by tensor cores.
+typedef struct {
+  int cell, chunks;         // words of a cell in a chunk of channels, and chunks
+  int taps_y, steps;        // taps along y, whole windows; steps of eight words along (kz, word)
+  int rows, row;            // rows of a plane, and words of a row
+  int tile_rows, tile_row;  // of them in a block's tile
+  int row_blocks, z_blocks, output_blocks;
+} TensorImage;
+
+// An image as words along z, for their gradients.
+typedef struct {
+  int planes, size_y, size_z, channels, pairs;
+  int before_y, before_z;  // zeros around it
+  int chunk, chunks;       // channels of a chunk, and chunks
+  int rows, row;           // rows of a plane, and words of a row of one channel
+} TensorRows;
+
+typedef struct {
+  int chunk, chunks, taps_y, steps;
+  int left_rows, left_row, left_line;  // rows of an image's plane, words of one channel, of a chunk
+  int right_row, tile_rows;            // words of a row of derivatives; the image's rows in a tile
+  int strips, parts, shares;           // of a plane, of the planes, of a strip
+  int jobs, rounds, output_blocks;     // of warps, for one of the others; of blocks
+} TensorGradient;
+
 // A coarse image, each cell of which stands for a window of a fine one.
 typedef struct {
   int fine[3], coarse[3], window[3], channels;
@@ -42,6 +76,7 @@ typedef struct {
 
 typedef struct {
   int rows, channels, period;
+  int parts, part_rows;  // of each chain, and rows of a part, in whole periods
   double epsilon;
 } BatchNormSizes;
 

@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -11,16 +13,19 @@
 
 #include <fmt/format.h>
 
+#include "config/plan.h"
 #include "config/shipped.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
 #include "launch/folder/run_folder.h"
 #include "launch/folder/run_summary.h"
+#include "launch/meeting/allocation.h"
 #include "launch/meeting/placement.h"
 #include "launch/processes/signal_watch.h"
 #include "launch/run/head_run.h"
 #include "launch/run/judgement.h"
+#include "launch/run/member_run.h"
 #include "launch/run/supervise.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -37,6 +42,11 @@ using runtime::Result;
 // Between a value and its origin in what print_topology writes.
 constexpr std::string_view kOriginMark = "  # ";
 
+// How long the first of several processes that were started alike may take to leave its address,
+// and its head to make data and answer.
+constexpr auto kMeetsWithin = std::chrono::minutes(10);
+constexpr auto kHeadIsReadyWithin = std::chrono::hours(24);
+
 // Where a head finds the topology that the process above it has read and judged.
 constexpr const char* kHandedTopology = "/dev/stdin";
 
@@ -47,6 +57,9 @@ struct RunArguments {
   bool json = false;
   runtime::LogLevel log_level = runtime::LogLevel::kInfo;
   std::optional<std::uint32_t> workers;
+  // This process is one of several that were started alike.
+  std::optional<launch::Allocation> allocation;
+  std::optional<launch::Meeting> meeting;  // of the first of them
   // As far as the words tell: what train() fills in besides follows from the topology.
   launch::HeadRunRequest request;
 
@@ -158,6 +171,46 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   return finish_run(*result, arguments, *log);
 }
 
+// The folder beside which a run's folder lies.
+std::string folder_of_runs(const RunArguments& arguments) {
+  const std::string out = arguments.out.empty() ? "runs/new" : arguments.out;
+  return std::filesystem::absolute(out).lexically_normal().parent_path().string();
+}
+
+// How the folder begins where processes that were started alike meet. A run without --out has a
+// folder that only the first of them knows.
+std::string meeting_prefix(const RunArguments& arguments) {
+  const std::string name = std::filesystem::path(arguments.out).filename().string();
+  return fmt::format("{}/.{}{}", folder_of_runs(arguments), name, name.empty() ? "" : "-");
+}
+
+Result<void> can_be_shared(const config::LoadedTopology& loaded, const RunArguments& arguments) {
+  if (loaded.topology.cluster.hosts.empty()) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kUsage,
+      fmt::format(
+          "this is one of the {} processes of {}, each of which is a member of the run, and "
+          "cluster.hosts names others; leave that out, or let this process be alone with "
+          "--workers",
+          arguments.allocation->size, arguments.allocation->name)};
+}
+
+// The head waits where the others look for it.
+Result<launch::Meeting> meet_others(config::LoadedTopology& loaded, const RunArguments& arguments) {
+  RETURN_IF_ERROR(can_be_shared(loaded, arguments));
+  runtime::FileDisk disk;
+  auto& cluster = loaded.topology.cluster;
+  std::optional<std::string> listen;
+  const auto origin = loaded.origins.find("cluster.listen");
+  if (origin != loaded.origins.end() && !origin->second.is_default()) listen = cluster.listen;
+  ASSIGN_OR_RETURN(const launch::Meeting meeting,
+                   launch::open_meeting(*arguments.allocation, cluster.keys, listen,
+                                        meeting_prefix(arguments), disk));
+  cluster.keys = meeting.keys;
+  loaded.origins["cluster.keys"] = {arguments.allocation->name, 0, 0};
+  return meeting;
+}
+
 // Decides where the run is carried out, and refuses what can be refused before there is a folder.
 // A head was placed by the process above it.
 Result<launch::Placement> place(const config::LoadedTopology& loaded,
@@ -165,7 +218,10 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   if (arguments.is_head()) {
     return launch::Placement{config::workers_of(loaded.topology, arguments.workers), {}, {}, {}};
   }
-  ASSIGN_OR_RETURN(launch::Judgement judgement, launch::judge_run(loaded, arguments.workers));
+  std::optional<launch::Placement> placed;
+  if (arguments.meeting) placed = placement_in(*arguments.allocation, *arguments.meeting);
+  ASSIGN_OR_RETURN(launch::Judgement judgement,
+                   launch::judge_run(loaded, arguments.workers, std::move(placed)));
   if (!judgement.here.empty()) return judgement.here.front();
   return std::move(judgement.placement);
 }
@@ -184,6 +240,9 @@ std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t
       arguments.out, "--workers",     std::to_string(members)};
   if (arguments.json) words.emplace_back("--json");
   if (arguments.request.trace) words.emplace_back("--trace");
+  if (arguments.allocation) {
+    words.insert(words.end(), {"--others-of", arguments.allocation->name});
+  }
   const auto level = log_level_words(arguments.log_level);
   words.insert(words.end(), level.begin(), level.end());
   return words;
@@ -211,16 +270,60 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   request.placement = std::move(placement);
   request.member_words = log_level_words(arguments.log_level);
   request.trace = arguments.request.trace;
+  std::optional<launch::MeetingNote> note;
+  if (arguments.meeting) {
+    runtime::FileDisk disk;
+    const auto left = note.emplace(*arguments.meeting).leave(disk);
+    if (!left.ok()) return report(left.error(), *log);
+  }
   const auto end = launch::supervise(request, *log);
   if (!end.ok()) return report(end.error());
   if (end->error) report(*end->error, *log);
   return end->exit_code;
 }
 
+// One that is not the first of those that were started alike.
+int be_member(const RunArguments& arguments) {
+  auto log = open_log(arguments.log_level);
+  if (!log.ok()) return report(log.error());
+  // A member needs nothing of the topology but the keys: the head sends it.
+  const auto loaded =
+      arguments.topology.empty()
+          ? config::load_topology(arguments.out + "/topology.yaml", arguments.overrides)
+          : load(arguments);
+  if (!loaded.ok()) return report(loaded.error());
+  if (const auto can = can_be_shared(*loaded, arguments); !can.ok()) return report(can.error());
+  const launch::Allocation& allocation = *arguments.allocation;
+  const runtime::SteadyClock clock;
+  const auto meeting =
+      launch::find_meeting(allocation, loaded->topology.cluster.keys, meeting_prefix(arguments),
+                           clock, clock.now() + kMeetsWithin, *log);
+  if (!meeting.ok()) return report(meeting.error(), *log);
+  launch::MemberRequest request;
+  request.enrol.address = meeting->dial;
+  request.listen = meeting->neighbours;
+  request.enrol.request.node = config::member_name(allocation.rank);
+  // The head answers while it makes data, and then has a slot.
+  request.enrol.within = kMeetsWithin;
+  request.enrol.for_a_slot = kHeadIsReadyWithin;
+  request.credentials.key_folder = meeting->keys;
+  request.data_folder = folder_of_runs(arguments) + "/data";
+  if (loaded->topology.replica.device == config::kGpu) {
+    request.device = fmt::format("{}:{}", config::kGpu, allocation.place % config::kMostDevices);
+  }
+  const auto ended = launch::run_member(request, *log);
+  return ended.ok() ? 0 : report(ended.error(), *log);
+}
+
 int begin(RunArguments arguments) {
-  const auto loaded = load(arguments);
+  auto loaded = load(arguments);
   if (!loaded.ok()) return report(loaded.error());
   launch::hold_signals();  // where it was waited for, too
+  if (arguments.allocation) {
+    auto meeting = meet_others(*loaded, arguments);
+    if (!meeting.ok()) return report(meeting.error());
+    arguments.meeting = *std::move(meeting);
+  }
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
   if (arguments.out.empty()) arguments.out = launch::new_run_folder(loaded->topology.name);
@@ -232,12 +335,17 @@ int begin(RunArguments arguments) {
   return train(*loaded, *folder, disk, arguments);
 }
 
-int resume(const RunArguments& arguments) {
+int resume(RunArguments arguments) {
   runtime::FileDisk disk;
   std::optional<Result<launch::RunFolder>> folder = launch::RunFolder::reopen(arguments.out, disk);
   if (!folder->ok()) return report(folder->error());
-  const auto loaded = load_to_resume(arguments);
+  auto loaded = load_to_resume(arguments);
   if (!loaded.ok()) return report(loaded.error());
+  if (arguments.allocation) {
+    auto meeting = meet_others(*loaded, arguments);
+    if (!meeting.ok()) return report(meeting.error());
+    arguments.meeting = *std::move(meeting);
+  }
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
   const bool supervises = placement->members > 0 && !arguments.is_head();
@@ -253,6 +361,7 @@ RunArguments read_arguments(const CommandLine& line) {
   line.take("head-at", parsed.request.listen);
   line.take("member-here", parsed.request.members_here);
   line.take("head-returns", parsed.request.returns);
+  line.take("others-of", parsed.request.others_of);
   parsed.overrides = settings(line);
   if (line.has("seed")) {
     parsed.overrides.push_back(fmt::format("train.seed={}", line.get<std::uint64_t>("seed")));
@@ -272,12 +381,22 @@ int run(const CommandLine& line) {
     return line.usage_error("--resume names the folder already; leave out --out");
   }
   RunArguments parsed = read_arguments(line);
-  // Until there is somebody to tell of them. A topology may have to be waited for, which they end.
-  if (is_readable_again(parsed.topology)) launch::hold_signals();
   if (parsed.topology.empty() && !parsed.request.resume)
     return line.usage_error("which topology file?");
+  // With --workers it is alone, whoever was started with it.
+  if (!parsed.is_head() && !parsed.workers) {
+    auto allocation = launch::find_allocation([](const char* name) {
+      const char* const value = std::getenv(name);
+      return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    });
+    if (!allocation.ok()) return report(allocation.error());
+    parsed.allocation = *std::move(allocation);
+    if (parsed.allocation && parsed.allocation->rank > 0) return be_member(parsed);
+  }
+  // Until there is somebody to tell of them. A topology may have to be waited for, which they end.
+  if (is_readable_again(parsed.topology)) launch::hold_signals();
   if (!parsed.is_head()) tell_if_shipped(parsed.topology);
-  return parsed.request.resume ? resume(parsed) : begin(std::move(parsed));
+  return parsed.request.resume ? resume(std::move(parsed)) : begin(std::move(parsed));
 }
 
 std::vector<Option> run_options() {
@@ -307,6 +426,7 @@ std::vector<Option> run_options() {
            .takes = Takes::kText,
            .repeats = true,
            .hidden = true},
+          {.name = "others-of", .value = "NAME", .takes = Takes::kText, .hidden = true},
           {.name = "head-returns", .hidden = true}};
 }
 

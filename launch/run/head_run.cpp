@@ -374,8 +374,12 @@ Result<void> HeadRun::make_node() {
   runtime::GateOptions gate;
   if (wire_) {
     ASSIGN_OR_RETURN(gate, take_the_head());
-    tell_members(setup_->topology.cluster, request_.members, request_.members_here, request_.listen,
-                 *wire_, log_);
+    if (request_.others_of.empty()) {
+      tell_members(setup_->topology.cluster, request_.members, request_.members_here,
+                   request_.listen, *wire_, log_);
+    } else {
+      log_.info(fmt::format("waiting for the other processes of {}", request_.others_of));
+    }
   }
   node_.emplace(*setup_, *parts_, options, std::move(gate), wire_.get(), clock_, log_);
   return {};

@@ -28,6 +28,8 @@ struct HeadRunRequest {
   std::uint32_t members = 0;
   // Those of them that somebody starts on this host anyway, by name.
   std::vector<std::string> members_here;
+  // The starter of the others: "Slurm step 12.0"; "": people have to be told how.
+  std::string others_of;
   // Where it waits for them: see ZmqWireOptions::listen.
   std::string listen;
   bool trace = false;   // written although nothing failed

@@ -86,10 +86,15 @@ Result<void> check_writable(const config::LoadedTopology& loaded, const char* fi
 // The rest is judged by the placement and the bounds, so an error in these is told alone.
 // Later ones are gathered.
 Result<Judgement> judge_run(const config::LoadedTopology& loaded,
-                            std::optional<std::uint32_t> workers) {
+                            std::optional<std::uint32_t> workers,
+                            std::optional<Placement> placement) {
   RETURN_IF_ERROR(config::check_printed(loaded));
   Judgement judgement;
-  ASSIGN_OR_RETURN(judgement.placement, place_run(loaded, workers));
+  if (placement) {
+    judgement.placement = *std::move(placement);
+  } else {
+    ASSIGN_OR_RETURN(judgement.placement, place_run(loaded, workers));
+  }
   ASSIGN_OR_RETURN(judgement.bounds, run_bounds(loaded, judgement.placement.members));
   std::vector<Error> refusals;
   if (judgement.placement.members > 0) judge_members(loaded, refusals);

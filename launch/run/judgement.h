@@ -29,9 +29,11 @@ struct Judgement {
 
 // By the topology, its keys and this machine, before any data or address is opened; quick but for
 // the system's resolver. `workers` is --workers. An Error holds everything that any machine would
-// refuse, each in lines of its own with its place; its kind is that of the first.
+// refuse, each in lines of its own with its place; its kind is that of the first. `placement`: of a
+// run that is placed already.
 runtime::Result<Judgement> judge_run(const config::LoadedTopology& loaded,
-                                     std::optional<std::uint32_t> workers);
+                                     std::optional<std::uint32_t> workers,
+                                     std::optional<Placement> placement = {});
 
 // Opens the places where members meet and where the run is watched and, `with_data`, the data, by
 // the functions with which a run opens them. Nothing stays behind. Adds to the judgement. Says in

@@ -19,7 +19,6 @@
 namespace troupe {
 namespace {
 
-constexpr const char* kMark = "TROUPE_TEST_FOLDER";
 // An open socket at the port, or -1.
 int bound_socket(std::uint16_t port) {
   const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -22,6 +22,8 @@ struct NodeLine {
 
 class ClusterRun : public ToyRun {
  protected:
+  static constexpr const char* kMark = "TROUPE_TEST_FOLDER";
+
   // Every process that is started from here on, and theirs, can be told by the mark of this folder
   // in its environment.
   ClusterRun();

@@ -199,5 +199,32 @@ TEST_F(SlurmRun, StepGoesOnWithoutATaskThatIsKilled) {
       {"/usr/bin/srun", "-N", "3", "-n", "3", "--no-kill", "--kill-on-bad-exit=0"});
 }
 
+// The script that comes with the program, twice: the second job goes on with the run of the first,
+// as one that was requeued does.
+TEST_F(SlurmRun, BatchScriptTrainsAndGoesOn) {
+  const auto submit = [&](std::uint64_t iterations) {
+    const Words script{
+        "/usr/bin/sbatch",
+        "--wait",
+        "-N",
+        "3",
+        "-n",
+        "3",
+        "-o",
+        path("job-%j.log"),
+        "--export=ALL,PATH=" + std::filesystem::path(TROUPE_BINARY).parent_path().string() +
+            ":/usr/bin:/bin",
+        std::string(TROUPE_SOURCE_DIR) + "/config/launch/troupe.sbatch"};
+    const ProcessEnd end =
+        Process(script + Words{path("toy.yaml"), "--out", path("a")} + until_iteration(iterations))
+            .wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err << read_text(path("job-1.log"));
+  };
+  submit(4);
+  EXPECT_EQ(hash_of_run(), hash_of("four", until_iteration(4)));
+  submit(8);
+  EXPECT_EQ(hash_of_run(), hash_of("eight", until_iteration(8)));
+}
+
 }  // namespace
 }  // namespace troupe

@@ -201,7 +201,8 @@ std::shared_ptr<Record<Topology>> model_record() {
              Scope::kState,
              "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
              "over one channel, and add in single precision. All else, weights included, is in "
-             "single precision. With `kernels: fastest` a device may round elsewhere, or not.")
+             "single precision. By `kernels: fastest` tensor cores round those of one channel too, "
+             "and devices without them round none.")
       .field("kernels", within(&Topology::model, &ModelSection::kernels),
              word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
              Scope::kState,

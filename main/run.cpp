@@ -195,20 +195,21 @@ Result<void> can_be_shared(const config::LoadedTopology& loaded, const RunArgume
           arguments.allocation->size, arguments.allocation->name)};
 }
 
-// The head waits where the others look for it.
-Result<launch::Meeting> meet_others(config::LoadedTopology& loaded, const RunArguments& arguments) {
+// The head waits where the others look for it, if there are any that were started alike.
+Result<void> meet_others(config::LoadedTopology& loaded, RunArguments& arguments) {
+  if (!arguments.allocation) return {};
   RETURN_IF_ERROR(can_be_shared(loaded, arguments));
   runtime::FileDisk disk;
   auto& cluster = loaded.topology.cluster;
   std::optional<std::string> listen;
   const auto origin = loaded.origins.find("cluster.listen");
   if (origin != loaded.origins.end() && !origin->second.is_default()) listen = cluster.listen;
-  ASSIGN_OR_RETURN(const launch::Meeting meeting,
+  ASSIGN_OR_RETURN(arguments.meeting,
                    launch::open_meeting(*arguments.allocation, cluster.keys, listen,
                                         meeting_prefix(arguments), disk));
-  cluster.keys = meeting.keys;
+  cluster.keys = arguments.meeting->keys;
   loaded.origins["cluster.keys"] = {arguments.allocation->name, 0, 0};
-  return meeting;
+  return {};
 }
 
 // Decides where the run is carried out, and refuses what can be refused before there is a folder.
@@ -319,11 +320,7 @@ int begin(RunArguments arguments) {
   auto loaded = load(arguments);
   if (!loaded.ok()) return report(loaded.error());
   launch::hold_signals();  // where it was waited for, too
-  if (arguments.allocation) {
-    auto meeting = meet_others(*loaded, arguments);
-    if (!meeting.ok()) return report(meeting.error());
-    arguments.meeting = *std::move(meeting);
-  }
+  if (const auto met = meet_others(*loaded, arguments); !met.ok()) return report(met.error());
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
   if (arguments.out.empty()) arguments.out = launch::new_run_folder(loaded->topology.name);
@@ -341,11 +338,7 @@ int resume(RunArguments arguments) {
   if (!folder->ok()) return report(folder->error());
   auto loaded = load_to_resume(arguments);
   if (!loaded.ok()) return report(loaded.error());
-  if (arguments.allocation) {
-    auto meeting = meet_others(*loaded, arguments);
-    if (!meeting.ok()) return report(meeting.error());
-    arguments.meeting = *std::move(meeting);
-  }
+  if (const auto met = meet_others(*loaded, arguments); !met.ok()) return report(met.error());
   const auto placement = place(*loaded, arguments);
   if (!placement.ok()) return report(placement.error());
   const bool supervises = placement->members > 0 && !arguments.is_head();

@@ -38,35 +38,34 @@ constexpr const char* kEverywhere = "everywhere";
 
 Error bad(const std::string& why) { return {ErrorKind::kUsage, why}; }
 
-template <class T>
-std::optional<T> number_of(std::string_view text) {
-  T value{};
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Reads ranks and sizes.
+// Reads variables that have to be there.
 class Reader {
  public:
   explicit Reader(const Variables& variables) : variables_(variables) {}
 
   bool has(const char* name) const { return variables_(name).has_value(); }
-  std::string text(const char* name) const { return variables_(name).value_or(""); }
-  Result<std::uint32_t> number(const char* name,
-                               std::optional<std::uint32_t> otherwise = {}) const {
-    const auto value = variables_(name);
-    if (!value && otherwise) return *otherwise;
+  Result<std::string> text(const char* name) const {
+    auto value = variables_(name);
     if (!value) return bad(fmt::format("the environment has no {}", name));
-    const auto read = number_of<std::uint32_t>(*value);
-    if (!read) return bad(fmt::format("{} in the environment is no number: {}", name, *value));
-    return *read;
+    return *std::move(value);
+  }
+  Result<std::uint32_t> number(const char* name) const {
+    ASSIGN_OR_RETURN(const std::string value, text(name));
+    const char* const end = value.data() + value.size();
+    std::uint32_t number = 0;
+    const auto read = std::from_chars(value.data(), end, number);
+    if (read.ec != std::errc() || read.ptr != end) {
+      return bad(fmt::format("{} in the environment is no number: {}", name, value));
+    }
+    return number;
   }
   Result<Allocation> allocation(const char* rank, const char* size, const char* place) const {
     Allocation found;
     ASSIGN_OR_RETURN(found.rank, number(rank));
     ASSIGN_OR_RETURN(found.size, number(size));
-    ASSIGN_OR_RETURN(found.place, number(place, 0));
+    if (has(place)) {
+      ASSIGN_OR_RETURN(found.place, number(place));
+    }
     if (found.rank >= found.size || found.size > kMostProcesses) {
       return bad(fmt::format("{} is {} and {} is {}; there is one of up to {}", rank, found.rank,
                              size, found.size, kMostProcesses));
@@ -78,14 +77,6 @@ class Reader {
   const Variables& variables_;
 };
 
-// Fails where one of them is missing.
-Result<void> need(const Reader& reader, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (!reader.has(name)) return bad(fmt::format("the environment has no {}", name));
-  }
-  return {};
-}
-
 Result<Allocation> of_ranks(const Reader& reader) {
   ASSIGN_OR_RETURN(Allocation found, reader.allocation("RANK", "WORLD_SIZE", "LOCAL_RANK"));
   if (found.size == 1) return found;
@@ -96,7 +87,7 @@ Result<Allocation> of_ranks(const Reader& reader) {
                     "one from 1 to {}",
                     port, kMostPort));
   }
-  found.host = reader.text("MASTER_ADDR");
+  ASSIGN_OR_RETURN(found.host, reader.text("MASTER_ADDR"));
   found.port = static_cast<std::uint16_t>(port);
   found.name = fmt::format("{}:{}", found.host, port);
   return found;
@@ -107,8 +98,8 @@ Result<Allocation> of_open_mpi(const Reader& reader) {
                    reader.allocation("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                                      "OMPI_COMM_WORLD_LOCAL_RANK"));
   if (found.size == 1) return found;
-  RETURN_IF_ERROR(need(reader, {"PMIX_NAMESPACE"}));
-  found.name = "mpirun " + reader.text("PMIX_NAMESPACE");
+  ASSIGN_OR_RETURN(const std::string job, reader.text("PMIX_NAMESPACE"));
+  found.name = "mpirun " + job;
   return found;
 }
 
@@ -125,12 +116,12 @@ Result<Allocation> of_slurm(const Reader& reader) {
   ASSIGN_OR_RETURN(Allocation found,
                    reader.allocation("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"));
   if (found.size == 1) return found;
-  RETURN_IF_ERROR(need(reader, {"SLURM_JOB_ID"}));
-  found.name =
-      fmt::format("Slurm step {}.{}", reader.text("SLURM_JOB_ID"), reader.text("SLURM_STEP_ID"));
+  ASSIGN_OR_RETURN(const std::string job, reader.text("SLURM_JOB_ID"));
+  ASSIGN_OR_RETURN(const std::string step, reader.text("SLURM_STEP_ID"));
+  found.name = fmt::format("Slurm step {}.{}", job, step);
   // A job that was requeued keeps its number.
-  if (reader.has("SLURM_RESTART_COUNT")) {
-    found.name += " restart " + reader.text("SLURM_RESTART_COUNT");
+  if (const auto restart = reader.text("SLURM_RESTART_COUNT"); restart.ok()) {
+    found.name += " restart " + *restart;
   }
   return found;
 }
@@ -138,7 +129,8 @@ Result<Allocation> of_slurm(const Reader& reader) {
 // As TensorFlow has it: {"cluster": {"chief": ["HOST:PORT"], "worker": [...]}, "task": {"type":
 // "worker", "index": 0}}. A chief, or a master, stands before the workers.
 Result<Allocation> of_tensorflow(const Reader& reader) {
-  const nlohmann::json config = runtime::parse_json(reader.text("TF_CONFIG"));
+  ASSIGN_OR_RETURN(const std::string text, reader.text("TF_CONFIG"));
+  const nlohmann::json config = runtime::parse_json(text);
   const auto unreadable = [] {
     return bad(
         "TF_CONFIG in the environment is not {\"cluster\": {\"worker\": [\"HOST:PORT\", ...]}, "

@@ -35,6 +35,19 @@ class AllocationRun : public ClusterRun {
   std::string hash_of_run() const {
     return parse_json(read_text(path("a/summary.json")))["state_hash"].text();
   }
+  // Two processes with these variables, of which the second comes first.
+  template <class VariablesOfRank>
+  void expect_pair_to_train(const VariablesOfRank& variables) {
+    const Words twelve = until_iteration(12);
+    Process second(among_others(variables(1), twelve));
+    Process first(among_others(variables(0), twelve));
+    for (Process* each : {&first, &second}) {
+      const ProcessEnd end = each->wait();
+      EXPECT_EQ(end.exit_code, 0) << end.err;
+    }
+    EXPECT_EQ(hash_of_run(), hash_of_alone(twelve));
+    EXPECT_EQ(nodes().size(), 3U);
+  }
   // Three processes that a starter's words start.
   void expect_to_train_as_one_process(const Words& starter) {
     const Words twelve = until_iteration(12);
@@ -83,23 +96,24 @@ TEST_F(AllocationRun, OneThatIsKilledCostsNeitherStepNorBit) {
 }
 
 TEST_F(AllocationRun, RanksMeetAtTheMastersAddress) {
-  const Words twelve = until_iteration(12);
-  const std::uint16_t port = free_port();
-  const auto rank = [&](int number) {
-    return among_others({fmt::format("RANK={}", number), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
-                         fmt::format("MASTER_PORT={}", port)},
-                        twelve);
-  };
-  Process second(rank(1));
-  Process first(rank(0));
-  for (Process* each : {&first, &second}) {
-    const ProcessEnd end = each->wait();
-    EXPECT_EQ(end.exit_code, 0) << end.err;
-  }
-  EXPECT_EQ(hash_of_run(), hash_of_alone(twelve));
+  const std::string port = fmt::format("MASTER_PORT={}", free_port());
+  expect_pair_to_train([&](int rank) {
+    return std::vector<std::string>{fmt::format("RANK={}", rank), "WORLD_SIZE=2",
+                                    "MASTER_ADDR=127.0.0.1", port};
+  });
 }
 
-TEST_F(AllocationRun, GoesOnInAnotherAllocationAndAlone) {
+TEST_F(AllocationRun, TasksOfTensorFlowMeetAtTheFirstOnesAddress) {
+  const std::uint16_t port = free_port();
+  expect_pair_to_train([&](int rank) {
+    return std::vector<std::string>{
+        fmt::format(R"(TF_CONFIG={{"cluster":{{"worker":["127.0.0.1:{}","127.0.0.1:1"]}},)"
+                    R"("task":{{"type":"worker","index":{}}}}})",
+                    port, rank)};
+  });
+}
+
+TEST_F(AllocationRun, GoesOnInAnAllocationAndAlone) {
   const auto train = [&](const Words& more, const Words& resumed) {
     std::vector<std::unique_ptr<Process>> tasks;
     for (const int rank : {0, 1}) {

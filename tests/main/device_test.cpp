@@ -147,6 +147,9 @@ TEST_F(DeviceRun, FastestKernelsOfAProcessorArePortableInBf16) {
 
 TEST_F(DeviceRun, FastestKernelsHaveOneHashForAnyNumberOfReplicasAndAClassOfTheirOwn) {
   const Words fastest = until_iteration(6, {"--set", "model.kernels=fastest"});
+  const ProcessEnd check =
+      call(Words{"check", path("toy.yaml"), "--set", "model.kernels=fastest"} + kOnDevice);
+  EXPECT_THAT(check.out, testing::ContainsRegex("device .*, fastest "));
   const std::string hash = hash_of("one", fastest + kOnDevice);
   EXPECT_EQ(hash_of("three", fastest + kOnDevice + Words{"--set", "actors.replica.count=3"}), hash);
   const ProcessEnd elsewhere =

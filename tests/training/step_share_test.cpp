@@ -353,6 +353,9 @@ TEST(TensorCoresOfADevice, TrainAsTheReferenceAndTheSameBitsForAnyGroup) {
     return std::pair(pipeline::hash_of_state(state).text(), state.generator.weights);
   };
   const auto weights = trained(model::make_reference_backend(model::DataType::kFloat32)).second;
+  auto portable = model::device::make_portable_backend(*device, 1, model::Precision::kFp32);
+  ASSERT_TRUE(portable.ok());
+  const std::string portable_hash = trained(std::move(*portable)).first;
   for (const model::Precision precision : {model::Precision::kBf16, model::Precision::kFp32}) {
     const auto played = [&](std::int64_t group) {
       auto backend = model::device::make_fastest_backend(
@@ -362,6 +365,7 @@ TEST(TensorCoresOfADevice, TrainAsTheReferenceAndTheSameBitsForAnyGroup) {
     };
     const auto [hash, found] = played(1);
     EXPECT_EQ(played(3).first, hash);
+    EXPECT_NE(hash, portable_hash) << "its kernels are the portable ones";
     double difference = 0, size = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
       difference += std::pow(static_cast<double>(found[i]) - static_cast<double>(weights[i]), 2);

@@ -129,8 +129,8 @@ struct Maker {
   std::optional<Precision> tensor_cores;  // of convolutions, where these make them
 
   Launcher kernel(std::string_view name) const { return {device, name}; }
-  // Of a chain of so many numbers, `beside` of which are added with it in the end. The portable
-  // order of a sum is one chain; else a part is about as long as the last sum, over all parts.
+  // Cuts a chain of so many numbers. The portable order of a sum is one chain. With parts, the last
+  // sum adds the parts of `beside` chains, and a part is about as long as that.
   SumParts parts_of(std::int64_t numbers, std::int64_t beside) const {
     constexpr std::int64_t kLeastLength = 64;
     if (!in_parts) return {1, numbers};

@@ -23,6 +23,7 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
 
 void StepEngine::begin(const pipeline::TrainingState& state) {
   state_ = state;
+  computer_.place(state_);
   state_hash_ = pipeline::hash_of_state(state_);
 }
 
@@ -160,7 +161,8 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
 }
 
 runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
-  auto applied = pipeline::apply(training_.gan, training_.options, record, state_);
+  auto applied =
+      pipeline::apply(training_.gan, training_.options, record, state_, computer_.optimisers());
   state_hash_ = pipeline::hash_of_state(state_);
   return applied;
 }

@@ -56,6 +56,9 @@ class TimedDevice final : public Device {
   void read(Queue, const void* from, void* to, std::size_t bytes) override {
     timed("read", [&] { device_->read(Queue::kMain, from, to, bytes); });
   }
+  void write_pinned(Queue, const std::byte* from, void* to, std::size_t bytes) override {
+    timed("write", [&] { device_->write_pinned(Queue::kMain, from, to, bytes); });
+  }
   void copy(const void* from, void* to, std::size_t bytes) override {
     timed("copy", [&] { device_->copy(from, to, bytes); });
   }
@@ -75,9 +78,6 @@ class TimedDevice final : public Device {
     return first;
   }
   void free_pinned(std::byte* first) override { pinned_.erase(first); }
-  void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
-    timed("write", [&] { device_->write(from, to, bytes); });
-  }
   template <class Work>
   void timed(const std::string& name, const Work& work) {
     const double begin = seconds();
@@ -110,6 +110,7 @@ class Iterations {
                               fmt::format("train.micro_batches={}", of.events / kMicroBatch)}),
                backend(of, device)),
         state_(alone_.initial_state()) {
+    alone_.computer().place(state_);
     for (std::uint32_t i = 0; i < of.events / kMicroBatch; ++i) {
       events_.push_back(alone_.micro_batch(i, i));
     }
@@ -122,7 +123,8 @@ class Iterations {
       const double begin = seconds();
       const pipeline::StepRecord record = alone_.reduce_step(state_, events_);
       all += seconds() - begin;
-      const auto applied = pipeline::apply(alone_.gan(), alone_.options(), record, state_);
+      const auto applied = pipeline::apply(alone_.gan(), alone_.options(), record, state_,
+                                           alone_.computer().optimisers());
       CHECK(applied.ok(), applied.error().message);
     }
     return all;

@@ -12,6 +12,7 @@
 
 #include "model/backend/crew.h"
 #include "model/operation.h"
+#include "model/optimiser.h"
 #include "model/tensor.h"
 #include "model/vector_sums.h"
 #include "runtime/base/error.h"
@@ -117,6 +118,11 @@ class Backend {
   virtual std::string numerics_class() const = 0;
   virtual Memory& memory() const { return host_memory(); }
   virtual const VectorSums& sums() const { return host_sums(); }
+  // For a network with so many weights. Null: its optimiser is update(), on the host.
+  virtual std::unique_ptr<PlacedOptimiser> place_optimiser(const OptimiserOptions&,
+                                                           std::int64_t /*weights*/) const {
+    return nullptr;
+  }
   // The most micro-batches that are computed side by side.
   virtual std::int64_t group() const { return 1; }
   // Every thread calls this once before it runs kernels. It sets rounding mode, flush-to-zero off,

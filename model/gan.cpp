@@ -188,7 +188,7 @@ GanStream::GanStream(const Gan& gan)
 
 Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& description,
                                                 const Backend& backend, std::int64_t batch) {
-  std::unique_ptr<Gan> gan(new Gan(backend.sums()));
+  std::unique_ptr<Gan> gan(new Gan(backend));
   gan->description_ = description;
   ProgramOptions options;
   options.batch = batch;

@@ -105,6 +105,7 @@ struct GanParameters {
   const void* generator_moving = nullptr;
   const void* discriminator_weights = nullptr;
   const void* discriminator_moving = nullptr;
+  bool weights_placed = false;  // both networks' weights are in the backend's memory instead
 };
 
 // The events of one micro-batch, on the host; every array has `batch` entries. angle may be null
@@ -185,7 +186,7 @@ class Gan {
   DataType data_type() const { return generator_->data_type(); }
   Memory& memory() const { return generator_->memory(); }     // the backend's
   std::int64_t group() const { return generator_->group(); }  // the backend's
-  const VectorSums& sums() const { return *sums_; }           // the backend's
+  const Backend& backend() const { return *backend_; }
   const ContributionLayout& contributions(SlotKind slot) const;
 
   // Every call below runs on the calling thread, with the help of the threads that the stream
@@ -205,11 +206,11 @@ class Gan {
   friend struct GanPlaces;
   template <class T>
   friend struct GanArithmetic;
-  explicit Gan(const VectorSums& sums) : sums_(&sums) {}
+  explicit Gan(const Backend& backend) : backend_(&backend) {}
   runtime::Result<void> bind_losses(const Backend& backend);
   void lay_out_contributions();
 
-  const VectorSums* sums_;
+  const Backend* backend_;
   GanDescription description_;
   std::unique_ptr<const Program> generator_;
   std::unique_ptr<const Program> discriminator_;

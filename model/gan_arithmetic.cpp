@@ -112,18 +112,20 @@ struct GanPlaces : GanWork {
     }
   }
 
-  // The caller's parameters where kernels read them.
-  const void* placed(std::size_t part, const void* parameters, std::int64_t size) const {
-    if (on_host()) return parameters;
+  // Values of the host where kernels read them.
+  const void* placed(std::size_t part, const void* values, std::int64_t size) const {
+    if (on_host()) return values;
     T* const place = elements(stream.parameters_[part]);
-    write(static_cast<const T*>(parameters), size, place);
+    write(static_cast<const T*>(values), size, place);
     return place;
   }
   Bindings bindings_of(const Program& program, std::size_t part, const void* weights,
                        const void* moving) const {
+    const ParameterLayout& layout = program.parameters();
     Bindings bindings;
-    bindings.weights = placed(part, weights, program.parameters().weights_size);
-    bindings.moving = placed(part + 1, moving, program.parameters().moving_size);
+    bindings.weights =
+        parameters.weights_placed ? weights : placed(part, weights, layout.weights_size);
+    bindings.moving = placed(part + 1, moving, layout.moving_size);
     bindings.random = at(0, micro_batches.front());
     bindings.group = group(0);
     return bindings;

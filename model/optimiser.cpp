@@ -39,74 +39,65 @@ struct Range {
 };
 
 // Each loop reads what it needs of an element before it stores; nothing is carried from one element
-// to the next, so vectors of any width give the same bits.
+// to the next, so vectors of any width give the same bits. The factors are copies, which no store
+// can change, so that the compiler keeps them in registers. Devices have the same loops
+// (backend/device/kernels/optimiser.cl).
 
-void sgd(const Range& range, float rate) {
-  for (std::size_t i = 0; i < range.size; ++i) range.weights[i] -= rate * range.gradients[i];
+void sgd(const Range& range, UpdateFactors factors) {
+  for (std::size_t i = 0; i < range.size; ++i) {
+    range.weights[i] -= factors.rate * range.gradients[i];
+  }
 }
 
-void sgd_with_momentum(const Range& range, float rate, float momentum) {
+void sgd_with_momentum(const Range& range, UpdateFactors factors) {
   for (std::size_t i = 0; i < range.size; ++i) {
-    const float velocity = momentum * range.first[i] + rate * range.gradients[i];
+    const float velocity = factors.momentum * range.first[i] + factors.rate * range.gradients[i];
     range.first[i] = velocity;
     range.weights[i] -= velocity;
   }
 }
 
-void rmsprop(const Range& range, const OptimiserOptions& options, float rate) {
-  const auto rho = static_cast<float>(options.rho);
-  const auto rest = static_cast<float>(1.0 - options.rho);
-  const auto epsilon = static_cast<float>(options.epsilon);
+void rmsprop(const Range& range, UpdateFactors factors) {
   for (std::size_t i = 0; i < range.size; ++i) {
     const float g = range.gradients[i];
-    const float square = rho * range.first[i] + rest * (g * g);
+    const float square = factors.rho * range.first[i] + factors.rest_of_rho * (g * g);
     range.first[i] = square;
-    range.weights[i] -= rate * g / (std::sqrt(square) + epsilon);
+    range.weights[i] -= factors.rate * g / (std::sqrt(square) + factors.epsilon);
   }
 }
 
-void rmsprop_with_momentum(const Range& range, const OptimiserOptions& options, float rate) {
-  const auto rho = static_cast<float>(options.rho);
-  const auto rest = static_cast<float>(1.0 - options.rho);
-  const auto epsilon = static_cast<float>(options.epsilon);
-  const auto momentum = static_cast<float>(options.momentum);
+void rmsprop_with_momentum(const Range& range, UpdateFactors factors) {
   for (std::size_t i = 0; i < range.size; ++i) {
     const float g = range.gradients[i];
-    const float square = rho * range.first[i] + rest * (g * g);
-    const float velocity = momentum * range.second[i] + rate * g / (std::sqrt(square) + epsilon);
+    const float square = factors.rho * range.first[i] + factors.rest_of_rho * (g * g);
+    const float velocity = factors.momentum * range.second[i] +
+                           factors.rate * g / (std::sqrt(square) + factors.epsilon);
     range.first[i] = square;
     range.second[i] = velocity;
     range.weights[i] -= velocity;
   }
 }
 
-void adam(const Range& range, const OptimiserOptions& options, float rate) {
-  const auto beta_1 = static_cast<float>(options.beta_1);
-  const auto beta_2 = static_cast<float>(options.beta_2);
-  const auto rest_1 = static_cast<float>(1.0 - options.beta_1);
-  const auto rest_2 = static_cast<float>(1.0 - options.beta_2);
-  const auto epsilon = static_cast<float>(options.epsilon);
+void adam(const Range& range, UpdateFactors factors) {
   for (std::size_t i = 0; i < range.size; ++i) {
     const float g = range.gradients[i];
-    const float mean = beta_1 * range.first[i] + rest_1 * g;
-    const float square = beta_2 * range.second[i] + rest_2 * (g * g);
+    const float mean = factors.beta_1 * range.first[i] + factors.rest_of_beta_1 * g;
+    const float square = factors.beta_2 * range.second[i] + factors.rest_of_beta_2 * (g * g);
     range.first[i] = mean;
     range.second[i] = square;
-    range.weights[i] -= rate * mean / (std::sqrt(square) + epsilon);
+    range.weights[i] -= factors.rate * mean / (std::sqrt(square) + factors.epsilon);
   }
 }
 
-void adadelta(const Range& range, const OptimiserOptions& options, float rate) {
-  const auto rho = static_cast<float>(options.rho);
-  const auto rest = static_cast<float>(1.0 - options.rho);
-  const auto epsilon = static_cast<float>(options.epsilon);
+void adadelta(const Range& range, UpdateFactors factors) {
   for (std::size_t i = 0; i < range.size; ++i) {
     const float g = range.gradients[i];
-    const float square = rho * range.first[i] + rest * (g * g);
-    const float step = g * std::sqrt(range.second[i] + epsilon) / std::sqrt(square + epsilon);
+    const float square = factors.rho * range.first[i] + factors.rest_of_rho * (g * g);
+    const float step =
+        g * std::sqrt(range.second[i] + factors.epsilon) / std::sqrt(square + factors.epsilon);
     range.first[i] = square;
-    range.second[i] = rho * range.second[i] + rest * (step * step);
-    range.weights[i] -= rate * step;
+    range.second[i] = factors.rho * range.second[i] + factors.rest_of_rho * (step * step);
+    range.weights[i] -= factors.rate * step;
   }
 }
 
@@ -130,29 +121,42 @@ void begin_update(const OptimiserOptions& options, OptimiserCounters& counters) 
   counters.beta_2_power *= options.beta_2;
 }
 
+UpdateFactors update_factors(const OptimiserOptions& options, const OptimiserCounters& counters,
+                             double learning_rate) {
+  if (options.kind == OptimiserKind::kAdam) {
+    learning_rate =
+        learning_rate * std::sqrt(1.0 - counters.beta_2_power) / (1.0 - counters.beta_1_power);
+  }
+  UpdateFactors factors;
+  factors.rate = static_cast<float>(learning_rate);
+  factors.momentum = static_cast<float>(options.momentum);
+  factors.rho = static_cast<float>(options.rho);
+  factors.rest_of_rho = static_cast<float>(1.0 - options.rho);
+  factors.beta_1 = static_cast<float>(options.beta_1);
+  factors.rest_of_beta_1 = static_cast<float>(1.0 - options.beta_1);
+  factors.beta_2 = static_cast<float>(options.beta_2);
+  factors.rest_of_beta_2 = static_cast<float>(1.0 - options.beta_2);
+  factors.epsilon = static_cast<float>(options.epsilon);
+  return factors;
+}
+
 void update(const OptimiserOptions& options, const OptimiserCounters& counters,
             double learning_rate, std::span<const float> gradients, std::span<float> weights,
             float* arrays, std::int64_t stride) {
   CHECK(gradients.size() == weights.size() && counters.updates > 0);
   const Range range{weights.size(), gradients.data(), weights.data(), arrays,
                     optimiser_arrays(options) > 1 ? arrays + stride : nullptr};
-  const auto rate = static_cast<float>(learning_rate);
+  const UpdateFactors factors = update_factors(options, counters, learning_rate);
+  const bool momentum = options.momentum > 0.0;
   switch (options.kind) {
     case OptimiserKind::kSgd:
-      if (options.momentum > 0.0) {
-        return sgd_with_momentum(range, rate, static_cast<float>(options.momentum));
-      }
-      return sgd(range, rate);
+      return momentum ? sgd_with_momentum(range, factors) : sgd(range, factors);
     case OptimiserKind::kRmsprop:
-      if (options.momentum > 0.0) return rmsprop_with_momentum(range, options, rate);
-      return rmsprop(range, options, rate);
+      return momentum ? rmsprop_with_momentum(range, factors) : rmsprop(range, factors);
     case OptimiserKind::kAdam:
-      // Both bias corrections are the same for every element and so part of the rate.
-      return adam(range, options,
-                  static_cast<float>(learning_rate * std::sqrt(1.0 - counters.beta_2_power) /
-                                     (1.0 - counters.beta_1_power)));
+      return adam(range, factors);
     case OptimiserKind::kAdadelta:
-      return adadelta(range, options, rate);
+      return adadelta(range, factors);
   }
 }
 

@@ -55,10 +55,37 @@ inline constexpr int kLargestGradientExponent = 64;
 // Once per step, before update(): counts the step and multiplies the beta powers.
 void begin_update(const OptimiserOptions& options, OptimiserCounters& counters);
 
+// The numbers of an update that all elements share.
+struct UpdateFactors {
+  float rate = 0.0f;  // Adam's, both bias corrections included
+  float momentum = 0.0f, rho = 0.0f, rest_of_rho = 0.0f;
+  float beta_1 = 0.0f, rest_of_beta_1 = 0.0f, beta_2 = 0.0f, rest_of_beta_2 = 0.0f;
+  float epsilon = 0.0f;
+};
+UpdateFactors update_factors(const OptimiserOptions& options, const OptimiserCounters& counters,
+                             double learning_rate);
+
 // Updates weights[i] and arrays[k * stride + i] from gradients[i]; spans of one range of a network.
 // `arrays` points at array 0 of the range, `stride` is the distance between arrays in elements.
 void update(const OptimiserOptions& options, const OptimiserCounters& counters,
             double learning_rate, std::span<const float> gradients, std::span<float> weights,
             float* arrays, std::int64_t stride);
+
+// An optimiser of a backend that computes elsewhere than on the host. It has a network's weights
+// and arrays there, and updates them with the bits of update(). One thread.
+class PlacedOptimiser {
+ public:
+  virtual ~PlacedOptimiser() = default;
+  // The next update is of these.
+  virtual void place(std::span<const float> weights, std::span<const float> arrays) = 0;
+  // On the host, one per weight: the gradients of the next update.
+  virtual std::span<float> gradients() = 0;
+  // Updates all weights, and brings them and the arrays to the host. Nothing that is under way
+  // reads the weights.
+  virtual void update(const UpdateFactors& factors, std::span<float> weights,
+                      std::span<float> arrays) = 0;
+  // In the backend's memory.
+  virtual const float* weights() const = 0;
+};
 
 }  // namespace troupe::model

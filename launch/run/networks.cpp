@@ -27,6 +27,17 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   const std::uint64_t groups = (all + 1 + group - 1) / group + 1;
   needed.all += all * images + 2 * groups * group * contribution;
   needed.largest = std::max(needed.largest, group * contribution);
+  // Weights, gradients and arrays of both networks' optimisers.
+  const pipeline::TrainingOptions& options = topology.train.options;
+  const auto add_optimiser = [&](const model::Program& network,
+                                 const model::OptimiserOptions& optimiser) {
+    const auto weights = static_cast<std::uint64_t>(network.parameters().weights_size);
+    const auto values = weights * static_cast<std::uint64_t>(1 + optimiser_arrays(optimiser));
+    needed.all += (values + weights) * sizeof(float);
+    needed.largest = std::max(needed.largest, values * sizeof(float));
+  };
+  add_optimiser(gan.generator(), options.generator_optimiser);
+  add_optimiser(gan.discriminator(), options.discriminator_optimiser);
   needed.all *= topology.replica.count;
   // A generator alone makes the showers that are validated, sixteen for each micro-batch.
   const model::Program& generator = gan.generator();

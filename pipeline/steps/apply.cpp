@@ -21,12 +21,13 @@ using Role = model::ContributionTensor::Role;
 class Application {
  public:
   Application(const StateLayout& layout, const TrainingOptions& options, const StepRecord& record,
-              TrainingState& state)
+              TrainingState& state, const PlacedOptimisers& placed)
       : layout_(layout),
         options_(options),
         record_(record),
         state_(state),
         slot_(options.schedule.at(state.slot)),
+        placed_(placed.at(updated_network(slot_)).get()),
         tensors_(layout.of(slot_)),
         sums_{tensors_.size, record.floats} {}
 
@@ -46,6 +47,7 @@ class Application {
   }
   void update_weights(const ContributionTensor& tensor, std::span<const float> mean,
                       double learning_rate) const;
+  std::size_t weights_offset(const ContributionTensor& tensor) const;
   void update_moving(std::size_t number, const ContributionTensor& tensor,
                      std::span<const float> mean) const;
   void end_epoch();
@@ -56,6 +58,7 @@ class Application {
   const StepRecord& record_;
   TrainingState& state_;
   const model::SlotKind slot_;
+  model::PlacedOptimiser* const placed_;  // of the network that the step updates; null: on the host
   const model::ContributionLayout& tensors_;
   const SumLayout sums_;
 };
@@ -87,7 +90,7 @@ void Application::check() const {
 }
 
 // Tensor by tensor, so that the means of one at a time are in memory. Their order does not matter:
-// no tensor's update reads another's.
+// no tensor's update reads another's. A placed optimiser gets all of them at once.
 void Application::update_parameters() {
   const std::size_t updated = updated_network(slot_);
   NetworkState& state = network(updated);
@@ -97,16 +100,26 @@ void Application::update_parameters() {
   std::vector<float> mean;
   for (const ContributionTensor& tensor : tensors_.tensors) {
     if (tensor.role == Role::kLoss || tensor.role == Role::kEmptyImages) continue;
-    mean.resize(static_cast<std::size_t>(tensor.size));
+    const auto size = static_cast<std::size_t>(tensor.size);
+    const bool is_moving =
+        tensor.role == Role::kGeneratorMoving || tensor.role == Role::kDiscriminatorMoving;
+    if (!is_moving && placed_ != nullptr) {
+      restore_mean(tensor, placed_->gradients().subspan(weights_offset(tensor), size));
+      continue;
+    }
+    mean.resize(size);
     restore_mean(tensor, mean);
-    if (tensor.role == Role::kGeneratorMoving) {
-      update_moving(kGenerator, tensor, mean);
-    } else if (tensor.role == Role::kDiscriminatorMoving) {
-      update_moving(kDiscriminator, tensor, mean);
+    if (is_moving) {
+      update_moving(tensor.role == Role::kGeneratorMoving ? kGenerator : kDiscriminator, tensor,
+                    mean);
     } else {
       update_weights(tensor, mean, learning_rate);
     }
   }
+  if (placed_ == nullptr) return;
+  placed_->update(
+      model::update_factors(optimiser(options_, updated), state.counters, learning_rate),
+      state.weights, state.optimiser_arrays);
 }
 
 void Application::restore_mean(const ContributionTensor& tensor, std::span<float> mean) const {
@@ -123,14 +136,18 @@ void Application::restore_mean(const ContributionTensor& tensor, std::span<float
   }
 }
 
+std::size_t Application::weights_offset(const ContributionTensor& tensor) const {
+  const std::size_t number = updated_network(slot_);
+  CHECK((tensor.role == Role::kGeneratorGradient) == (number == kGenerator));
+  const auto& weights = layout_.networks[number].parameters.weights;
+  return static_cast<std::size_t>(weights.at(static_cast<std::size_t>(tensor.index)).offset);
+}
+
 void Application::update_weights(const ContributionTensor& tensor, std::span<const float> mean,
                                  double learning_rate) const {
   const std::size_t number = updated_network(slot_);
-  CHECK((tensor.role == Role::kGeneratorGradient) == (number == kGenerator));
   NetworkState& state = network(number);
-  const auto index = static_cast<std::size_t>(tensor.index);
-  const auto offset =
-      static_cast<std::size_t>(layout_.networks[number].parameters.weights.at(index).offset);
+  const std::size_t offset = weights_offset(tensor);
   float* arrays = state.optimiser_arrays.empty() ? nullptr : state.optimiser_arrays.data() + offset;
   model::update(optimiser(options_, number), state.counters, learning_rate, mean,
                 std::span(state.weights).subspan(offset, mean.size()), arrays,
@@ -288,8 +305,9 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 }
 
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
-                            const StepRecord& record, TrainingState& state) {
-  Application application(layout, options, record, state);
+                            const StepRecord& record, TrainingState& state,
+                            const PlacedOptimisers& placed) {
+  Application application(layout, options, record, state, placed);
   application.check();
   application.update_parameters();
   application.note_losses();

@@ -11,11 +11,6 @@ namespace {
 
 using model::SlotKind;
 
-model::GanParameters parameters_of(const TrainingState& state) {
-  return {state.generator.weights.data(), state.generator.moving.data(),
-          state.discriminator.weights.data(), state.discriminator.moving.data()};
-}
-
 model::EventBatch events_of(const Batch& batch) {
   return {batch.images.as<float>().data(), batch.energies().data(), batch.angles().data(),
           batch.ecals().data()};
@@ -69,6 +64,30 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
   for (int i = 0; i < team.threads(); ++i) {
     streams_.push_back(std::make_unique<model::GanStream>(gan));
   }
+}
+
+void StepComputer::place(const TrainingState& state) {
+  const auto place = [&](std::size_t network, const NetworkState& values,
+                         const model::OptimiserOptions& options) {
+    auto& optimiser = optimisers_[network];
+    if (optimiser == nullptr) {
+      optimiser = gan_.backend().place_optimiser(options, std::ssize(values.weights));
+    }
+    if (optimiser != nullptr) optimiser->place(values.weights, values.optimiser_arrays);
+  };
+  place(kGenerator, state.generator, options_.generator_optimiser);
+  place(kDiscriminator, state.discriminator, options_.discriminator_optimiser);
+}
+
+model::GanParameters StepComputer::parameters_of(const TrainingState& state) const {
+  model::GanParameters parameters{state.generator.weights.data(), state.generator.moving.data(),
+                                  state.discriminator.weights.data(),
+                                  state.discriminator.moving.data()};
+  if (optimisers_[kGenerator] == nullptr) return parameters;
+  parameters.generator_weights = optimisers_[kGenerator]->weights();
+  parameters.discriminator_weights = optimisers_[kDiscriminator]->weights();
+  parameters.weights_placed = true;
+  return parameters;
 }
 
 template <class Work>

@@ -25,6 +25,11 @@ class StepComputer {
   // schedule has d_fake, and the contribution vectors that retire() brought back.
   StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
 
+  // Before the first step, and whenever something else than apply() with optimisers() has changed
+  // the state: on a device, gives it the weights and what the optimisers keep.
+  void place(const TrainingState& state);
+  const PlacedOptimisers& optimisers() const { return optimisers_; }
+
   // Work for `step` that needs only what slot_access(..).prepare_reads names, as far as memory
   // allows: all fakes, or one group's forward passes of a generator step per thread. One call is
   // one turn of at most one group per thread; false when there is nothing (more) to do. Only the
@@ -52,6 +57,7 @@ class StepComputer {
   struct Part {
     std::size_t first = 0, count = 0;
   };
+  model::GanParameters parameters_of(const TrainingState& state) const;
   // Without contributions.
   std::vector<model::GanMicroBatch> micro_batches_of(const StepShare& step, const Part& part) const;
   void prepare_part(const TrainingState& state, const StepShare& step, const Part& part);
@@ -76,6 +82,7 @@ class StepComputer {
   const std::size_t group_;                                 // the backend's
   std::size_t contribution_bytes_ = 0;                      // of the schedule's largest
   std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
+  PlacedOptimisers optimisers_;
   // Fakes per micro-batch, from when they are made until its d_fake is computed.
   std::vector<std::shared_ptr<std::byte>> images_;
   std::vector<std::shared_ptr<float>> spare_;  // as take_memory() gives it

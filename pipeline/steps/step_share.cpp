@@ -92,8 +92,8 @@ runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::i
   }
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < own(); ++i) indices.push_back(iteration_->micro_batch(i).index);
-  add_part({layout(), gan_->memory(), gan_->sums(), contributions(own()), indices}, bucket,
-           options_->micro_batches, scales, part, header);
+  add_part({layout(), gan_->memory(), gan_->backend().sums(), contributions(own()), indices},
+           bucket, options_->micro_batches, scales, part, header);
   return sums;
 }
 

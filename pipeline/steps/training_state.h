@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ struct TrainingState {
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
 };
 
+// By network. Null on the host.
+using PlacedOptimisers = std::array<std::unique_ptr<model::PlacedOptimiser>, 2>;
+
 // The state before step 0: weights by seed (model::initialise_parameters), everything else empty.
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint);
@@ -108,7 +112,9 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 // iterations in a row were all empty) is reported after the state has been advanced, so that the
 // checkpoint it leaves is complete.
 // CHECKs that the record is of the state's next step and holds all M micro-batches.
+// `placed` are the networks' optimisers where a backend has them, which were given this state.
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
-                            const StepRecord& record, TrainingState& state);
+                            const StepRecord& record, TrainingState& state,
+                            const PlacedOptimisers& placed = {});
 
 }  // namespace troupe::pipeline

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <filesystem>
@@ -201,6 +202,51 @@ TEST_F(DeviceSums, AreThoseOfTheHost) {
 }
 
 // Far more than may be on its way, from memory that changes as soon as a write returns.
+// Values of all sizes, so that squares underflow and quotients are subnormal.
+std::vector<float> of_all_sizes(std::size_t count, std::uint32_t stream) {
+  std::vector<float> values(count), sizes(count);
+  runtime::fill_normal({.seed = 3, .stream = stream}, values.data(), count);
+  runtime::fill_normal({.seed = 4, .stream = stream}, sizes.data(), count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int size = std::min(static_cast<int>(30.0f * sizes[i]), kLargestGradientExponent - 4);
+    values[i] = i % 17 == 0 ? 0.0f : std::ldexp(values[i], size);
+  }
+  return values;
+}
+
+TEST(PlacedOptimiser, UpdatesWithTheBitsOfTheHost) {
+  const auto device = open_device();
+  ASSERT_NE(device, nullptr);
+  const auto backend = device::make_portable_backend(device, 1, Precision::kFp32);
+  ASSERT_TRUE(backend.ok()) << backend.error().message;
+  constexpr std::size_t kSize = 5003;
+  for (const OptimiserKind kind : {OptimiserKind::kSgd, OptimiserKind::kRmsprop,
+                                   OptimiserKind::kAdam, OptimiserKind::kAdadelta}) {
+    for (const double momentum : {0.0, 0.9}) {
+      const OptimiserOptions options{.kind = kind, .momentum = momentum};
+      std::vector<float> weights = of_all_sizes(kSize, 1);
+      std::vector<float> arrays(kSize * static_cast<std::size_t>(optimiser_arrays(options)));
+      const auto optimiser = (*backend)->place_optimiser(options, kSize);
+      ASSERT_NE(optimiser, nullptr);
+      optimiser->place(weights, arrays);
+      std::vector<float> found_weights(kSize), found_arrays(arrays.size());
+      OptimiserCounters counters;
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        const std::vector<float> gradients = of_all_sizes(kSize, 10 + step);
+        std::ranges::copy(gradients, optimiser->gradients().begin());
+        begin_update(options, counters);
+        update(options, counters, 1e-3, gradients, weights, arrays.data(), kSize);
+        optimiser->update(update_factors(options, counters, 1e-3), found_weights, found_arrays);
+        EXPECT_EQ(found_weights, weights) << static_cast<int>(kind) << " " << momentum;
+        EXPECT_EQ(found_arrays, arrays) << static_cast<int>(kind) << " " << momentum;
+      }
+      std::vector<float> there(kSize);
+      device->read(optimiser->weights(), there.data(), kSize * sizeof(float));
+      EXPECT_EQ(there, weights);
+    }
+  }
+}
+
 TEST(DeviceMemory, WritesTakeWhatStandsThereWhenTheyAreCalled) {
   const auto device = open_device();
   ASSERT_NE(device, nullptr);

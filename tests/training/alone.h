@@ -38,6 +38,7 @@ class Alone {
   // Sparse images and conditions of one micro-batch, as make_oracle.py makes them.
   pipeline::MicroBatch micro_batch(std::uint32_t index, std::uint64_t data_seed) const;
 
+  pipeline::StepComputer& computer() { return computer_; }
   // Computes and reduces the next step of `state` from these micro-batches, retrying once if
   // flagged, without applying it. Leaves the number of attempts in the record's header.
   pipeline::StepRecord reduce_step(const pipeline::TrainingState& state,

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/backend/device/operation_kernel.h"
+#include "model/backend/device/optimiser.h"
 #include "model/backend/device/sums.h"
 #include "model/backend/float_environment.h"
 
@@ -30,6 +31,10 @@ class DeviceBackend final : public Backend {
   std::string numerics_class() const override { return class_; }
   Memory& memory() const override { return *device_; }
   const VectorSums& sums() const override { return sums_; }
+  std::unique_ptr<PlacedOptimiser> place_optimiser(const OptimiserOptions& options,
+                                                   std::int64_t weights) const override {
+    return std::make_unique<DeviceOptimiser>(device_, options, weights);
+  }
   std::int64_t group() const override { return maker_.group; }
   void prepare_thread() const override { set_float_environment(); }
 

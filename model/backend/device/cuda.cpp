@@ -206,6 +206,12 @@ class CudaCard final : public Device {
            "reading from a device");
     expect(api_.cuStreamSynchronize(of(queue)), "reading from a device");
   }
+  void write_pinned(Queue queue, const std::byte* from, void* to, std::size_t bytes) override {
+    if (bytes == 0) return;
+    begin();
+    expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, of(queue)),
+           "writing to a device");
+  }
   void copy(const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     begin();
@@ -263,11 +269,6 @@ class CudaCard final : public Device {
     begin();
     api_.cuStreamSynchronize(of(Queue::kMain));
     api_.cuMemFreeHost(first);
-  }
-  void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
-    begin();
-    expect(api_.cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, of(Queue::kMain)),
-           "writing to a device");
   }
   CudaHandle of(Queue queue) const { return streams_[static_cast<std::size_t>(queue)]; }
 

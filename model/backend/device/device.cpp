@@ -21,7 +21,7 @@ void Device::write(const void* from, void* to, std::size_t bytes) {
     if (block.first == nullptr) block.first = allocate_pinned(kBlockBytes);
     const std::size_t part = std::min(bytes, kBlockBytes - staged_);
     std::memcpy(block.first + staged_, source, part);
-    write_pinned(block.first + staged_, target, part);
+    write_pinned(Queue::kMain, block.first + staged_, target, part);
     staged_ += (part + kAlignment - 1) / kAlignment * kAlignment;
     source += part;
     target += part;

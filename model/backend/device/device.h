@@ -105,6 +105,8 @@ class Device : public Memory, public std::enable_shared_from_this<Device> {
   void read(const void* from, void* to, std::size_t bytes) final {
     read(Queue::kMain, from, to, bytes);
   }
+  // From memory of allocate_host(), which stays as it is until this is done: after the return.
+  virtual void write_pinned(Queue queue, const std::byte* from, void* to, std::size_t bytes) = 0;
 
   bool is_of_host() const final { return false; }
   // Copies what is written first, so that the caller does not wait for what the device computes. It
@@ -132,8 +134,6 @@ class Device : public Memory, public std::enable_shared_from_this<Device> {
  private:
   virtual std::byte* allocate_pinned(std::size_t bytes) = 0;
   virtual void free_pinned(std::byte* first) = 0;
-  // Returns before it is done; `from` stays as it is until then.
-  virtual void write_pinned(const std::byte* from, void* to, std::size_t bytes) = 0;
   void begin_next_block();
 
   // Copies on their way: blocks that are filled one after the other, round and round.

@@ -251,6 +251,13 @@ class OpenclDevice final : public Device {
                                      nullptr, nullptr),
            "reading from a device");
   }
+  void write_pinned(Queue queue, const std::byte* from, void* to, std::size_t bytes) override {
+    if (bytes == 0) return;
+    const Address place = address_of(to);
+    expect(api().clEnqueueWriteBuffer(of(queue), place.memory, CL_FALSE, place.bytes, bytes, from,
+                                      0, nullptr, nullptr),
+           "writing to a device");
+  }
   void copy(const void* from, void* to, std::size_t bytes) override {
     if (bytes == 0) return;
     const Address source = address_of(from), target = address_of(to);
@@ -308,12 +315,6 @@ class OpenclDevice final : public Device {
  private:
   std::byte* allocate_pinned(std::size_t bytes) override { return new std::byte[bytes]; }
   void free_pinned(std::byte* first) override { delete[] first; }
-  void write_pinned(const std::byte* from, void* to, std::size_t bytes) override {
-    const Address place = address_of(to);
-    expect(api().clEnqueueWriteBuffer(of(Queue::kMain), place.memory, CL_FALSE, place.bytes, bytes,
-                                      from, 0, nullptr, nullptr),
-           "writing to a device");
-  }
   cl_command_queue of(Queue queue) const { return queues_[static_cast<std::size_t>(queue)]; }
 
   struct Buffer {

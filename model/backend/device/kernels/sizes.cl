@@ -80,6 +80,16 @@ typedef struct {
   double epsilon;
 } BatchNormSizes;
 
+#define OPTIMISER_SGD 0
+#define OPTIMISER_RMSPROP 1
+#define OPTIMISER_ADAM 2
+
+// UpdateFactors, and which optimiser it is: an OptimiserKind.
+typedef struct {
+  int kind, has_momentum;
+  float rate, momentum, rho, rest_of_rho, beta_1, rest_of_beta_1, beta_2, rest_of_beta_2, epsilon;
+} OptimiserSizes;
+
 typedef struct {
   unsigned long seed;
   unsigned int iteration, slot_and_stream;

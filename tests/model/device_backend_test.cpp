@@ -125,7 +125,7 @@ class DeviceSums : public testing::Test {
     backend_ = std::move(*backend);
   }
   // Blocks of so many vectors on the device, with the same ones on the host.
-  void place(std::vector<std::int64_t> counts, std::int64_t stride, Draw& draw) {
+  void place(const std::vector<std::int64_t>& counts, std::int64_t stride, Draw& draw) {
     for (const std::int64_t count : counts) {
       auto& values = values_.emplace_back(static_cast<std::size_t>(count * stride));
       for (float& value : values) value = any_float(draw);

@@ -138,7 +138,7 @@ class CudaCard final : public Device {
     begin();
     end_staging();
     if (module_ != nullptr) api_.cuModuleUnload(module_);
-    for (const CudaHandle stream : streams_) {
+    for (CudaHandle stream : streams_) {
       if (stream != nullptr) api_.cuStreamDestroy_v2(stream);
     }
     api_.cuDevicePrimaryCtxRelease_v2(found_.device);

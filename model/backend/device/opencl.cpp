@@ -49,7 +49,7 @@ struct Api {
 };
 
 const Api& api() {
-  static const Api opened = [] {
+  static const Api kOpened = [] {
     Api found;
     found.library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
     if (found.library == nullptr) return found;
@@ -62,7 +62,7 @@ const Api& api() {
     if (!whole) found.library = nullptr;
     return found;
   }();
-  return opened;
+  return kOpened;
 }
 
 std::string reason(cl_int code) {
@@ -140,14 +140,14 @@ std::vector<FoundDevice> find_devices(std::string& missing) {
   api().clGetPlatformIDs(0, nullptr, &platforms);
   std::vector<cl_platform_id> ids(platforms);
   if (platforms > 0) api().clGetPlatformIDs(platforms, ids.data(), nullptr);
-  for (const cl_platform_id platform : ids) {
+  for (cl_platform_id platform : ids) {
     cl_uint count = 0;
     if (api().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) {
       continue;
     }
     std::vector<cl_device_id> devices(count);
     api().clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
-    for (const cl_device_id id : devices) {
+    for (cl_device_id id : devices) {
       DeviceFacts facts;
       facts.word = fmt::format("opencl:{}", found.size());
       facts.name = text_of(id, CL_DEVICE_NAME);
@@ -180,7 +180,7 @@ class OpenclDevice final : public Device {
     end_staging();
     for (const auto& [name, kernel] : kernels_) api().clReleaseKernel(kernel);
     if (program_ != nullptr) api().clReleaseProgram(program_);
-    for (const cl_command_queue queue : queues_) {
+    for (cl_command_queue queue : queues_) {
       if (queue != nullptr) api().clReleaseCommandQueue(queue);
     }
     if (context_ != nullptr) api().clReleaseContext(context_);
@@ -285,7 +285,7 @@ class OpenclDevice final : public Device {
   void launch(Queue queue, int kernel, const Grid& grid, const Arguments& arguments) override {
     if (grid.blocks == 0) return;
     const std::string& name = kernels_[static_cast<std::size_t>(kernel)].first;
-    const cl_kernel handle = kernels_[static_cast<std::size_t>(kernel)].second;
+    cl_kernel handle = kernels_[static_cast<std::size_t>(kernel)].second;
     const std::scoped_lock lock(mutex_);
     cl_uint index = 0;
     const auto set = [&](const void* value, std::size_t size) {
@@ -358,7 +358,7 @@ class OpenclDevice final : public Device {
     std::vector<cl_kernel> kernels(count);
     const cl_int code = api().clCreateKernelsInProgram(program_, count, kernels.data(), nullptr);
     if (code != CL_SUCCESS) return unusable(reason(code));
-    for (const cl_kernel each : kernels) {
+    for (cl_kernel each : kernels) {
       std::array<char, 128> name{};
       api().clGetKernelInfo(each, CL_KERNEL_FUNCTION_NAME, name.size(), name.data(), nullptr);
       kernels_.emplace_back(name.data(), each);

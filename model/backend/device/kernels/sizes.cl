@@ -1,5 +1,6 @@
 // Arguments that kernels get by value. Both the host and the kernels' program include this file, so
 // it is plain C.
+// NOLINTBEGIN(modernize-use-using)
 
 // Items of a block, unless a kernel says otherwise.
 #define BLOCK_ITEMS 64
@@ -94,3 +95,4 @@ typedef struct {
   unsigned long seed;
   unsigned int iteration, slot_and_stream;
 } DrawSizes;
+// NOLINTEND(modernize-use-using)

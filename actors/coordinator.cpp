@@ -55,7 +55,8 @@ void Coordinator::start(Context& context) {
   on<Learned>(&Coordinator::receive_learned);
   on<TooSlow>(&Coordinator::receive_too_slow);
   on<Pace>(&Coordinator::receive_pace);
-  on<runtime::DrainAsked>(&Coordinator::receive_drain);
+  on<runtime::RequestAsked>(&Coordinator::receive_request);
+  on<LetGo>(&Coordinator::receive_let_go);
   // A run begins in one of three ways: a head in the place of a lost one waits for its members to
   // come back; a run in one process has nobody to wait for, and nobody to look after; any other
   // waits for members to come.
@@ -129,11 +130,11 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
   const bool joins = roster_.phase == Phase::kTraining ||
                      (returns && !options_.predecessor->taken.contains(*member));
   const char* state = joins && !is_lost ? "joining" : "running";
-  context.send_control("monitor", Message::of(NodeChange{{.name = peer.node,
-                                                          .host = peer.host,
-                                                          .pid = peer.pid,
-                                                          .state = state,
-                                                          .address = peer.address}}));
+  teller_.tell_change(context, {{.name = peer.node,
+                                 .host = peer.host,
+                                 .pid = peer.pid,
+                                 .state = state,
+                                 .address = peer.address}});
   if (is_lost) {
     // The others have gone on without it, or whoever started it has told of its end already.
     const Error error{ErrorKind::kLostPeers,
@@ -172,7 +173,7 @@ void Coordinator::receive_peer_lost(Context&, const runtime::PeerLost& lost) {
 void Coordinator::receive_peer_left(Context&, const runtime::PeerLeft& left) {
   const auto member = roster_.member_at(left.node);
   if (!member) return;
-  teller_.answer_drains(*member, {});
+  teller_.answer_drains(*member, left.node + " has left the run");
   const Error error{ErrorKind::kLostPeers, left.node + " has left the run"};
   lose(roster_, *member, error, "ended");
 }
@@ -215,8 +216,17 @@ void Coordinator::receive_pace(Context&, const Pace& pace, Message& message) {
             pace.seconds);
 }
 
-void Coordinator::receive_drain(Context& context, const runtime::DrainAsked& asked) {
-  teller_.drain(context, asked);
+void Coordinator::receive_request(Context& context, const runtime::RequestAsked& asked) {
+  if (asked.request.kind == runtime::HeadRequest::Kind::kDrain) {
+    return teller_.drain(context, asked);
+  }
+  if (options_.has_pools) return context.send_control("provisioner", Message::of(asked));
+  asked.reply->answer(Error{ErrorKind::kUsage,
+                            "the run has no pools; its topology would have them at cluster.pools"});
+}
+
+void Coordinator::receive_let_go(Context& context, const LetGo& asked) {
+  teller_.let_go(context, asked);
 }
 
 void Coordinator::receive_halted(Context& context, const Halted& halted, Message& message) {

@@ -37,7 +37,7 @@
 #include "runtime/actor.h"
 #include "runtime/node/gate_options.h"
 #include "runtime/node/patience.h"
-#include "runtime/transport/drain.h"
+#include "runtime/transport/head_request.h"
 
 namespace troupe::actors {
 
@@ -65,7 +65,8 @@ struct CoordinatorOptions : pipeline::RosterOptions {
   std::vector<MemberSlot> member_slots{{}};
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
-  bool validate = true;  // there is a Validator
+  bool validate = true;    // there is a Validator
+  bool has_pools = false;  // there is a Provisioner
   // The state that the coordinators before this one have left. None: the run begins here.
   struct Predecessor {
     std::set<std::uint32_t> taken;     // members that were ever let in, or were about to come
@@ -114,7 +115,8 @@ class Coordinator final : public runtime::Actor {
   void receive_learned(Context& context, const Learned& learned, Message& message);
   void receive_too_slow(Context& context, const TooSlow& slow, Message& message);
   void receive_pace(Context& context, const Pace& pace, Message& message);
-  void receive_drain(Context& context, const runtime::DrainAsked& asked);
+  void receive_request(Context& context, const runtime::RequestAsked& asked);
+  void receive_let_go(Context& context, const LetGo& asked);
 
   std::optional<std::uint32_t> member_of_reducer(std::string_view reducer) const;
   // Goes on from what the members that have come back say, once all have or their time is over.

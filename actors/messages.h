@@ -392,10 +392,26 @@ struct OwnState {
   StatePointer state;
 };
 
-// Coordinator -> Monitor, control: a node has come, has left or is lost.
-// Its host is "" and its pid 0 when they were told before.
+inline constexpr const char* kPoolRole = "pool";
+
+// Coordinator -> Monitor, Provisioner, control: a node has come, has left or is lost. Its host is
+// "" and its pid 0 when they were told before. Provisioner -> Monitor: the same of a pool's node,
+// whose role is kPoolRole.
 struct NodeChange : telemetry::NodeFacts {
   static constexpr std::string_view kName = "node-change";
+};
+
+// Provisioner -> Coordinator, control: these members shall leave, since their machine is to be
+// given back. The Coordinator answers for each that cannot.
+struct LetGo {
+  static constexpr std::string_view kName = "let-go";
+  std::vector<std::string> nodes;
+  std::string why;  // for people
+};
+struct Kept {
+  static constexpr std::string_view kName = "kept";
+  std::string node;
+  std::string why;
 };
 
 // Coordinator -> Checkpointer, control, which passes it on to the Monitor behind the last metrics:

@@ -165,7 +165,8 @@ void Monitor::tell_step(Context& context, const StepMetrics& step) {
 // The record names the step that training has reached, so that a run that goes on from a checkpoint
 // knows which lines to keep.
 void Monitor::receive_change(Context&, const NodeChange& change) {
-  reports_->take_change(change);
+  // Members tell of themselves, nodes of pools do not.
+  if (change.role != kPoolRole) reports_->take_change(change);
   tell(next_step_, telemetry::NodeFacts(change));
   if (change.pid != 0) devices_.erase(change.name);  // another process has the name now
   if (options_.on_node) options_.on_node(change);

@@ -72,26 +72,45 @@ std::optional<Error> objection_to_drain(const Roster& roster, const std::string&
 
 }  // namespace
 
-void RosterTeller::drain(Context& context, const runtime::DrainAsked& asked) {
-  const auto member = roster_.member_at(asked.node);
+void RosterTeller::drain(Context& context, const runtime::RequestAsked& asked) {
+  const std::string& node = asked.request.name;
+  const auto member = roster_.member_at(node);
   // A request joins those that wait for the same already.
   if (member && drains_.contains(*member)) {
     drains_.emplace(*member, asked.reply);
     return;
   }
-  if (auto objection = objection_to_drain(roster_, asked.node)) {
+  if (auto objection = objection_to_drain(roster_, node)) {
     return asked.reply->answer(std::move(*objection));
   }
   drains_.emplace(*member, asked.reply);
-  const std::string why = fmt::format("{} has asked for it (troupe drain)", asked.by);
-  context.log().info(fmt::format("{} is let go: {}", asked.node, why));
-  let_leave(roster_, *member, why);
+  let_leave(context, *member, fmt::format("{} has asked for it (troupe drain)", asked.by));
 }
 
-void RosterTeller::answer_drains(std::uint32_t member, const runtime::Result<void>& answer) {
+void RosterTeller::let_go(Context& context, const LetGo& asked) {
+  for (const std::string& node : asked.nodes) {
+    if (const auto objection = objection_to_drain(roster_, node)) {
+      context.send_control("provisioner", Message::of(Kept{node, objection->message}));
+    } else {
+      let_leave(context, *roster_.member_at(node), asked.why);
+    }
+  }
+}
+
+void RosterTeller::let_leave(Context& context, std::uint32_t member, const std::string& why) {
+  context.log().info(fmt::format("{} is let go: {}", roster_.name(member), why));
+  pipeline::let_leave(roster_, member, why);
+}
+
+void RosterTeller::answer_drains(std::uint32_t member, const runtime::Result<std::string>& answer) {
   const auto [first, last] = drains_.equal_range(member);
   for (auto each = first; each != last; ++each) each->second->answer(answer);
   drains_.erase(first, last);
+}
+
+void RosterTeller::tell_change(Context& context, const NodeChange& change) const {
+  context.send_control("monitor", Message::of(change));
+  if (options_.has_pools) context.send_control("provisioner", Message::of(change));
 }
 
 // Halt and Teach go to a member's Reducer, which knows the steps that the member has reached.
@@ -117,9 +136,9 @@ void RosterTeller::carry_out(Context& context) {
         context.send_control(roster_.name(release.member), Message::of(Release{release.why}));
       },
       [&](const pipeline::TellLoss& loss) {
-        context.send_control("monitor", Message::of(NodeChange{{.name = roster_.name(loss.member),
-                                                                .state = loss.state,
-                                                                .cause = loss.error.message}}));
+        tell_change(context, {{.name = roster_.name(loss.member),
+                               .state = loss.state,
+                               .cause = loss.error.message}});
         // After training the Validator may still wait for snapshots of the leader. Those of a lost
         // one never come.
         const bool led = roster_.phase == Roster::Phase::kOver &&
@@ -129,7 +148,12 @@ void RosterTeller::carry_out(Context& context) {
       },
       [&](const pipeline::TellView& told) { tell_view(context, told); },
       [&](const pipeline::RefuseLeave& refused) {
-        answer_drains(refused.member, objection_to_last(roster_.name(refused.member)));
+        const Error objection = objection_to_last(roster_.name(refused.member));
+        answer_drains(refused.member, objection);
+        if (options_.has_pools) {
+          context.send_control("provisioner",
+                               Message::of(Kept{roster_.name(refused.member), objection.message}));
+        }
       },
       [&](const pipeline::StopTrainingOf& stopped) {
         ending_.note(stopped.error);
@@ -174,8 +198,7 @@ void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
   change.halted_seconds = told.halted_seconds;
   for (const std::uint32_t each : told.joined) {
     change.joined.push_back(roster_.name(each));
-    context.send_control("monitor",
-                         Message::of(NodeChange{{.name = roster_.name(each), .state = "running"}}));
+    tell_change(context, {{.name = roster_.name(each), .state = "running"}});
   }
   tell_members(context, change);
   // A head in the place of a lost one lacks what was told while there was none: the leader tells

@@ -9,6 +9,7 @@
 #include "actors/loader.h"
 #include "actors/member.h"
 #include "actors/monitor.h"
+#include "actors/provisioner.h"
 #include "actors/reducer.h"
 #include "actors/replica.h"
 #include "actors/validator.h"
@@ -33,11 +34,12 @@ struct NodeParts {
   CheckpointerOptions checkpointer = {};
   ValidatorOptions validator = {};
   MonitorOptions monitor = {};
+  ProvisionerOptions provisioner = {};
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
 };
 
 // Kinds: coordinator, member, loader, replica (named replica.N), reducer, checkpointer, validator,
-// monitor. An unknown kind is a broken invariant.
+// monitor, provisioner. An unknown kind is a broken invariant.
 runtime::ActorFactory make_actor_factory(const NodeParts& parts);
 
 }  // namespace troupe::actors

@@ -223,11 +223,14 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
       .field("replay", &ClusterSection::replay_bytes, byte_size<std::int64_t>(1), Scope::kFree,
              "Sums of finished steps that may wait for a newcomer while it learns. One that needs "
              "more is too slow and has to leave.")
+      .field("pools", &ClusterSection::pools, pools(), Scope::kFree,
+             "Where nodes come from while the run goes on: docs/launching.md.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_shares(cluster, reader);
         check_bandwidth(cluster, reader);
         check_listen(cluster, reader);
+        check_pools(cluster, reader);
       });
   return record;
 }

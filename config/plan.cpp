@@ -37,6 +37,9 @@ void add_head(const Topology& topology, std::uint32_t members, Plan& plan) {
     plan.actors.push_back({"validator", "validator", root, true, node});
   }
   plan.actors.push_back({"monitor", "monitor", root, true, node});
+  if (members > 0 && !topology.cluster.pools.empty()) {
+    plan.actors.push_back({"provisioner", "provisioner", root, true, node});
+  }
 }
 
 void add_member(const Topology& topology, std::uint32_t member, std::uint32_t members, Plan& plan) {

@@ -184,6 +184,25 @@ struct FailureSection : runtime::SilenceOptions {
 // Most members of one run.
 inline constexpr std::uint32_t kMostMembers = 1024;
 
+enum class LauncherKind : std::uint8_t { kSsh, kSlurm, kCommand };
+
+// Where nodes come from while the run goes on.
+struct PoolSection {
+  std::string name;  // letters, digits, '-' and '_'
+  LauncherKind launcher = LauncherKind::kCommand;
+  std::uint32_t nodes = 0;           // that are wanted when the run begins; default 0
+  std::uint32_t most = 8;            // that are wanted ever; default 8
+  std::uint32_t workers = 1;         // members of a node; default 1
+  std::vector<std::string> hosts;    // of ssh
+  std::vector<std::string> options;  // of ssh's and sbatch's command line
+  std::string program;               // path of this program on a node; "": as here
+  std::vector<std::string> join;     // further words of `troupe join` there
+  // Command lines of `command`; `list` may be "".
+  std::string start, stop, list;
+  // Default 10 min.
+  runtime::Duration starts_in = std::chrono::minutes(10);
+};
+
 struct ClusterSection {
   // In the order of the file, which is that of their members; default none: all in one process.
   std::vector<HostSection> hosts;
@@ -204,6 +223,8 @@ struct ClusterSection {
   // Bytes of sums that may wait for one of these while it learns; default 1 GiB.
   std::int64_t replay_bytes = std::int64_t{1} << 30;
   FailureSection failure;
+  // Default none.
+  std::vector<PoolSection> pools;
 };
 
 // Value type; the sections are those of the file, `actors` taken apart.

@@ -18,4 +18,8 @@ std::shared_ptr<Record<Topology>> train_record();
 std::shared_ptr<Record<Topology>> actors_record();
 std::shared_ptr<Record<ClusterSection>> cluster_record();
 
+// Parts of the last one.
+CodecOf<std::vector<PoolSection>> pools();
+void check_pools(const ClusterSection& cluster, Reader& reader);
+
 }  // namespace troupe::config

@@ -27,6 +27,8 @@ std::uint32_t workers_of(const Topology& topology, std::optional<std::uint32_t> 
   if (override) return *override;
   std::uint32_t workers = 0;
   for (const HostSection& host : topology.cluster.hosts) workers += host.workers;
+  // The first node of a pool begins the run, where nobody else does.
+  if (workers == 0 && !topology.cluster.pools.empty()) return 1;
   return workers;
 }
 

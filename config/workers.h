@@ -13,8 +13,8 @@
 
 namespace troupe::config {
 
-// Members of a run: `override` (--workers) if it is given, else the workers of all hosts; 0 means
-// that everything is in one process.
+// Members that a run begins with: `override` (--workers) if it is given, else the workers of all
+// hosts, or the first of a pool; 0 means that everything is in one process.
 std::uint32_t workers_of(const Topology& topology, std::optional<std::uint32_t> override);
 
 // Refuses a run of so many workers (0: one process) that this topology, whose scaling is as it was

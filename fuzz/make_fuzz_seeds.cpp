@@ -53,9 +53,11 @@ void add_introductions(const Folder& folder) {
   static_cast<runtime::Introduction&>(welcome) = hello();
   folder.add("welcome", pack(welcome));
   folder.add("refusal", pack(runtime::Refusal{{runtime::ErrorKind::kTopology, "another one"}}));
-  folder.add("enrolment", pack(runtime::Enrolment{"", "host", 4242}));
-  folder.add("drain-request", pack(runtime::DrainRequest{"member.2", "host", 4242}));
-  folder.add("drained", pack(runtime::Drained{"member.2"}));
+  folder.add("enrolment", pack(runtime::Enrolment{"", "host", 4242, "hpc.3@1a2b"}));
+  using Kind = runtime::HeadRequest::Kind;
+  folder.add("drain", pack(runtime::HeadRequest{Kind::kDrain, "member.2", "", "host", 4242}));
+  folder.add("burst", pack(runtime::HeadRequest{Kind::kBurst, "hpc", "+4", "host", 4242}));
+  folder.add("granted", pack(runtime::Granted{"member.2 has left the run"}));
   folder.add("not-now", pack(runtime::NotNow{"every member slot is promised"}));
   const std::string contents = "contents";
   folder.add("invitation", pack(runtime::Invitation{
@@ -320,9 +322,11 @@ void add_talks(const Folder& folder) {
   Speaker(refused, 0, types).connect().say(pack(hello()));
   folder.add("another-topology", refused);
   std::vector<std::byte> enrolled;
-  Speaker(enrolled, 0, types).connect().say(pack(runtime::Enrolment{"", "host", 4242}));
+  Speaker(enrolled, 0, types)
+      .connect()
+      .say(pack(runtime::Enrolment{"", "host", 4242, "hpc.3@1a2b"}));
   folder.add("enrolment", enrolled);
-  const runtime::DrainRequest drain{"node-1", "host", 4242};
+  const runtime::HeadRequest drain{runtime::HeadRequest::Kind::kDrain, "node-1", "", "host", 4242};
   std::vector<std::byte> nobody;
   Speaker(nobody, 0, types).connect().say(pack(drain));
   fuzz::act(nobody, fuzz::Deed::kWait);

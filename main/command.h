@@ -76,6 +76,8 @@ const Option* find_option(const Command& command, const std::string& name);
 Command run_verb();
 Command join_verb();
 Command drain_verb();
+Command burst_verb();
+Command pools_verb();
 Command watch_verb();
 Command check_verb();
 Command devices_verb();

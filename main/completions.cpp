@@ -9,12 +9,14 @@
 #include <fmt/format.h>
 
 #include "config/shipped.h"
+#include "launch/processes/shell_word.h"
 #include "main/command_line.h"
 #include "main/help.h"
-#include "main/shell_word.h"
 
 namespace troupe {
 namespace {
+
+using launch::quoted;
 
 using Words = std::vector<std::string>;
 

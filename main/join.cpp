@@ -1,9 +1,13 @@
 #include <chrono>
 #include <cstdint>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "config/plan.h"
+#include "launch/run/member_group.h"
 #include "launch/run/member_run.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -28,6 +32,47 @@ std::chrono::seconds seconds(const CommandLine& line, const char* name) {
   return std::chrono::seconds(line.get<std::uint32_t>(name));
 }
 
+// The words behind the program's name, without those that each of several members gets anew.
+std::vector<std::string> words_of_group() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  std::string word;
+  std::getline(file, word, '\0');
+  while (std::getline(file, word, '\0')) {
+    const std::string name = word.substr(0, word.find('='));
+    if (name != "--workers" && name != "--token" && name != "--token-file" && name != "--trace") {
+      words.push_back(word);
+    } else if (word == name) {
+      std::getline(file, word, '\0');
+    }
+  }
+  return words;
+}
+
+// Members in processes of their own, which take turns at the cards of this host.
+int join_with_several(const CommandLine& line, const launch::MemberRequest& request,
+                      std::uint32_t workers) {
+  for (const char* name : {"node", "trace"}) {
+    if (line.has(name)) {
+      return line.usage_error(fmt::format("--{} is of one member, not of several", name));
+    }
+  }
+  launch::MemberGroupRequest group;
+  group.words = words_of_group();
+  const auto& token = request.credentials.token;
+  if (token) {
+    group.token = token->text + "\n";
+    group.words.insert(group.words.end(), {"--token-file", "-"});
+  }
+  for (std::uint32_t i = 0; i < workers; ++i) {
+    auto& own = group.own_words.emplace_back();
+    if (request.device != config::kGpu) continue;
+    own = {"--device", fmt::format("{}:{}", config::kGpu, i % config::kMostDevices)};
+  }
+  const auto ended = launch::run_member_group(group);
+  return ended.ok() ? *ended : report(ended.error());
+}
+
 int join_run(const CommandLine& line) {
   launch::MemberRequest request;
   line.take("address", request.enrol.address);
@@ -50,6 +95,10 @@ int join_run(const CommandLine& line) {
   request.preemption.every = seconds(line, "preemption-every");
   request.supervised = line.get<bool>("supervised");
   if (request.supervised) request.enrol.within = request.enrol.for_a_slot = kSupervisedWait;
+  line.take("launched", request.enrol.request.launched);
+  if (const auto workers = line.get<std::uint32_t>("workers"); workers > 1) {
+    return join_with_several(line, request, workers);
+  }
   return join(request, log_level(line));
 }
 
@@ -92,6 +141,14 @@ std::vector<Option> join_options() {
        .takes = Takes::kText},
       seconds_option("preemption-every", "from one look for either to the next", "5"),
       log_level_option(),
+      {.name = "workers",
+       .value = "N",
+       .about = "members on this machine, each a process of its own",
+       .takes = Takes::kWhole,
+       .preset = "1",
+       .least = 1,
+       .most = config::kMostMembers},
+      {.name = "launched", .value = "MARK", .takes = Takes::kText, .hidden = true},
       {.name = "supervised", .hidden = true}};
   options.insert(options.end(), own.begin(), own.end());
   return options;

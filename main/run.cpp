@@ -22,6 +22,7 @@
 #include "launch/folder/run_summary.h"
 #include "launch/meeting/allocation.h"
 #include "launch/meeting/placement.h"
+#include "launch/processes/shell_word.h"
 #include "launch/processes/signal_watch.h"
 #include "launch/run/head_run.h"
 #include "launch/run/judgement.h"
@@ -29,7 +30,6 @@
 #include "launch/run/supervise.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
-#include "main/shell_word.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/history.h"
@@ -126,7 +126,7 @@ int finish_run(const launch::HeadRunResult& result, const RunArguments& argument
   }
   if (result.signal != 0) {
     log.info(fmt::format("stopped by signal {}; go on with: troupe run --resume {}", result.signal,
-                         shell_word(result.resume_from)));
+                         launch::shell_word(result.resume_from)));
   }
   if (result.error) log.error(result.error->message);
   return result.exit_code();

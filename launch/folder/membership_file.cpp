@@ -1,16 +1,8 @@
 #include "launch/folder/membership_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -23,9 +15,6 @@ namespace troupe::launch {
 namespace {
 
 using nlohmann::json;
-using runtime::Descriptor;
-using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 using telemetry::kAnyLength;
 
@@ -51,13 +40,15 @@ const char* fault_of(const HeadLine& line) {
 struct SlotLine {
   static constexpr std::string_view kKind = "slot";
   std::string node;
-  std::string relay;  // the token; "": there is none
+  std::string relay;     // the token; "": there is none
+  std::string launched;  // Enrolment::launched
 };
 
 template <class Archive>
 void fields(Archive& archive, runtime::Like<SlotLine> auto& line) {
   archive.text("node", line.node, kAnyLength);
-  archive.last("relay", line.relay);
+  archive.text("relay", line.relay, kAnyLength);
+  archive.text("launched", line.launched, kAnyLength);
 }
 
 const char* fault_of(const SlotLine& line) {
@@ -117,6 +108,7 @@ void take_line(std::string_view text, HeadHistory& history) {
     history.incarnations.push_back(head.incarnation);
   } else if (SlotLine slot; read_line(parsed, slot)) {
     history.slots.insert(slot.node);
+    if (!slot.launched.empty()) history.launched[slot.node] = slot.launched;
     if (const auto token = runtime::read_token(slot.relay)) {
       history.relay_tokens[slot.node] = *token;
     }
@@ -130,72 +122,47 @@ void take_line(std::string_view text, HeadHistory& history) {
   }
 }
 
-Error cannot(const char* what, const std::string& path) {
-  return {ErrorKind::kData,
-          fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(errno))};
-}
-
 }  // namespace
 
-// A last line that was not finished is cut off. The file holds secrets, so only its owner may read
-// it.
 Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_on) {
   HeadHistory history;
-  std::size_t whole = 0;
-  if (goes_on) {
-    std::ifstream in(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    for (std::size_t end = text.find('\n'); end != std::string::npos;
-         end = text.find('\n', whole)) {
-      take_line(std::string_view(text).substr(whole, end - whole), history);
-      whole = end + 1;
-    }
-  }
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!file.is_open() || ::fchmod(file.number(), 0600) != 0) return cannot("open", path);
-  if (::ftruncate(file.number(), static_cast<off_t>(whole)) != 0) return cannot("write", path);
-  return MembershipFile(path, std::move(file), std::move(history));
+  ASSIGN_OR_RETURN(LineFile file, LineFile::open(path, goes_on, [&](std::string_view line) {
+                     take_line(line, history);
+                   }));
+  return MembershipFile(std::move(file), std::move(history));
 }
 
 Result<void> MembershipFile::add_head(std::uint32_t term, std::uint64_t incarnation) {
-  return write(text_of(HeadLine{term, incarnation}));
+  return file_.add(text_of(HeadLine{term, incarnation}));
 }
 
 Result<void> MembershipFile::add_slot(const std::string& member,
-                                      const std::optional<runtime::RelayToken>& relay_token) {
-  return write(text_of(SlotLine{member, relay_token ? runtime::token_text(*relay_token) : ""}));
+                                      const std::optional<runtime::RelayToken>& relay_token,
+                                      const std::string& launched) {
+  if (!launched.empty()) {
+    const std::scoped_lock lock(launched_->mutex);
+    launched_->marks[member] = launched;
+  }
+  return file_.add(
+      text_of(SlotLine{member, relay_token ? runtime::token_text(*relay_token) : "", launched}));
+}
+
+std::string MembershipFile::launched(const std::string& member) const {
+  const std::scoped_lock lock(launched_->mutex);
+  if (const auto mark = launched_->marks.find(member); mark != launched_->marks.end()) {
+    return mark->second;
+  }
+  const auto before = history_.launched.find(member);
+  return before == history_.launched.end() ? "" : before->second;
 }
 
 Result<void> MembershipFile::add_neighbours(const std::string& one, const std::string& other,
                                             std::uint64_t number) {
-  return write(text_of(NeighboursLine{std::min(one, other), std::max(one, other), number}));
+  return file_.add(text_of(NeighboursLine{std::min(one, other), std::max(one, other), number}));
 }
 
 Result<void> MembershipFile::add_view(const telemetry::ViewFacts& view, bool first) {
-  return write(text_of(ViewLine{first, view}));
-}
-
-Result<void> MembershipFile::put_back() const {
-  const std::scoped_lock lock(*mutex_);
-  return runtime::put_back(file_.number(), path_);
-}
-
-// A line that could be written in part only is taken back, or the next one would be glued to it.
-Result<void> MembershipFile::write(const std::string& line) {
-  const std::scoped_lock lock(*mutex_);
-  const std::string text = (torn_ ? "\n" : "") + line + "\n";
-  const ssize_t written = ::write(file_.number(), text.data(), text.size());
-  if (written == static_cast<ssize_t>(text.size())) {
-    torn_ = false;
-    return {};
-  }
-  const int why = written < 0 ? errno : ENOSPC;
-  if (written > 0) {
-    const off_t end = ::lseek(file_.number(), 0, SEEK_CUR);
-    if (end < written || ::ftruncate(file_.number(), end - written) != 0) torn_ = true;
-  }
-  errno = why;
-  return cannot("write", path_);
+  return file_.add(text_of(ViewLine{first, view}));
 }
 
 }  // namespace troupe::launch

@@ -4,12 +4,13 @@
 // its place when it is lost. One JSON object per line, "kind" first:
 //
 //   head        term and incarnation of a head that has begun
-//   slot        a member that a process was asked to become, and the token by which the relay knows
-//               it, if there is one. Once a View was told, no later head gives the slot away again
+//   slot        a member that a process was asked to become, the token by which the relay knows it,
+//               if there is one, and the pool's node it was started on. Once a View was told, no
+//               later head gives the slot away again
 //   neighbours  two members and their number (Gatekeeper::number_between)
 //   view        a View, as summary.json has it, before its members are told
 //
-// Only its owner can read it, since these numbers and tokens let anybody pose as a member.
+// These numbers and tokens let anybody pose as a member.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/descriptor.h"
-#include "runtime/base/disk.h"
+#include "launch/folder/line_file.h"
 #include "runtime/base/error.h"
 #include "runtime/relay/relay_frames.h"
 #include "telemetry/record.h"
@@ -34,6 +34,7 @@ struct HeadHistory {
   std::uint32_t term = 0;  // of the newest head; 0: there was none
   std::vector<std::uint64_t> incarnations;
   std::set<std::string> slots;
+  std::map<std::string, std::string> launched;  // the pool's node that a member was started on
   std::map<std::string, runtime::RelayToken> relay_tokens;                  // by member
   std::map<std::pair<std::string, std::string>, std::uint64_t> neighbours;  // the lesser name first
   // After the first, and how often a process was lost before one of them.
@@ -42,7 +43,7 @@ struct HeadHistory {
   std::vector<std::string> members;  // of the newest View; empty: none was told
 };
 
-// Any thread. A line that is written outlives this process, not the machine.
+// Any thread.
 class MembershipFile {
  public:
   static constexpr const char* kName = "membership.jsonl";
@@ -58,24 +59,29 @@ class MembershipFile {
   runtime::Result<void> add_head(std::uint32_t term, std::uint64_t incarnation);
   runtime::Result<void> add_slot(
       const std::string& member,
-      const std::optional<runtime::RelayToken>& relay_token = std::nullopt);
+      const std::optional<runtime::RelayToken>& relay_token = std::nullopt,
+      const std::string& launched = "");
   runtime::Result<void> add_neighbours(const std::string& one, const std::string& other,
                                        std::uint64_t number);
   // `first`: of the run.
   runtime::Result<void> add_view(const telemetry::ViewFacts& view, bool first);
-  // The file was removed or moved away: makes it anew at its path (runtime::put_back).
-  runtime::Result<void> put_back() const;
+  // The mark with which a member was launched, also one that was written since; "": none.
+  std::string launched(const std::string& member) const;
+  runtime::Result<void> put_back() const { return file_.put_back(); }
 
  private:
-  MembershipFile(std::string path, runtime::Descriptor file, HeadHistory history)
-      : path_(std::move(path)), file_(std::move(file)), history_(std::move(history)) {}
-  runtime::Result<void> write(const std::string& line);
+  MembershipFile(LineFile file, HeadHistory history)
+      : file_(std::move(file)), history_(std::move(history)) {}
 
-  std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();  // of file_ and torn_
-  std::string path_;
-  runtime::Descriptor file_;
+  // Those that were written since the file was opened.
+  struct Launched {
+    std::mutex mutex;
+    std::map<std::string, std::string> marks;  // by member
+  };
+
+  LineFile file_;
   HeadHistory history_;
-  bool torn_ = false;  // the file ends within a line that could not be taken back
+  std::unique_ptr<Launched> launched_ = std::make_unique<Launched>();
 };
 
 }  // namespace troupe::launch

@@ -4,17 +4,13 @@
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <memory>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "launch/processes/child_process.h"
+#include "launch/processes/command.h"
 #include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
@@ -78,39 +74,28 @@ bool PreemptionWatch::file_is_there() {
   return false;
 }
 
-// The last line that the command writes as an error stands for its cause. A command that goes on
-// when this ends, or when its time is over, is killed with its ChildProcess.
 bool PreemptionWatch::command_says_so() {
-  ChildOptions options;
-  options.words = {"/bin/sh", "-c", options_.command};
-  std::string said;
-  options.out = [](std::string_view) {};
-  options.err = [&said](std::string_view line) { said = line; };
-  auto started = ChildProcess::start(options);
-  if (!started.ok()) {
-    warn(warned_of_command_, started.error().message);
+  const auto ended = run_command({.words = {"/bin/sh", "-c", options_.command},
+                                  .within = options_.command_within,
+                                  .wake_descriptor = wake_.number()});
+  if (!ended.ok()) {
+    warn(warned_of_command_, ended.error().message);
     return false;
   }
-  std::array<std::unique_ptr<ChildProcess>, 1> children{std::move(started).value()};
-  const runtime::SteadyClock clock;
-  const runtime::TimePoint until = clock.now() + options_.command_within;
-  while (!children[0]->end() && clock.now() < until && !can_be_read(wake_.number())) {
-    wait_for_children(children, wake_.number(),
-                      std::max(runtime::Duration{0}, until - clock.now()));
-  }
-  const auto end = children[0]->end();
-  if (!end) {
-    if (can_be_read(wake_.number())) return false;
+  if (ended->woken) return false;
+  if (!ended->end) {
     warn(warned_of_command_,
          fmt::format("`{}` is killed: it has not ended within {:.0f} s", options_.command,
                      std::chrono::duration<double>(options_.command_within).count()));
     return false;
   }
-  if (end->signal != 0 || end->exit_code == kNotAProgram || end->exit_code == kNotFound) {
-    warn(warned_of_command_,
-         fmt::format("`{}` {}{}{}", options_.command, end->text(), said.empty() ? "" : ": ", said));
+  const int exit_code = ended->end->exit_code;
+  if (ended->end->signal != 0 || exit_code == kNotAProgram || exit_code == kNotFound) {
+    const std::string& said = ended->last_error;
+    warn(warned_of_command_, fmt::format("`{}` {}{}{}", options_.command, ended->end->text(),
+                                         said.empty() ? "" : ": ", said));
   }
-  return *end == ChildEnd{0, 0};
+  return *ended->end == ChildEnd{0, 0};
 }
 
 void PreemptionWatch::warn(bool& warned, const std::string& what) {

@@ -130,6 +130,22 @@ Result<void> meet_here(const config::LoadedTopology& loaded, bool on_trial, Plac
   return {};
 }
 
+// Nodes of pools have to reach the head, who may be on this machine too.
+Result<void> meet_pools(const config::LoadedTopology& loaded, Placement& placement) {
+  const config::ClusterSection& cluster = loaded.topology.cluster;
+  const auto address = runtime::parse_address(cluster.listen);
+  if (!address.ok()) return refused(loaded, "is no address: " + address.error().message);
+  const auto resolved = runtime::resolve(*address);
+  if (address->port == 0) {
+    return refused(loaded,
+                   "has no port of its own, so that nodes of cluster.pools cannot be told where to "
+                   "join; give a port other than 0");
+  }
+  if (!resolved.ok() || !resolved->loopback) return meet_on_network(loaded, "", placement);
+  placement.network = {cluster.listen, cluster.listen, runtime::endpoint_with_port(*resolved, 0)};
+  return {};
+}
+
 }  // namespace
 
 Result<Placement> place_run(const config::LoadedTopology& loaded,
@@ -143,7 +159,9 @@ Result<Placement> place_run(const config::LoadedTopology& loaded,
   } else {
     placement.here = members_here(loaded.topology.cluster, away);
   }
-  if (placement.here.size() < placement.members) {
+  if (placement.members > 0 && !loaded.topology.cluster.pools.empty()) {
+    RETURN_IF_ERROR(meet_pools(loaded, placement));
+  } else if (placement.here.size() < placement.members) {
     RETURN_IF_ERROR(meet_on_network(loaded, away, placement));
   } else if (placement.members > 0) {
     RETURN_IF_ERROR(meet_here(loaded, workers.has_value(), placement));

@@ -216,13 +216,15 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const ChildOptions& op
                   failure->number);
   }
   return std::unique_ptr<ChildProcess>(
-      new ChildProcess(pid, std::move(process), std::move(line.write),
+      new ChildProcess(pid, options.leaves_others, std::move(process), std::move(line.write),
                        {std::move(out.read), LineSplitter(options.out)},
                        {std::move(err.read), LineSplitter(options.err)}));
 }
 
-ChildProcess::ChildProcess(pid_t pid, Descriptor process, Descriptor line, Stream out, Stream err)
+ChildProcess::ChildProcess(pid_t pid, bool leaves_others, Descriptor process, Descriptor line,
+                           Stream out, Stream err)
     : pid_(pid),
+      leaves_others_(leaves_others),
       process_(std::move(process)),
       line_(std::move(line)),
       streams_{std::move(out), std::move(err)} {}
@@ -280,7 +282,7 @@ void ChildProcess::look() {
   }
   if (!ended) return;
   // The processes that it has left in its session go with it, while its number is not given away.
-  ::kill(-pid_, SIGKILL);
+  if (!leaves_others_) ::kill(-pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
   end_ = info.si_code == CLD_EXITED ? ChildEnd{info.si_status, 0} : ChildEnd{0, info.si_status};
   process_.close();

@@ -30,6 +30,8 @@ struct ChildOptions {
   LineSink err;
   // Its standard input, which it can also open anew at /dev/stdin; default empty.
   std::string input{};
+  // When it has ended by itself, what it has started in its session goes on.
+  bool leaves_others = false;
 };
 
 // How a process ended.
@@ -85,12 +87,13 @@ class ChildProcess {
     void finish();
   };
 
-  ChildProcess(pid_t pid, runtime::Descriptor process, runtime::Descriptor line, Stream out,
-               Stream err);
+  ChildProcess(pid_t pid, bool leaves_others, runtime::Descriptor process, runtime::Descriptor line,
+               Stream out, Stream err);
   // Reads what has arrived, and finds out whether it has ended.
   void look();
 
   const pid_t pid_;
+  const bool leaves_others_;
   runtime::Descriptor process_;  // a pidfd: readable once it has ended
   runtime::Descriptor line_;     // our end of what it is told
   Stream streams_[2];

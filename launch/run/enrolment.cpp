@@ -113,13 +113,17 @@ Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& en
     if (history.members.empty() || !history.slots.contains(name)) free.push_back(name);
   }
   const std::vector<std::string> now = first_of(free);
-  const auto name = names_.choose(enrolment.node, enrolment.host, now, clock_.now());
+  // A node of a pool starts its members at once, and none of them is another one's second try.
+  const std::string from = enrolment.launched.empty()
+                               ? enrolment.host
+                               : fmt::format("{} {}", enrolment.host, enrolment.pid);
+  const auto name = names_.choose(enrolment.node, from, now, clock_.now());
   if (!name) {
     ASSIGN_OR_RETURN(runtime::NotNow not_now, names_.why_none(enrolment.node, now, free));
     return runtime::EnrolmentAnswer(std::move(not_now));
   }
   const auto relay_token = relay_.admit(*name);
-  RETURN_IF_ERROR(membership_.add_slot(*name, relay_token));
+  RETURN_IF_ERROR(membership_.add_slot(*name, relay_token, enrolment.launched));
   MemberInvitation contents = invitation_;
   contents.relay_port = relay_.port();
   if (relay_token) contents.relay_token = *relay_token;

@@ -28,6 +28,7 @@
 #include "launch/run/enrolment.h"
 #include "launch/run/node_run.h"
 #include "launch/run/run_page.h"
+#include "launch/run/run_pools.h"
 #include "launch/run/run_signals.h"
 #include "launch/run/saved_states.h"
 #include "launch/run/training_setup.h"
@@ -170,6 +171,8 @@ class HeadRun {
   void put_back(runtime::Disk& plain);
   void succeed(const HeadHistory& history);
   Result<runtime::GateOptions> take_the_head();
+  Result<void> open_pools();
+  void tell_members() const;
   void keep_state(const runtime::NodeEnd& end, HeadRunResult& result);
   void write_end(const runtime::NodeEnd& end, HeadRunResult& result);
   Result<void> write_summary(const std::string& summary_json);
@@ -190,6 +193,7 @@ class HeadRun {
   std::unique_ptr<runtime::Wire> wire_;  // null: a run without members
   std::optional<MembershipFile> membership_;
   std::optional<HeadRelay> relay_;
+  std::optional<RunPools> pools_;  // none: the topology has none
   std::optional<TrainingSetup> setup_;
   StartingPoint begin_;
   std::optional<actors::NodeParts> parts_;
@@ -296,6 +300,7 @@ void HeadRun::put_back(runtime::Disk& plain) {
   note(folder_.write_topology(setup_->topology_text, plain));
   note(nodes_.write_again());
   if (membership_) note(membership_->put_back());
+  if (pools_) note(pools_->put_back());
   note(page_.put_back(folder_));
   // The folder has lost its checkpoints, so the run makes one.
   if (node_) {
@@ -368,18 +373,47 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
   return gate;
 }
 
+Result<void> HeadRun::open_pools() {
+  const config::ClusterSection& cluster = setup_->topology.cluster;
+  if (cluster.pools.empty()) return {};
+  JoinPlan plan;
+  plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  plan.folder = std::filesystem::absolute(folder_.file("pools")).string();
+  plan.address =
+      addresses_to_dial(request_.listen, wire_->address(), cluster.hosts, interface_addresses())
+          .front();
+  if (cluster.keys) {
+    ASSIGN_OR_RETURN(const KeyFolder keys, read_key_folder(*cluster.keys));
+    plan.address = fmt::format("{}#{}", plan.address, keys.own.public_key);
+  }
+  ASSIGN_OR_RETURN(RunPools opened,
+                   RunPools::open(folder_.file(PoolJournal::kName), std::move(plan), cluster));
+  pools_.emplace(std::move(opened));
+  parts_->provisioner = pools_->options(*membership_, plain_disk_);
+  parts_->coordinator.has_pools = true;
+  return {};
+}
+
+void HeadRun::tell_members() const {
+  const config::ClusterSection& cluster = setup_->topology.cluster;
+  if (!request_.others_of.empty()) {
+    log_.info(fmt::format("waiting for the other processes of {}", request_.others_of));
+  } else if (pools_ && cluster.hosts.empty() && request_.members_here.empty()) {
+    log_.info("waiting for the first node of cluster.pools");
+  } else {
+    launch::tell_members(cluster, request_.members, request_.members_here, request_.listen, *wire_,
+                         log_);
+  }
+}
+
 Result<void> HeadRun::make_node() {
   runtime::NodeOptions options;
   options.shutdown_deadline = request_.shutdown_deadline;
   runtime::GateOptions gate;
   if (wire_) {
     ASSIGN_OR_RETURN(gate, take_the_head());
-    if (request_.others_of.empty()) {
-      tell_members(setup_->topology.cluster, request_.members, request_.members_here,
-                   request_.listen, *wire_, log_);
-    } else {
-      log_.info(fmt::format("waiting for the other processes of {}", request_.others_of));
-    }
+    RETURN_IF_ERROR(open_pools());
+    tell_members();
   }
   node_.emplace(*setup_, *parts_, options, std::move(gate), wire_.get(), clock_, log_);
   return {};

@@ -47,8 +47,12 @@ RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
   // Where slots are scarce, those for replacements go before those for joiners.
   const std::uint32_t restart =
       std::min(topology.cluster.failure.restart, config::kMostMembers - members);
-  const std::uint32_t joiners =
-      std::min(topology.cluster.joiners, config::kMostMembers - members - restart);
+  // A slot is never used again, and nodes of pools are replaced.
+  std::uint32_t joiners = topology.cluster.joiners;
+  for (const config::PoolSection& pool : topology.cluster.pools) {
+    joiners += std::min(2 * pool.most * pool.workers, config::kMostMembers);
+  }
+  joiners = std::min(joiners, config::kMostMembers - members - restart);
   return {members, members + restart + joiners, restart};
 }
 

@@ -13,7 +13,7 @@ namespace troupe::runtime {
 namespace {
 
 // People ask for one node at a time, and scripts for all of a machine.
-constexpr std::size_t kMostDrains = 256;
+constexpr std::size_t kMostRequests = 256;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Visitors::Visitors(const GateOptions& options, const GateParts& parts, const Int
       parts_(parts),
       introducer_(introducer),
       peers_(peers),
-      answers_(std::make_shared<DrainAnswers>([&wire = parts.wire] { wire.wake(); })) {}
+      answers_(std::make_shared<RequestAnswers>([&wire = parts.wire] { wire.wake(); })) {}
 
 void Visitors::came(ConnectionId connection, const ConnectionInfo& info) {
   waiting_[connection] = {info, parts_.clock.now()};
@@ -31,7 +31,7 @@ void Visitors::came(ConnectionId connection, const ConnectionInfo& info) {
 
 void Visitors::left(ConnectionId connection) {
   waiting_.erase(connection);
-  drains_.erase(connection);
+  requests_.erase(connection);
 }
 
 void Visitors::introduce(ConnectionId connection, const AnyPacket& packet, bool just_woken) {
@@ -42,9 +42,9 @@ void Visitors::introduce(ConnectionId connection, const AnyPacket& packet, bool 
   } else if (const auto* enrolment = std::get_if<Enrolment>(&packet)) {
     waiting_.erase(connection);
     answer_enrolment(connection, info, *enrolment);
-  } else if (const auto* request = std::get_if<DrainRequest>(&packet)) {
+  } else if (const auto* request = std::get_if<HeadRequest>(&packet)) {
     waiting_.erase(connection);
-    answer_drain(connection, info, *request);
+    answer_request(connection, info, *request);
   } else {
     cut_off(connection, "did not introduce itself");
   }
@@ -101,7 +101,7 @@ void Visitors::answer_enrolment(ConnectionId connection, const ConnectionInfo& i
   parts_.wire.close(connection);
 }
 
-std::optional<Error> Visitors::objection_to_drain(const ConnectionInfo& info) const {
+std::optional<Error> Visitors::objection_to_request(const ConnectionInfo& info) const {
   if (!introducer_.is_head()) {
     return Error{ErrorKind::kUsage, fmt::format("{} is not the head of the run; ask {} for that",
                                                 options_.node, introducer_.head())};
@@ -111,39 +111,38 @@ std::optional<Error> Visitors::objection_to_drain(const ConnectionInfo& info) co
                  "the token has expired; make another one with 'troupe token'"};
   }
   if (ended_) return Error{ErrorKind::kLostPeers, "the run has ended"};
-  if (drains_.size() >= kMostDrains) {
+  if (requests_.size() >= kMostRequests) {
     return Error{ErrorKind::kLostPeers,
-                 fmt::format("{} others have asked for the same and wait; try again when members "
-                             "have left",
-                             drains_.size())};
+                 fmt::format("{} others have asked for something and wait; try again later",
+                             requests_.size())};
   }
   return std::nullopt;
 }
 
-void Visitors::answer_drain(ConnectionId connection, const ConnectionInfo& info,
-                            const DrainRequest& request) {
+void Visitors::answer_request(ConnectionId connection, const ConnectionInfo& info,
+                              const HeadRequest& request) {
   const std::string who =
       fmt::format("process {} of {} at {}", request.pid, request.host, info.address);
-  if (auto error = objection_to_drain(info)) {
+  if (auto error = objection_to_request(info)) {
     return refuse(parts_, connection, who, std::move(*error));
   }
   // The connection stays open until the root actor has answered, or the other end hangs up.
-  drains_[connection] = {who, request.node};
+  requests_[connection] = who;
   parts_.core.tell_root(Message::of(
-      DrainAsked{request.node, who, std::make_shared<DrainReply>(answers_, connection)}));
+      RequestAsked{request, who, std::make_shared<RequestReply>(answers_, connection)}));
 }
 
 void Visitors::tell_answers() {
   for (auto& [connection, answer] : answers_->take()) {
-    const auto asked = drains_.find(connection);
-    if (asked == drains_.end()) continue;  // it has hung up
-    const Drain drain = asked->second;
-    drains_.erase(asked);
+    const auto asked = requests_.find(connection);
+    if (asked == requests_.end()) continue;  // it has hung up
+    const std::string who = asked->second;
+    requests_.erase(asked);
     if (answer.ok()) {
-      parts_.wire.send(connection, Lane::kControl, pack(Drained{drain.node}));
+      parts_.wire.send(connection, Lane::kControl, pack(Granted{*answer}));
       parts_.wire.close(connection);
     } else {
-      refuse(parts_, connection, drain.who, answer.error());
+      refuse(parts_, connection, who, answer.error());
     }
   }
 }
@@ -156,8 +155,8 @@ void Visitors::send_away() {
     parts_.wire.close(connection);
   }
   tell_answers();
-  for (const auto& [connection, drain] : std::exchange(drains_, {})) {
-    refuse(parts_, connection, drain.who, {ErrorKind::kLostPeers, "the run has ended"});
+  for (const auto& [connection, who] : std::exchange(requests_, {})) {
+    refuse(parts_, connection, who, {ErrorKind::kLostPeers, "the run has ended"});
   }
 }
 

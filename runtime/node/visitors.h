@@ -2,7 +2,7 @@
 
 // Connections that are not those of a peer: from the moment they are made until they introduce
 // themselves. A process that is no node may ask to become one, and is answered at once; or it asks
-// that a node leave, and waits until the root actor answers.
+// something of the head, and waits until the root actor answers.
 
 #include <map>
 #include <memory>
@@ -11,7 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/node/peers.h"
-#include "runtime/transport/drain.h"
+#include "runtime/transport/head_request.h"
 #include "runtime/transport/packets.h"
 #include "runtime/transport/wire.h"
 
@@ -41,7 +41,7 @@ class Visitors {
   TimePoint next_due(Duration patience) const;
   // This process was asleep for so long.
   void excuse(Duration pause, TimePoint now);
-  // Tells those that have asked for a node to leave what was answered.
+  // Tells those that have asked something of the head what was answered.
   void tell_answers();
   // The node ends: everybody is sent away.
   void send_away();
@@ -51,25 +51,19 @@ class Visitors {
     ConnectionInfo info;
     TimePoint since;
   };
-  // Has asked for a node to leave.
-  struct Drain {
-    std::string who;
-    std::string node;
-  };
-
   void answer_enrolment(ConnectionId connection, const ConnectionInfo& info,
                         const Enrolment& enrolment);
-  void answer_drain(ConnectionId connection, const ConnectionInfo& info,
-                    const DrainRequest& request);
-  std::optional<Error> objection_to_drain(const ConnectionInfo& info) const;
+  void answer_request(ConnectionId connection, const ConnectionInfo& info,
+                      const HeadRequest& request);
+  std::optional<Error> objection_to_request(const ConnectionInfo& info) const;
 
   const GateOptions& options_;
   const GateParts& parts_;
   const Introducer& introducer_;
   Peers& peers_;
   std::map<ConnectionId, Visitor> waiting_;
-  std::map<ConnectionId, Drain> drains_;
-  const std::shared_ptr<DrainAnswers> answers_;
+  std::map<ConnectionId, std::string> requests_;  // who has asked
+  const std::shared_ptr<RequestAnswers> answers_;
   bool ended_ = false;
 };
 

@@ -133,14 +133,13 @@ Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& c
   }
 }
 
-Result<void> drain(Wire& wire, AskOptions options, const DrainRequest& request,
-                   const Clock& clock) {
-  options.question = pack(request);
-  options.failure = fmt::format("cannot drain {} at", request.node);
-  options.no_answer = fmt::format("the head was told, and {} has not left", request.node);
-  ASSIGN_OR_RETURN(const AnyPacket answer, ask(wire, options, clock));
-  if (!std::holds_alternative<Drained>(answer)) return strange_answer(options);
-  return {};
+Result<std::string> request(Wire& wire, AskOptions options, const HeadRequest& asked,
+                            const Clock& clock) {
+  options.question = pack(asked);
+  ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, options, clock));
+  auto* granted = std::get_if<Granted>(&answer);
+  if (granted == nullptr) return strange_answer(options);
+  return std::move(granted->text);
 }
 
 }  // namespace troupe::runtime

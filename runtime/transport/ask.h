@@ -50,9 +50,10 @@ struct EnrolOptions : AskOptions {
 // Errors: as of ask(); kLostPeers when there was no place for too long.
 Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& clock);
 
-// Asks the head that a node leave, and waits until it has. `answer_within` is its time for that,
-// and the default is short. Errors: as of ask(); kLostPeers when the node has not left in time,
-// which it may still do.
-Result<void> drain(Wire& wire, AskOptions options, const DrainRequest& request, const Clock& clock);
+// Asks the head for something, and waits until it is done; returns what was, for people.
+// `options.failure` and `no_answer` are the caller's. `answer_within` is the head's time for it.
+// Errors: as of ask(); kLostPeers when it was not done in time, which it may still be.
+Result<std::string> request(Wire& wire, AskOptions options, const HeadRequest& asked,
+                            const Clock& clock);
 
 }  // namespace troupe::runtime

@@ -136,22 +136,21 @@ static const char* fault_of(const GraphAnswer& answer) {
   return std::ranges::any_of(answer.graph.links, leads_nowhere) ? "a link of no actor" : nullptr;
 }
 
-// Both requests come from a process that is no node. They say who it is, and which node it means.
-template <class Archive>
-void request_fields(Archive& archive, auto& request) {
-  archive.words("node", request.node, kMostName);
-  archive.words("host", request.host, kMostName);
-  archive.number("pid", request.pid);
-}
-
 template <class Archive>
 void fields(Archive& archive, Like<Enrolment> auto& enrolment) {
-  request_fields(archive, enrolment);
+  archive.words("node", enrolment.node, kMostName);
+  archive.words("host", enrolment.host, kMostName);
+  archive.number("pid", enrolment.pid);
+  archive.words("launched", enrolment.launched, kMostName);
 }
 
 template <class Archive>
-void fields(Archive& archive, Like<DrainRequest> auto& request) {
-  request_fields(archive, request);
+void fields(Archive& archive, Like<HeadRequest> auto& request) {
+  archive.choice("kind", request.kind, HeadRequest::Kind::kBurst);
+  archive.words("name", request.name, kMostName);
+  archive.words("change", request.change, kMostName);
+  archive.words("host", request.host, kMostName);
+  archive.number("pid", request.pid);
 }
 
 template <class Archive>
@@ -181,8 +180,8 @@ void fields(Archive& archive, Like<DirectoryHeard> auto& heard) {
 }
 
 template <class Archive>
-void fields(Archive& archive, Like<Drained> auto& drained) {
-  archive.text("node", drained.node, kMostName);
+void fields(Archive& archive, Like<Granted> auto& granted) {
+  archive.words("text", granted.text, kMostText);
 }
 
 template <class Archive>

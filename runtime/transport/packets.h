@@ -61,7 +61,7 @@ struct Introduction {
 struct Hello : Introduction {};
 struct Welcome : Introduction {};
 
-// Instead of a Welcome, an Invitation or Drained; the connection ends with it.
+// Instead of a Welcome, an Invitation or Granted; the connection ends with it.
 struct Refusal {
   Error error;
 };
@@ -99,6 +99,7 @@ struct Enrolment {
   std::string node;  // the one it wants to be; "" for any
   std::string host;
   std::uint64_t pid = 0;
+  std::string launched;  // the pool's node, such as "hpc.3", that it was started on; "": none
 };
 struct Invitation {
   std::string node;
@@ -138,15 +139,21 @@ struct DirectoryHeard {
   std::uint64_t edition = 0;
 };
 
-// Before a node exists, too: a process that is none asks that a member leave the run, and is told
-// when it has left.
-struct DrainRequest {
-  std::string node;  // that shall leave
-  std::string host;  // of the process that asks, for people
+// Before a node exists, too: a process that is none asks the head for something, and is told when
+// it is done.
+struct HeadRequest {
+  enum class Kind : std::uint8_t {
+    kDrain,  // a member shall leave the run
+    kBurst,  // a pool shall have more nodes, or fewer
+  };
+  Kind kind = Kind::kDrain;
+  std::string name{};    // of the member, or of the pool
+  std::string change{};  // of the pool's nodes: "8", "+4", "-2"
+  std::string host{};    // of the process that asks, for people
   std::uint64_t pid = 0;
 };
-struct Drained {
-  std::string node;
+struct Granted {
+  std::string text;  // for people: "member.2 has left the run"
 };
 
 // A message of an actor, or one that comes back.
@@ -164,7 +171,7 @@ struct Envelope {
 
 using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
                                GraphAnswer, Enrolment, Invitation, Envelope, Directory,
-                               DirectoryHeard, DrainRequest, Drained, NotNow>;
+                               DirectoryHeard, HeadRequest, Granted, NotNow>;
 
 // Any but an Envelope.
 Packet pack(const AnyPacket& packet);
@@ -172,7 +179,7 @@ Packet pack(const AnyPacket& packet);
 Packet pack(const Envelope& envelope, const WireTypes& types);
 
 // Errors (kInternal): anything that is not exactly one packet of this version, saying what is
-// wrong. An Introduction, Enrolment or DrainRequest of another version is read as far as the
+// wrong. An Introduction, Enrolment or HeadRequest of another version is read as far as the
 // version, so that it can be answered.
 Result<AnyPacket> unpack(const Packet& packet, const WireTypes& types);
 

@@ -74,8 +74,10 @@ class Company {
   void drain(const std::string& node, milliseconds at) {
     cue(0, at, [this, node, at] {
       const runtime::ConnectionId asker{static_cast<std::uint64_t>(at.count())};
-      return Message::of(runtime::DrainAsked{
-          node, "somebody", std::make_shared<runtime::DrainReply>(answers_, asker)});
+      return Message::of(runtime::RequestAsked{
+          {runtime::HeadRequest::Kind::kDrain, node},
+          "somebody",
+          std::make_shared<runtime::RequestReply>(answers_, asker)});
     });
   }
   std::vector<std::string> drained() {
@@ -271,7 +273,8 @@ class Company {
   const std::uint32_t members_, newcomers_;
   std::map<std::uint32_t, std::map<runtime::TimePoint, std::pair<Learned, std::uint64_t>>> lessons_;
   std::vector<std::uint32_t> lost_;
-  std::shared_ptr<runtime::DrainAnswers> answers_ = std::make_shared<runtime::DrainAnswers>([] {});
+  std::shared_ptr<runtime::RequestAnswers> answers_ =
+      std::make_shared<runtime::RequestAnswers>([] {});
   std::vector<std::string> drained_;
   std::map<std::uint32_t, std::multimap<milliseconds, std::function<Message()>>> cues_;
 };

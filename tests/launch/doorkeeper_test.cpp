@@ -55,7 +55,7 @@ TEST_F(DoorkeeperTest, WhoAsksBeforeTheNodeRunsWaitsAndIsThenAnsweredByTheNode) 
 TEST_F(DoorkeeperTest, WhoAsksForAnythingElseIsRefused) {
   runtime::AskOptions options;
   options.address = head_.wire->address();
-  options.question = pack(runtime::DrainRequest{"member.0", "h", 1});
+  options.question = pack(runtime::HeadRequest{runtime::HeadRequest::Kind::kDrain, "member.0"});
   const auto answer = ask(*applicant_.wire, options, runtime::stage_clock());
   ASSERT_FALSE(answer.ok());
   EXPECT_THAT(answer.error().message, testing::HasSubstr("the head is opening its data"));

@@ -59,12 +59,12 @@ TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
 // They stand in lines of the log of whoever reads them.
 TEST(Packets, NamesAndReasonsOfOthersComeOutWithoutControlCharacters) {
   const std::string bad = "a\n\x1b[31m", clean = "a\\n\\x1b[31m";
-  DrainRequest request;
-  request.node = request.host = bad;
+  HeadRequest request;
+  request.name = request.host = bad;
   const auto asked = unpack(pack(request), WireTypes());
   ASSERT_TRUE(asked.ok()) << asked.error().message;
-  EXPECT_EQ(std::get<DrainRequest>(*asked).node, clean);
-  EXPECT_EQ(std::get<DrainRequest>(*asked).host, clean);
+  EXPECT_EQ(std::get<HeadRequest>(*asked).name, clean);
+  EXPECT_EQ(std::get<HeadRequest>(*asked).host, clean);
   Hello hello;
   hello.incarnation = 5;
   hello.node = hello.host = hello.address = bad;
@@ -90,24 +90,23 @@ TEST(Packets, OnlyNamesThatOthersReadAreNamesOfNodes) {
   }
 }
 
-TEST(Packets, WhoAsksThatANodeLeaveIsReadAsItWasWritten) {
-  DrainRequest request;
-  request.node = "member.2";
-  request.host = "host";
-  request.pid = 4242;
+TEST(Packets, WhatIsAskedOfTheHeadIsReadAsItWasWritten) {
+  HeadRequest request{HeadRequest::Kind::kBurst, "hpc", "+4", "host", 4242};
   const auto read = unpack(pack(request), WireTypes());
   ASSERT_TRUE(read.ok()) << read.error().message;
-  const auto& back = std::get<DrainRequest>(*read);
-  EXPECT_EQ(back.node, "member.2");
+  const auto& back = std::get<HeadRequest>(*read);
+  EXPECT_EQ(back.kind, HeadRequest::Kind::kBurst);
+  EXPECT_EQ(back.name, "hpc");
+  EXPECT_EQ(back.change, "+4");
   EXPECT_EQ(back.host, "host");
   EXPECT_EQ(back.pid, 4242U);
-  request.node = std::string(257, 'n');
+  request.name = std::string(257, 'n');
   EXPECT_FALSE(unpack(pack(request), WireTypes()).ok());
 
-  const auto drained = unpack(pack(Drained{"member.2"}), WireTypes());
-  ASSERT_TRUE(drained.ok());
-  EXPECT_EQ(std::get<Drained>(*drained).node, "member.2");
-  EXPECT_FALSE(unpack(pack(Drained{std::string(257, 'n')}), WireTypes()).ok());
+  const auto granted = unpack(pack(Granted{"member.2 has left the run"}), WireTypes());
+  ASSERT_TRUE(granted.ok());
+  EXPECT_EQ(std::get<Granted>(*granted).text, "member.2 has left the run");
+  EXPECT_FALSE(unpack(pack(Granted{std::string(20'000, 'n')}), WireTypes()).ok());
 }
 
 TEST(Packets, AHeaderThatSaysItIsEmptyIsNoPacket) {
@@ -204,13 +203,13 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
       pack(Bye{}),
       pack(GraphRequest{}),
       pack(graph_answer()),
-      pack(Enrolment{"member.2", "host", 4242}),
+      pack(Enrolment{"member.2", "host", 4242, "hpc.3@1a2b"}),
       pack(Invitation{"member.2", Buffer::copy_of(std::as_bytes(std::span(contents)))}),
       pack(envelope, types),
       pack(directory_of(2)),
       pack(DirectoryHeard{9}),
-      pack(DrainRequest{"member.2", "host", 4242}),
-      pack(Drained{"member.2"}),
+      pack(HeadRequest{HeadRequest::Kind::kBurst, "hpc", "+4", "host", 4242}),
+      pack(Granted{"member.2 has left the run"}),
       pack(NotNow{"why"})};
   EXPECT_EQ(std::size(packets), std::variant_size_v<AnyPacket>);
   Hasher hasher;
@@ -218,7 +217,7 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
     hasher.add(packet.header.bytes());
     for (const Buffer& payload : packet.payloads) hasher.add(payload.bytes());
   }
-  EXPECT_EQ(hasher.digest().text(), "7f0071374b643b9f3febe1b282e16916");
+  EXPECT_EQ(hasher.digest().text(), "cd35ed1f0fde2e6b59ea465fcdf95070");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Processes that are no nodes ask a head that a node leave: who decides, who is answered, and when.
+// Processes that are no nodes ask something of a head: who decides, who is answered, and when.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "runtime/transport/drain.h"
+#include "runtime/transport/head_request.h"
 #include "tests/runtime/gates.h"
 
 namespace troupe::runtime {
@@ -18,7 +18,7 @@ class Asker final : public WireEvents {
  public:
   Asker(sim::World& world, std::string node)
       : world_(world), wire_(world.network().add("sim://asker")) {
-    request_.node = std::move(node);
+    request_.name = std::move(node);
     request_.host = "here";
     request_.pid = 7;
   }
@@ -37,12 +37,12 @@ class Asker final : public WireEvents {
   void arrived(ConnectionId, Lane, Packet packet) override {
     const auto read = unpack(packet, number_types());
     if (const auto* refusal = std::get_if<Refusal>(&*read)) heard = refusal->error.message;
-    if (const auto* drained = std::get_if<Drained>(&*read)) heard = drained->node + " has left";
+    if (const auto* granted = std::get_if<Granted>(&*read)) heard = granted->text;
     heard_at = world_.clock().now();
   }
   void disconnected(ConnectionId, const Error&) override { over = true; }
 
-  DrainRequest request_;
+  HeadRequest request_;
   std::string heard;
   TimePoint heard_at{0};
   bool over = false;
@@ -53,16 +53,16 @@ class Asker final : public WireEvents {
   ConnectionId connection_;
 };
 
-class GateDrain : public Gates {
+class GateRequest : public Gates {
  protected:
   // A head whose root keeps what is asked of it, and a node that waits for nothing.
   void make_nodes() {
     Script head = root("a", 1);
     const auto rest = head.receive;
     head.receive = [this, rest](Context& context, Message message) {
-      const auto* asked = message.as<DrainAsked>();
+      const auto* asked = message.as<RequestAsked>();
       if (asked == nullptr) return rest(context, std::move(message));
-      asked_.push_back(asked->node + " for " + asked->by);
+      asked_.push_back(asked->request.name + " for " + asked->by);
       replies_.push_back(asked->reply);
     };
     actor("a", "root.a", head);
@@ -75,15 +75,15 @@ class GateDrain : public Gates {
   }
 
   std::vector<std::string> asked_;
-  std::vector<std::shared_ptr<DrainReply>> replies_;
+  std::vector<std::shared_ptr<RequestReply>> replies_;
 };
 
-TEST_F(GateDrain, WhoAsksIsAnsweredWhenTheRootHasDecided) {
+TEST_F(GateRequest, WhoAsksIsAnsweredWhenTheRootHasDecided) {
   make_nodes();
   Asker first(*world_, "b"), second(*world_, "c");
   first.ask("sim://0", 1s, 20s);
   second.ask("sim://0", 2s, 20s);
-  world_->at(10s, [this] { replies_.at(0)->answer({}); });
+  world_->at(10s, [this] { replies_.at(0)->answer(std::string("b has left")); });
   world_->at(11s, [this] { replies_.at(1)->answer(Error{ErrorKind::kUsage, "no such node"}); });
   stop_at(20s);
   ASSERT_TRUE(world_->run(60s));
@@ -96,19 +96,19 @@ TEST_F(GateDrain, WhoAsksIsAnsweredWhenTheRootHasDecided) {
   EXPECT_EQ(error_of(0), "");
 }
 
-TEST_F(GateDrain, WhoHangsUpIsForgottenAndTheAnswerHarmsNobody) {
+TEST_F(GateRequest, WhoHangsUpIsForgottenAndTheAnswerHarmsNobody) {
   make_nodes();
   Asker asker(*world_, "b");
   asker.ask("sim://0", 1s, 20s);
   asker.hang_up(3s);
-  world_->at(10s, [this] { replies_.at(0)->answer({}); });
+  world_->at(10s, [this] { replies_.at(0)->answer(std::string("b has left")); });
   stop_at(20s);
   ASSERT_TRUE(world_->run(60s));
   EXPECT_EQ(asker.heard, "");
   EXPECT_EQ(error_of(0), "");
 }
 
-TEST_F(GateDrain, WhoStillWaitsWhenTheRunEndsIsTold) {
+TEST_F(GateRequest, WhoStillWaitsWhenTheRunEndsIsTold) {
   make_nodes();
   Asker undecided(*world_, "b"), dropped(*world_, "b");
   dropped.ask("sim://0", 1s, 30s);
@@ -125,7 +125,7 @@ TEST_F(GateDrain, WhoStillWaitsWhenTheRunEndsIsTold) {
   replies_.clear();
 }
 
-TEST_F(GateDrain, ExpiredKeysAndNodesThatAreNoHeadAreRefused) {
+TEST_F(GateRequest, ExpiredKeysAndNodesThatAreNoHeadAreRefused) {
   make_nodes();
   Asker expired(*world_, "b"), lost(*world_, "b");
   world_->network().expire_key(2);

@@ -1,6 +1,6 @@
-#include "main/shell_word.h"
+#include "launch/processes/shell_word.h"
 
-namespace troupe {
+namespace troupe::launch {
 
 std::string quoted(std::string_view text) {
   std::string out = "'";
@@ -15,4 +15,13 @@ std::string shell_word(std::string_view text) {
   return is_plain ? std::string(text) : quoted(text);
 }
 
-}  // namespace troupe
+std::string command_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += shell_word(word);
+  }
+  return line;
+}
+
+}  // namespace troupe::launch

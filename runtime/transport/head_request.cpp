@@ -1,29 +1,29 @@
-#include "runtime/transport/drain.h"
+#include "runtime/transport/head_request.h"
 
 namespace troupe::runtime {
 
-void DrainAnswers::add(ConnectionId asker, Result<void> answer) {
+void RequestAnswers::add(ConnectionId asker, Result<std::string> answer) {
   const std::scoped_lock lock(mutex_);
   if (!wake_) return;
   answers_.emplace_back(asker, std::move(answer));
   wake_();
 }
 
-std::vector<std::pair<ConnectionId, Result<void>>> DrainAnswers::take() {
+std::vector<std::pair<ConnectionId, Result<std::string>>> RequestAnswers::take() {
   const std::scoped_lock lock(mutex_);
   return std::exchange(answers_, {});
 }
 
-void DrainAnswers::close() {
+void RequestAnswers::close() {
   const std::scoped_lock lock(mutex_);
   wake_ = nullptr;
 }
 
-DrainReply::~DrainReply() {
+RequestReply::~RequestReply() {
   answer(Error{ErrorKind::kLostPeers, "the run has ended, and its members with it"});
 }
 
-void DrainReply::answer(Result<void> answer) {
+void RequestReply::answer(Result<std::string> answer) {
   if (std::exchange(answered_, true)) return;
   answers_->add(asker_, std::move(answer));
 }

@@ -1,0 +1,44 @@
+#pragma once
+
+// Starts nodes and stops them through what people have for it: ssh, a batch system, a command.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace troupe::actors {
+
+struct NodeOrder {
+  std::string name;           // "hpc.3", of one node of the run ever
+  std::uint32_t workers = 1;  // members that it carries
+  std::string token;          // by which they may join; "": the run has no keys
+};
+
+// A node as the tool tells of it.
+struct ListedNode {
+  std::string name;
+  std::string id;       // the tool's
+  bool queued = false;  // it waits for a machine
+  std::string where{};  // the machine, for people
+};
+
+// One thread. Each call may take as long as the tool's deadline. Errors are kUsage or kLostPeers,
+// with what the tool says and what to do.
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  // Returns the tool's id of the node. After an Error it may have been started all the same.
+  virtual runtime::Result<std::string> start(const NodeOrder& order) = 0;
+  // Whether list() can tell.
+  virtual bool lists() const { return true; }
+  // The nodes of this run that the tool knows and that have not ended; a node that was started
+  // twice is there twice.
+  virtual runtime::Result<std::vector<ListedNode>> list() = 0;
+  // Asks it to end, and makes it where asking does not help. `id`: "" where it is not known. A node
+  // that is gone is no error.
+  virtual runtime::Result<void> stop(const std::string& name, const std::string& id) = 0;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,212 @@
+#include "actors/provisioner.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr auto kTurn = std::chrono::seconds(1);
+// Between two looks at what a launcher lists: while something is on its way, and else.
+constexpr std::chrono::seconds kLookSoon(2), kLookLater(15);
+// From the end of the run until nodes that are still there are left to people.
+constexpr auto kEndsWithin = std::chrono::minutes(2);
+
+std::vector<PoolLimits> limits_of(const std::vector<ProvisionerOptions::Pool>& pools) {
+  std::vector<PoolLimits> limits;
+  for (const auto& pool : pools) {
+    limits.push_back(pool.limits);
+    limits.back().lists = pool.launcher->lists();
+  }
+  return limits;
+}
+
+// "8", "+4" or "-2" of so many.
+std::optional<std::uint32_t> changed_count(std::uint32_t count, std::string_view change) {
+  const bool adds = change.starts_with('+'), takes = change.starts_with('-');
+  if (adds || takes) change.remove_prefix(1);
+  std::uint32_t number = 0;
+  const char* const end = change.data() + change.size();
+  const auto read = std::from_chars(change.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end || number > 100'000) return std::nullopt;
+  if (adds) return count + number;
+  if (takes) return number > count ? 0 : count - number;
+  return number;
+}
+
+telemetry::NodeFacts facts_of(const PoolNode& node) {
+  const bool is_dead = node.state == PoolNodeState::kGone && !node.cause.empty();
+  return {.name = node.name,
+          .host = node.where,
+          .role = kPoolRole,
+          .state = is_dead ? "dead" : word_of(node.state),
+          .cause = node.cause};
+}
+
+}  // namespace
+
+Provisioner::Provisioner(ProvisionerOptions options)
+    : options_(std::move(options)), book_(limits_of(options_.pools)) {}
+
+ProvisionerOptions::Pool& Provisioner::pool(const std::string& name) {
+  return *std::ranges::find_if(options_.pools,
+                               [&](const auto& each) { return each.limits.name == name; });
+}
+
+void Provisioner::start(Context& context) {
+  on<NodeChange>(&Provisioner::receive_change);
+  on<Kept>(&Provisioner::receive_kept);
+  on<runtime::RequestAsked>(&Provisioner::receive_burst);
+  for (const PoolNode& node : options_.adopted) book_.adopt(node, context.now());
+  for (const auto& [name, nodes] : options_.wanted) {
+    const auto can = book_.want(name, nodes);
+    if (!can.ok()) context.log().warning(can.error().message);
+  }
+  context.after(runtime::Duration{0});
+}
+
+void Provisioner::timer(Context& context, runtime::TimerId) {
+  act(context);
+  if (!ends_by_) {
+    context.after(kTurn);
+    return;
+  }
+  if (!book_.all_gone() && context.now() < *ends_by_) {
+    context.after(kTurn);
+    return;
+  }
+  for (const PoolNode& node : book_.nodes()) {
+    if (node.state == PoolNodeState::kGone) continue;
+    context.log().error(fmt::format(
+        "{} ({}) is still there and may cost money: troupe pools RUN_FOLDER --stop tries again",
+        node.name, node.id.empty() ? "no id is known" : node.id));
+  }
+  context.finish();
+}
+
+void Provisioner::stop(Context& context) {
+  ends_by_ = context.now() + kEndsWithin;
+  book_.end(context.now());
+}
+
+void Provisioner::receive_change(Context& context, const NodeChange& change) {
+  if (change.state == "joining" || change.state == "running") {
+    const std::string node = options_.launched_on(change.name);
+    if (node.empty()) return;
+    book_.member_came(node, change.name, context.now());
+    if (change.state == "running") book_.member_trains(change.name, context.now());
+  } else {
+    book_.member_gone(change.name, context.now());
+  }
+  tell_changes(context);
+}
+
+void Provisioner::receive_kept(Context& context, const Kept& kept) {
+  context.log().warning(fmt::format("{} stays: {}", kept.node, kept.why));
+  book_.member_kept(kept.node, context.now());
+  tell_changes(context);
+}
+
+Result<std::string> Provisioner::burst(const runtime::HeadRequest& request) {
+  ASSIGN_OR_RETURN(const std::uint32_t before, book_.wanted(request.name));
+  const auto wanted = changed_count(before, request.change);
+  if (!wanted) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("'{}' is no number of nodes such as 8, +4 or -2", request.change)};
+  }
+  RETURN_IF_ERROR(book_.want(request.name, *wanted));
+  RETURN_IF_ERROR(options_.note_wanted(request.name, *wanted));
+  return fmt::format("pool {}: {} nodes are wanted, {} before; {} are there or on their way",
+                     request.name, *wanted, before, book_.present(request.name));
+}
+
+void Provisioner::receive_burst(Context& context, const runtime::RequestAsked& asked) {
+  auto answer = ends_by_ ? Result<std::string>(Error{ErrorKind::kLostPeers, "the run has ended"})
+                         : burst(asked.request);
+  if (answer.ok()) context.log().info(fmt::format("{} ({})", *answer, asked.by));
+  asked.reply->answer(std::move(answer));
+  act(context);
+}
+
+void Provisioner::look(Context& context) {
+  for (ProvisionerOptions::Pool& pool : options_.pools) {
+    const std::string& name = pool.limits.name;
+    const auto pause = book_.changes(name) || ends_by_ ? kLookSoon : kLookLater;
+    const bool is_due = context.now() - looked_at_[name] >= pause;
+    if (!is_due || !pool.launcher->lists() || !book_.has_any(name)) continue;
+    const auto listed = pool.launcher->list();
+    looked_at_[name] = context.now();
+    if (listed.ok()) {
+      warned_.erase(name);
+      book_.listed(name, *listed, context.now());
+    } else if (std::exchange(warned_[name], listed.error().message) != listed.error().message) {
+      context.log().warning(fmt::format("pool {}: {}", name, listed.error().message));
+    }
+  }
+}
+
+void Provisioner::act(Context& context) {
+  look(context);
+  const std::vector<PoolOrder> orders = book_.next(context.now());
+  if (!tell_changes(context)) return;
+  for (const PoolOrder& order : orders) {
+    const auto done = carry_out(context, order);
+    if (!done.ok()) context.log().warning(done.error().message);
+    context.post_progress();
+  }
+  tell_changes(context);
+}
+
+Result<void> Provisioner::carry_out(Context& context, const PoolOrder& order) {
+  if (const auto* asked = std::get_if<AskForNode>(&order)) {
+    ask_for(context, *asked);
+    return {};
+  }
+  if (const auto* let_go = std::get_if<LetMembersGo>(&order)) {
+    context.send_control("coordinator",
+                         Message::of(LetGo{let_go->members, let_go->node + " is given back"}));
+    return {};
+  }
+  const auto& stopped = std::get<StopNode>(order);
+  RETURN_IF_ERROR(pool(stopped.pool).launcher->stop(stopped.node, stopped.id));
+  book_.stopped(stopped.node, context.now());
+  return {};
+}
+
+void Provisioner::ask_for(Context& context, const AskForNode& asked) {
+  ProvisionerOptions::Pool& from = pool(asked.pool);
+  auto token = options_.token();
+  auto started = token.ok() ? from.launcher->start({asked.node, from.workers, std::move(*token)})
+                            : Result<std::string>(token.error());
+  if (started.ok()) {
+    context.log().info(fmt::format("{} is asked for ({})", asked.node, *started));
+    return book_.started(asked.node, *started, context.now());
+  }
+  context.log().warning(
+      fmt::format("{} could not be started: {}", asked.node, started.error().message));
+  book_.start_failed(asked.node, started.error().message, context.now());
+}
+
+bool Provisioner::tell_changes(Context& context) {
+  for (const PoolNode& node : book_.take_changed()) {
+    if (auto noted = options_.note_node(node); !noted.ok()) {
+      context.fail(noted.error());
+      return false;
+    }
+    context.send_control("monitor", Message::of(NodeChange{facts_of(node)}));
+  }
+  return true;
+}
+
+std::string Provisioner::waiting_for() const {
+  return ends_by_ ? "nodes of its pools to end" : "wishes for nodes";
+}
+
+}  // namespace troupe::actors

@@ -1,0 +1,82 @@
+#pragma once
+
+// Gets nodes for the run from its pools, and gives them back: carries out what the PoolBook
+// decides, through a Launcher per pool. What is asked for is in the journal before it is asked, so
+// that the next head finds, adopts or stops it. At the end it stops what has not ended, and ends
+// when nothing is left, or says what is.
+//
+// It receives control messages only: changes of members and bursts (`troupe burst`) from the
+// Coordinator. Called "provisioner" in the plan. Has a thread of its own: tools take seconds.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/launcher.h"
+#include "actors/messages.h"
+#include "actors/pool_book.h"
+#include "config/topology.h"
+#include "runtime/actor.h"
+#include "runtime/transport/head_request.h"
+
+namespace troupe::actors {
+
+struct ProvisionerOptions {
+  struct Pool {
+    PoolLimits limits;
+    std::uint32_t workers = 1;  // of a node
+    std::shared_ptr<Launcher> launcher;
+  };
+  std::vector<Pool> pools;
+  // What the heads before this one have left.
+  std::vector<PoolNode> adopted;
+  std::map<std::string, std::uint32_t> wanted;  // by pool
+  // Writes down what is about to be done. An Error ends the run, since nodes could be forgotten.
+  std::function<runtime::Result<void>(const PoolNode&)> note_node;
+  std::function<runtime::Result<void>(const std::string& pool, std::uint32_t nodes)> note_wanted;
+  // A token with which the members of one node may join; "": the run has no keys.
+  std::function<runtime::Result<std::string>()> token;
+  // The pool's node that a member was started on; "": none.
+  std::function<std::string(const std::string& member)> launched_on;
+};
+
+class Provisioner final : public runtime::Actor {
+  using Context = runtime::Context;
+  using Message = runtime::Message;
+
+ public:
+  explicit Provisioner(ProvisionerOptions options);
+
+  void start(Context& context) override;
+  void timer(Context& context, runtime::TimerId id) override;
+  void stop(Context& context) override;
+  // The Monitor may have ended before it.
+  void undeliverable(Context&, Message, const runtime::Error&) override {}
+  std::string waiting_for() const override;
+
+ private:
+  void receive_change(Context& context, const NodeChange& change);
+  void receive_kept(Context& context, const Kept& kept);
+  void receive_burst(Context& context, const runtime::RequestAsked& asked);
+  runtime::Result<std::string> burst(const runtime::HeadRequest& request);
+
+  ProvisionerOptions::Pool& pool(const std::string& name);
+  // Asks the launchers, decides, and carries it out.
+  void act(Context& context);
+  void look(Context& context);
+  runtime::Result<void> carry_out(Context& context, const PoolOrder& order);
+  void ask_for(Context& context, const AskForNode& asked);
+  // Writes down and tells what has changed. False: it could not be written, and this has failed.
+  bool tell_changes(Context& context);
+
+  ProvisionerOptions options_;
+  PoolBook book_;
+  std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked
+  std::map<std::string, std::string> warned_;            // of a pool: what was said last
+  std::optional<runtime::TimePoint> ends_by_;            // it was told to stop
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,99 @@
+// The pools of the `cluster` section: where nodes come from.
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "config/list_codecs.h"
+#include "config/scalar_codecs.h"
+#include "config/topology_fields.h"
+
+namespace troupe::config {
+namespace {
+
+using Pools = std::vector<PoolSection>;
+
+bool is_of_ssh(const PoolSection& pool) { return pool.launcher == LauncherKind::kSsh; }
+bool is_of_command(const PoolSection& pool) { return pool.launcher == LauncherKind::kCommand; }
+
+CodecOf<std::vector<std::string>> texts() {
+  return list<std::string>(text("a word of a command line"), 0, 256);
+}
+
+void check_pool(const PoolSection& pool, Reader& reader) {
+  const auto problem = [&](const char* field, const std::string& message) {
+    reader.problem_at(fmt::format("{}.{}", reader.path(), field), message);
+  };
+  if (pool.nodes > pool.most) {
+    problem("nodes", fmt::format("{} nodes are more than `most` ({}) has", pool.nodes, pool.most));
+  }
+  if (is_of_ssh(pool) && pool.hosts.empty()) {
+    problem("hosts", "a pool of ssh needs the hosts that it takes its nodes from");
+  }
+  if (is_of_command(pool) && (pool.start.empty() || pool.stop.empty())) {
+    problem("start", "a pool of commands needs `start` and `stop`");
+  }
+}
+
+}  // namespace
+
+CodecOf<Pools> pools() {
+  auto record = std::make_shared<Record<PoolSection>>(
+      "a pool such as {name: hpc, launcher: slurm, nodes: 4}");
+  record
+      ->required("name", &PoolSection::name, text("a pool's name", R"([A-Za-z0-9_-]{1,40})"),
+                 Scope::kFree, "Name of the pool; its nodes are called NAME.0, NAME.1 ...")
+      .required("launcher", &PoolSection::launcher,
+                word<LauncherKind>({{"ssh", LauncherKind::kSsh},
+                                    {"slurm", LauncherKind::kSlurm},
+                                    {"command", LauncherKind::kCommand}}),
+                Scope::kFree, "How its nodes are started: docs/launching.md.")
+      .field("nodes", &PoolSection::nodes, integer<std::uint32_t>(0, kMostMembers), Scope::kFree,
+             "Nodes that are wanted when the run begins; `troupe burst` changes it.")
+      .field("most", &PoolSection::most, integer<std::uint32_t>(1, kMostMembers), Scope::kFree,
+             "The most nodes that are ever wanted.")
+      .field("workers", &PoolSection::workers, integer<std::uint32_t>(1, kMostMembers),
+             Scope::kFree, "Members that a node carries.")
+      .field("hosts", &PoolSection::hosts,
+             list<std::string>(
+                 text("a host as ssh takes it", R"([A-Za-z0-9_.:@%][A-Za-z0-9_.:@%-]{0,252})"), 1,
+                 kMostMembers),
+             Scope::kFree, "Hosts, each of which is one node at a time.")
+      .used_if("launcher: ssh", is_of_ssh)
+      .field("options", &PoolSection::options, texts(), Scope::kFree,
+             "Further words of the command line of sbatch or ssh.")
+      .used_if("launcher: ssh or slurm",
+               [](const PoolSection& pool) { return !is_of_command(pool); })
+      .field("program", &PoolSection::program, text("a path"), Scope::kFree,
+             "Path of troupe on a node; \"\": the same as here.")
+      .field("join", &PoolSection::join, texts(), Scope::kFree,
+             "Further words of `troupe join` on a node: [--data, remote].")
+      .field("start", &PoolSection::start, text("a command"), Scope::kFree,
+             "Command that starts a node; its output is the node's id.")
+      .used_if("launcher: command", is_of_command)
+      .field("stop", &PoolSection::stop, text("a command"), Scope::kFree,
+             "Command that stops a node.")
+      .used_if("launcher: command", is_of_command)
+      .field("list", &PoolSection::list, text("a command"), Scope::kFree,
+             "Command that prints a line for each node that there is, its name first; \"\": there "
+             "is none, and a node counts as gone when it was stopped.")
+      .used_if("launcher: command", is_of_command)
+      .field("starts_in", &PoolSection::starts_in, duration(std::chrono::seconds(1)), Scope::kFree,
+             "How long a node may take from its start to its first member; then it is stopped, and "
+             "another one is asked for.")
+      .check([](const YamlValue&, const PoolSection& pool, Reader& reader) {
+        check_pool(pool, reader);
+      });
+  return list<PoolSection>(CodecOf<PoolSection>(record), 0, 64);
+}
+
+void check_pools(const ClusterSection& cluster, Reader& reader) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
+    if (names.insert(cluster.pools[i].name).second) continue;
+    reader.problem_at(fmt::format("{}.pools.{}.name", reader.path(), i),
+                      "another pool has this name");
+  }
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,44 @@
+#include "launch/pools/launchers.h"
+
+#include <fmt/format.h>
+
+namespace troupe::launch {
+
+std::string launch_mark(const JoinPlan& plan, const std::string& node) {
+  return fmt::format("{}@{}", node, plan.run);
+}
+
+std::string launched_node(const std::string& run, std::string_view mark) {
+  const std::size_t at = mark.rfind('@');
+  if (at == std::string_view::npos || mark.substr(at + 1) != run) return "";
+  return std::string(mark.substr(0, at));
+}
+
+std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSection& pool,
+                                    const std::string& node, const std::string& token_file) {
+  std::vector<std::string> words{pool.program.empty() ? plan.program : pool.program,
+                                 "join",
+                                 plan.address,
+                                 "--launched",
+                                 launch_mark(plan, node),
+                                 "--workers",
+                                 std::to_string(pool.workers)};
+  if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
+  words.insert(words.end(), pool.join.begin(), pool.join.end());
+  return words;
+}
+
+runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::PoolSection& pool,
+                                                                 const JoinPlan& plan) {
+  switch (pool.launcher) {
+    case config::LauncherKind::kSlurm:
+      return make_slurm_launcher(pool, plan);
+    case config::LauncherKind::kSsh:
+      return make_ssh_launcher(pool, plan);
+    case config::LauncherKind::kCommand:
+      return make_command_launcher(pool, plan);
+  }
+  CHECK(false, "a kind of launcher");
+}
+
+}  // namespace troupe::launch

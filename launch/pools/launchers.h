@@ -1,0 +1,45 @@
+#pragma once
+
+// The launchers that topologies name: Slurm, ssh, and any command.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/launcher.h"
+#include "config/topology.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+// How a node of a pool joins the run.
+struct JoinPlan {
+  std::string run;      // the run's name towards launchers: 8 hexadecimal digits
+  std::string program;  // path of this program
+  std::string address;  // of the head, with its key
+  std::string folder;   // for scripts, tokens and logs of nodes; made when it is needed
+};
+
+// Enrolment::launched of a node's members; and the node in it, "" where the run is another one.
+std::string launch_mark(const JoinPlan& plan, const std::string& node);
+std::string launched_node(const std::string& run, std::string_view mark);
+
+// The command that a node runs, word by word. `token_file`: "" for a run without keys, "-" for
+// standard input.
+std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSection& pool,
+                                    const std::string& node, const std::string& token_file);
+
+// kUsage: a command of the pool cannot be understood.
+runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::PoolSection& pool,
+                                                                 const JoinPlan& plan);
+
+// One per kind.
+std::shared_ptr<actors::Launcher> make_slurm_launcher(const config::PoolSection& pool,
+                                                      const JoinPlan& plan);
+std::shared_ptr<actors::Launcher> make_ssh_launcher(const config::PoolSection& pool,
+                                                    const JoinPlan& plan);
+runtime::Result<std::shared_ptr<actors::Launcher>> make_command_launcher(
+    const config::PoolSection& pool, const JoinPlan& plan);
+
+}  // namespace troupe::launch

@@ -1,0 +1,123 @@
+#include "launch/pools/pool_journal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/json_reader.h"
+#include "runtime/base/json_writer.h"
+#include "runtime/base/secret.h"
+#include "runtime/base/utc_time.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Result;
+
+constexpr std::size_t kMostText = 4096;
+
+struct RunLine {
+  static constexpr std::string_view kKind = "run";
+  std::string run;
+};
+template <class Archive>
+void fields(Archive& archive, runtime::Like<RunLine> auto& line) {
+  archive.text("run", line.run, kMostText);
+}
+
+struct WantedLine {
+  static constexpr std::string_view kKind = "wanted";
+  std::string pool;
+  std::uint32_t nodes = 0;
+};
+template <class Archive>
+void fields(Archive& archive, runtime::Like<WantedLine> auto& line) {
+  archive.text("pool", line.pool, kMostText);
+  archive.number("nodes", line.nodes);
+}
+
+struct NodeLine {
+  static constexpr std::string_view kKind = "node";
+  std::string name, pool, state, id, where, cause, time;
+};
+template <class Archive>
+void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
+  archive.text("name", line.name, kMostText);
+  archive.text("pool", line.pool, kMostText);
+  archive.text("state", line.state, kMostText);
+  archive.text("id", line.id, kMostText);
+  archive.text("where", line.where, kMostText);
+  archive.text("cause", line.cause, kMostText);
+  archive.text("time", line.time, kMostText);
+}
+
+template <class Line>
+std::string text_of(const Line& line) {
+  return fmt::format(R"({{"kind":"{}",{}}})", Line::kKind, runtime::json_members(line));
+}
+
+template <class Line>
+bool read_line(const nlohmann::json& text, Line& line) {
+  if (!text.is_object() || text.value("kind", nlohmann::json()) != Line::kKind) return false;
+  runtime::JsonReader reader(text);
+  fields(reader, line);
+  return true;
+}
+
+void take_line(std::string_view text, PoolHistory& history) {
+  const nlohmann::json parsed = runtime::parse_json(text);
+  if (NodeLine line; read_line(parsed, line)) {
+    const auto state = actors::pool_node_state(line.state);
+    if (!state || line.name.empty()) return;
+    const actors::PoolNode node{line.name, line.pool, *state, line.id, line.where, line.cause};
+    const auto known = std::ranges::find(history.nodes, node.name, &actors::PoolNode::name);
+    if (known == history.nodes.end()) {
+      history.nodes.push_back(node);
+    } else {
+      *known = node;
+    }
+    history.since[node.name] = line.time;
+  } else if (WantedLine wanted; read_line(parsed, wanted)) {
+    history.wanted[wanted.pool] = wanted.nodes;
+  } else if (RunLine run; read_line(parsed, run)) {
+    history.run = run.run;
+  }
+}
+
+}  // namespace
+
+PoolHistory read_pool_journal(const std::string& path) {
+  PoolHistory history;
+  std::ifstream in(path, std::ios::binary);
+  for (std::string line; std::getline(in, line);) take_line(line, history);
+  return history;
+}
+
+Result<PoolJournal> PoolJournal::open(const std::string& path) {
+  PoolHistory history;
+  ASSIGN_OR_RETURN(LineFile file, LineFile::open(path, true, [&](std::string_view line) {
+                     take_line(line, history);
+                   }));
+  if (history.run.empty()) {
+    history.run = fmt::format("{:08x}", static_cast<std::uint32_t>(runtime::secret_number()));
+    RETURN_IF_ERROR(file.add(text_of(RunLine{history.run})));
+  }
+  return PoolJournal(std::move(file), std::move(history));
+}
+
+Result<void> PoolJournal::add(const actors::PoolNode& node) {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now());
+  return file_.add(text_of(NodeLine{node.name, node.pool, actors::word_of(node.state), node.id,
+                                    node.where, node.cause, runtime::utc_text(now)}));
+}
+
+Result<void> PoolJournal::add_wanted(const std::string& pool, std::uint32_t nodes) {
+  return file_.add(text_of(WantedLine{pool, nodes}));
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,55 @@
+#pragma once
+
+// RUN/pools.jsonl: what a run has asked its pools for, before it is asked, and what became of it.
+// One JSON object per line, "kind" first:
+//
+//   run     the name by which this run's nodes are known to launchers
+//   wanted  how many nodes a pool shall have, as of `troupe burst`
+//   node    a node's state, as it changes
+//
+// The next head goes on from it, and `troupe pools` tells of it.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actors/pool_book.h"
+#include "launch/folder/line_file.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+struct PoolHistory {
+  std::string run;  // "": the file has none
+  std::map<std::string, std::uint32_t> wanted;
+  std::vector<actors::PoolNode> nodes;       // in the order in which they were asked for
+  std::map<std::string, std::string> since;  // of a node's state: the time of day
+};
+
+// Reads a file that another process may write. One that is missing is empty.
+PoolHistory read_pool_journal(const std::string& path);
+
+// Any thread.
+class PoolJournal {
+ public:
+  static constexpr const char* kName = "pools.jsonl";
+
+  // Goes on with what is there. Draws the run's name, where there is none. kData: see LineFile.
+  static runtime::Result<PoolJournal> open(const std::string& path);
+
+  // As it was when the file was opened, and the run's name.
+  const PoolHistory& history() const { return history_; }
+  runtime::Result<void> add(const actors::PoolNode& node);
+  runtime::Result<void> add_wanted(const std::string& pool, std::uint32_t nodes);
+  runtime::Result<void> put_back() const { return file_.put_back(); }
+
+ private:
+  PoolJournal(LineFile file, PoolHistory history)
+      : file_(std::move(file)), history_(std::move(history)) {}
+
+  LineFile file_;
+  PoolHistory history_;
+};
+
+}  // namespace troupe::launch

@@ -1,0 +1,122 @@
+// Nodes as batch jobs of Slurm, each a job of its own, known by its name.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "launch/pools/launchers.h"
+#include "launch/processes/command.h"
+#include "launch/processes/shell_word.h"
+#include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
+
+namespace troupe::launch {
+namespace {
+
+using actors::ListedNode;
+using actors::NodeOrder;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+// A notice before the time limit or a preemption, so that members leave in order.
+constexpr const char* kNotice = "--signal=B:TERM@60";
+
+// A file that nobody else can read.
+Result<void> write_secret(const std::string& path, const std::string& text) {
+  const runtime::Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (file.is_open() &&
+      ::write(file.number(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
+    return {};
+  }
+  return Error{ErrorKind::kData, "cannot write " + path};
+}
+
+class SlurmLauncher final : public actors::Launcher {
+ public:
+  SlurmLauncher(config::PoolSection pool, JoinPlan plan)
+      : pool_(std::move(pool)), plan_(std::move(plan)) {}
+
+  Result<std::string> start(const NodeOrder& order) override {
+    RETURN_IF_ERROR(disk_.make_folder(plan_.folder));
+    const std::string file = fmt::format("{}/{}", plan_.folder, order.name);
+    std::string token_file;
+    if (!order.token.empty()) {
+      token_file = file + ".token";
+      RETURN_IF_ERROR(write_secret(token_file, order.token + "\n"));
+    }
+    const std::string command = command_line(join_words(plan_, pool_, order.name, token_file));
+    CommandRequest sbatch;
+    sbatch.words = {"sbatch",
+                    "--parsable",
+                    "--job-name=" + job_name(order.name),
+                    fmt::format("--output={}.log", file),
+                    "--open-mode=append",
+                    kNotice};
+    sbatch.words.insert(sbatch.words.end(), pool_.options.begin(), pool_.options.end());
+    sbatch.input = fmt::format("#!/bin/sh\nexec {}\n", command);
+    ASSIGN_OR_RETURN(const std::string output, output_of(sbatch));
+    // "17", or "17;cluster".
+    const std::string id = output.substr(0, output.find_first_of(";\n"));
+    if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
+      return Error{ErrorKind::kLostPeers,
+                   fmt::format("sbatch answered '{}', which is no job's number", id)};
+    }
+    return id;
+  }
+
+  // A job that Slurm ends stays listed until its processes are gone.
+  Result<std::vector<ListedNode>> list() override {
+    ASSIGN_OR_RETURN(
+        const std::string output,
+        output_of({.words = {"squeue", "--noheader", "--me", "--format=%i|%T|%N|%j"}}));
+    std::vector<ListedNode> nodes;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::array<std::string, 4> parts;
+      for (std::string& part : parts) std::getline(words, part, '|');
+      const auto& [id, state, where, name] = parts;
+      const std::string prefix = job_name("");
+      const std::string node = name.starts_with(prefix) ? name.substr(prefix.size()) : "";
+      if (!node.starts_with(fmt::format("{}.", pool_.name))) continue;
+      const bool queued = state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD";
+      nodes.push_back({node, id, queued, where});
+    }
+    return nodes;
+  }
+
+  Result<void> stop(const std::string& name, const std::string& id) override {
+    const std::string job = id.empty() ? "--name=" + job_name(name) : id;
+    // The script has become the first process of the job, which takes the signal for its members.
+    const auto stopped = output_of({.words = {"scancel", "--quiet", "--full", job}});
+    if (!stopped.ok()) return stopped.error();
+    return {};
+  }
+
+ private:
+  std::string job_name(const std::string& node) const {
+    return fmt::format("troupe-{}-{}", plan_.run, node);
+  }
+
+  const config::PoolSection pool_;
+  const JoinPlan plan_;
+  runtime::FileDisk disk_;
+};
+
+}  // namespace
+
+std::shared_ptr<actors::Launcher> make_slurm_launcher(const config::PoolSection& pool,
+                                                      const JoinPlan& plan) {
+  return std::make_shared<SlurmLauncher>(pool, plan);
+}
+
+}  // namespace troupe::launch

@@ -1,0 +1,80 @@
+#include "launch/processes/command.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace troupe::launch {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr std::size_t kMostOutput = std::size_t{1} << 20;
+
+bool can_be_read(int descriptor) {
+  pollfd event{descriptor, POLLIN, 0};
+  return descriptor >= 0 && ::poll(&event, 1, 0) > 0;
+}
+
+Result<std::string> path_of(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "/usr/bin:/bin" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string file = folder + "/" + program;
+    if (::access(file.c_str(), X_OK) == 0) return file;
+  }
+  return Error{ErrorKind::kUsage, fmt::format("there is no program '{}' in PATH", program)};
+}
+
+}  // namespace
+
+// A command that goes on when its time is over is killed with its ChildProcess.
+Result<CommandEnd> run_command(const CommandRequest& request) {
+  CommandEnd result;
+  ChildOptions options;
+  options.words = request.words;
+  ASSIGN_OR_RETURN(options.words.front(), path_of(options.words.front()));
+  options.input = request.input;
+  options.leaves_others = request.leaves_others;
+  options.out = [&](std::string_view line) {
+    if (result.output.size() + line.size() < kMostOutput) result.output.append(line) += '\n';
+  };
+  options.err = [&](std::string_view line) { result.last_error = line; };
+  ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));
+  std::array<std::unique_ptr<ChildProcess>, 1> children{std::move(child)};
+  const runtime::SteadyClock clock;
+  const runtime::TimePoint until = clock.now() + request.within;
+  const auto is_woken = [&] { return can_be_read(request.wake_descriptor); };
+  while (!children[0]->end() && clock.now() < until && !is_woken()) {
+    wait_for_children(children, request.wake_descriptor,
+                      std::max(runtime::Duration{0}, until - clock.now()));
+  }
+  result.end = children[0]->end();
+  result.woken = !result.end && is_woken();
+  return result;
+}
+
+Result<std::string> output_of(const CommandRequest& request) {
+  ASSIGN_OR_RETURN(CommandEnd ended, run_command(request));
+  if (ended.end && *ended.end == ChildEnd{0, 0}) return std::move(ended.output);
+  const std::string how = ended.end
+                              ? ended.end->text()
+                              : fmt::format("is killed: it has not ended within {:.0f} s",
+                                            std::chrono::duration<double>(request.within).count());
+  return Error{ErrorKind::kLostPeers,
+               fmt::format("{} {}{}{}", request.words.front(), how,
+                           ended.last_error.empty() ? "" : ": ", ended.last_error)};
+}
+
+}  // namespace troupe::launch

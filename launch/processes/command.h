@@ -1,0 +1,41 @@
+#pragma once
+
+// A program that is run to its end, within a time and with bounded output. No shell reads its
+// words.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/processes/child_process.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+struct CommandRequest {
+  // The program's path, or its name in PATH, and its arguments.
+  std::vector<std::string> words;
+  std::string input{};  // its standard input
+  // Then it is killed, with what it has started.
+  runtime::Duration within = std::chrono::seconds(30);
+  bool leaves_others = false;  // ChildOptions
+  int wake_descriptor = -1;    // ends the wait for it too, when it can be read; -1: none
+};
+
+struct CommandEnd {
+  std::optional<ChildEnd> end;  // none: it was killed
+  bool woken = false;           // by the descriptor, not by the time
+  std::string output;           // 1 MiB of it at most
+  std::string last_error;       // the last line of its standard error
+};
+
+// The calling thread is its parent. kInternal: it cannot be started; kUsage: PATH has no such
+// program.
+runtime::Result<CommandEnd> run_command(const CommandRequest& request);
+
+// Its output. An Error (kLostPeers; kUsage: there is no such program) says how it ended otherwise
+// than with exit code 0, and what it said last.
+runtime::Result<std::string> output_of(const CommandRequest& request);
+
+}  // namespace troupe::launch

@@ -1,0 +1,39 @@
+#pragma once
+
+// The pools of a run, on its head: their journal, their launchers, and what the Provisioner is told
+// of them.
+
+#include <optional>
+#include <string>
+
+#include "actors/provisioner.h"
+#include "config/topology.h"
+#include "launch/folder/membership_file.h"
+#include "launch/pools/launchers.h"
+#include "launch/pools/pool_journal.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+class RunPools {
+ public:
+  // `path` of the journal, `plan` without the run's name. kUsage: nodes of a pool that the topology
+  // does not have are left of an earlier session, or a pool's commands cannot be understood.
+  static runtime::Result<RunPools> open(const std::string& path, JoinPlan plan,
+                                        const config::ClusterSection& cluster);
+
+  // The options of a Provisioner, which this outlives, as do `membership` and `disk`.
+  actors::ProvisionerOptions options(const MembershipFile& membership, runtime::Disk& disk);
+  runtime::Result<void> put_back() const { return journal_.put_back(); }
+
+ private:
+  RunPools(PoolJournal journal, std::optional<std::string> keys)
+      : journal_(std::move(journal)), keys_(std::move(keys)) {}
+
+  PoolJournal journal_;
+  std::optional<std::string> keys_;
+  std::vector<actors::ProvisionerOptions::Pool> pools_;
+};
+
+}  // namespace troupe::launch

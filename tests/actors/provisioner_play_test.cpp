@@ -1,0 +1,210 @@
+// The Provisioner with launchers that fail, lie, are slow, start twice or never, and a head that is
+// killed at any moment: no node is ever lost track of, and never are more wanted than there may be.
+
+#include "actors/provisioner.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/actors/theatre.h"
+#include "tests/sim/dice.h"
+#include "tests/support/stride.h"
+
+namespace troupe::actors {
+namespace {
+
+using runtime::Context;
+using runtime::Message;
+using runtime::Result;
+using runtime::Script;
+using std::chrono::seconds;
+
+constexpr std::uint32_t kMost = 3;
+
+// Machines, and what the tool says of them. It outlives the heads.
+struct Cloud {
+  struct Machine {
+    std::string name;
+    int queued_for = 0;  // looks
+    bool stops = false;
+  };
+  std::map<std::string, Machine> machines;  // by id
+  int next = 0;
+  std::size_t most_at_once = 0;  // of different names
+  std::vector<std::string> wrong;
+
+  void start(const std::string& name, sim::Dice& dice) {
+    machines[std::to_string(next++)] = {name, static_cast<int>(dice.below(4)), false};
+    std::set<std::string> names;
+    for (const auto& [id, machine] : machines) {
+      if (!machine.stops) names.insert(machine.name);
+    }
+    most_at_once = std::max(most_at_once, names.size());
+  }
+};
+
+// What was written down before the head was killed.
+struct Journal {
+  std::map<std::string, PoolNode> nodes;
+  std::map<std::string, std::uint32_t> wanted;
+};
+
+runtime::Error fault(const char* what) { return {runtime::ErrorKind::kLostPeers, what}; }
+
+class FaultyLauncher final : public Launcher {
+ public:
+  // `deaths`: the calls during which the head is killed, before or after they take effect.
+  FaultyLauncher(Cloud& cloud, Journal& journal, sim::Dice& dice, bool& dead)
+      : cloud_(cloud), journal_(journal), dice_(dice), dead_(dead) {}
+
+  Result<std::string> start(const NodeOrder& order) override {
+    if (dead_ || dies()) return fault("the head is dead");
+    if (!journal_.nodes.contains(order.name))
+      cloud_.wrong.push_back(order.name + " is not written");
+    const std::uint64_t kind = dice_.below(10);
+    if (kind == 0) return fault("refused");
+    const int id = cloud_.next;
+    cloud_.start(order.name, dice_);
+    if (kind == 1) cloud_.start(order.name, dice_);            // twice
+    if (kind == 2) cloud_.machines.erase(std::to_string(id));  // it says so, and does not
+    if (dies() || kind == 3) return fault("no answer in time");
+    return std::to_string(id);
+  }
+  Result<std::vector<ListedNode>> list() override {
+    if (dead_ || dies() || dice_.below(8) == 0) return fault("no answer");
+    std::vector<ListedNode> nodes;
+    for (auto& [id, machine] : cloud_.machines) {
+      nodes.push_back({machine.name, id, machine.queued_for > 0});
+      if (machine.queued_for > 0) --machine.queued_for;
+    }
+    std::erase_if(cloud_.machines, [&](const auto& each) {
+      return each.second.stops || dice_.below(60) == 0;  // some are taken away
+    });
+    return nodes;
+  }
+  Result<void> stop(const std::string& name, const std::string& id) override {
+    if (dead_ || dies() || dice_.below(6) == 0) return fault("no answer");
+    for (auto& [own, machine] : cloud_.machines) {
+      if (id.empty() ? machine.name == name : own == id) machine.stops = dice_.below(5) > 0;
+    }
+    return {};
+  }
+
+ private:
+  bool dies() {
+    if (dice_.below(40) > 0) return false;
+    return dead_ = true;
+  }
+
+  Cloud& cloud_;
+  Journal& journal_;
+  sim::Dice& dice_;
+  bool& dead_;
+};
+
+// One head: until the run is over, it is killed, or 400 s are over.
+void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, std::uint64_t seed) {
+  bool dead = false;
+  ProvisionerOptions options;
+  PoolLimits limits{"hpc", 2, kMost, seconds(40)};
+  options.pools.push_back(
+      {limits, 1, std::make_shared<FaultyLauncher>(cloud, journal, dice, dead)});
+  for (const auto& [name, node] : journal.nodes) {
+    if (node.state != PoolNodeState::kGone) options.adopted.push_back(node);
+  }
+  options.wanted = journal.wanted;
+  options.note_node = [&](const PoolNode& node) -> Result<void> {
+    if (!dead) journal.nodes[node.name] = node;
+    return {};
+  };
+  options.note_wanted = [&](const std::string& pool, std::uint32_t nodes) -> Result<void> {
+    if (!dead) journal.wanted[pool] = nodes;
+    return {};
+  };
+  options.token = [] { return Result<std::string>(""); };
+  options.launched_on = [](const std::string& member) {
+    return member.substr(member.find(' ') + 1);
+  };
+  const auto change = [](Context& context, const std::string& member, const char* state) {
+    context.send_control("provisioner", Message::of(NodeChange{{.name = member, .state = state}}));
+  };
+  // Members come and go as their machines do, and people change their minds.
+  Script root;
+  std::set<std::string> members;
+  int second = 0;
+  const auto answers = std::make_shared<runtime::RequestAnswers>([] {});
+  root.start = [](Context& context) { context.after(seconds(1)); };
+  root.timer = [&](Context& context, runtime::TimerId) {
+    if (dead || ++second == 400 || (is_last && second == 200)) return context.finish();
+    std::set<std::string> there;
+    for (const auto& [id, machine] : cloud.machines) {
+      if (machine.queued_for == 0 && dice.below(4) > 0) there.insert("m" + id + " " + machine.name);
+    }
+    for (const std::string& member : members) {
+      const std::string id = member.substr(1, member.find(' ') - 1);
+      if (!cloud.machines.contains(id)) change(context, member, "dead");
+    }
+    std::erase_if(members, [&](const std::string& member) {
+      return !cloud.machines.contains(member.substr(1, member.find(' ') - 1));
+    });
+    for (const std::string& member : there) {
+      if (members.insert(member).second) change(context, member, "running");
+    }
+    if (dice.below(30) == 0) {
+      const std::string wish = std::to_string(dice.below(5));
+      context.send_control(
+          "provisioner",
+          Message::of(runtime::RequestAsked{
+              {runtime::HeadRequest::Kind::kBurst, "hpc", wish},
+              "somebody",
+              std::make_shared<runtime::RequestReply>(answers, runtime::ConnectionId{1})}));
+    }
+    context.after(seconds(1));
+  };
+  root.receive = [&](Context& context, const Message& message) {
+    const auto* let_go = message.as<LetGo>();
+    if (let_go == nullptr) return;
+    for (const std::string& member : let_go->nodes) {
+      if (dice.below(5) == 0) {
+        context.send_control("provisioner", Message::of(Kept{member, "it is the last"}));
+      } else if (members.erase(member) > 0) {
+        change(context, member, "ended");
+        cloud.machines.erase(member.substr(1, member.find(' ') - 1));
+      }
+    }
+  };
+  Play play;
+  play.actor("coordinator", root).actor("monitor", Script{}).actor("provisioner", [&] {
+    return std::make_unique<Provisioner>(options);
+  });
+  play.run(seed);
+}
+
+void play_run(std::uint64_t seed) {
+  SCOPED_TRACE(seed);
+  sim::Dice dice(seed);
+  Cloud cloud;
+  Journal journal;
+  const std::uint64_t heads = 1 + dice.below(3);
+  for (std::uint64_t head = 0; head < heads; ++head) {
+    play_head(cloud, journal, dice, head + 1 == heads, seed + head);
+  }
+  EXPECT_TRUE(cloud.wrong.empty()) << cloud.wrong.front();
+  // Those on their way out, or started twice, come on top for a while.
+  EXPECT_LE(cloud.most_at_once, 3 * kMost);
+  for (const auto& [id, machine] : cloud.machines) {
+    const auto known = journal.nodes.find(machine.name);
+    ASSERT_NE(known, journal.nodes.end()) << machine.name << " is lost track of";
+    EXPECT_TRUE(machine.stops || known->second.state != PoolNodeState::kGone)
+        << machine.name << " runs on, and counts as ended";
+  }
+}
+
+TEST(ProvisionerPlay, LosesTrackOfNoNode) {
+  for (std::uint64_t seed = 1; seed <= 5000 && !HasFailure(); seed += stride(40)) play_run(seed);
+}
+
+}  // namespace
+}  // namespace troupe::actors

@@ -1,0 +1,175 @@
+// Launchers with tools that stand in for the real ones: what they are called with, how their
+// answers are read, and what is made of failures.
+
+#include "launch/pools/launchers.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
+
+namespace troupe::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+class Launchers : public testing::Test {
+ protected:
+  void SetUp() override {
+    old_path_ = std::getenv("PATH");
+    ::setenv("PATH", ((folder_ / "bin") + ":" + old_path_).c_str(), 1);
+    std::filesystem::create_directories((folder_ / "bin"));
+    plan_ = {"1a2b3c4d", "/opt/troupe", "tcp://10.0.0.5:8500#KEY", (folder_ / "pools")};
+  }
+  void TearDown() override { ::setenv("PATH", old_path_.c_str(), 1); }
+
+  // A program of that name that notes its words and its input, and then does what `script` says.
+  void tool(const std::string& name, const std::string& script) {
+    const std::string file = (folder_ / "bin/" + name);
+    std::ofstream(file) << "#!/bin/sh\nprintf '[%s]' \"$@\" >>" << calls_ << "; cat >>" << input_
+                        << "\n"
+                        << script << "\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  }
+  using Kind = config::LauncherKind;
+  static config::PoolSection pool_of(const std::string& name, Kind kind) {
+    config::PoolSection pool;
+    pool.name = name;
+    pool.launcher = kind;
+    return pool;
+  }
+  std::string calls() const { return read_text(calls_); }
+  std::string input() const { return read_text(input_); }
+
+  TemporaryFolder folder_;
+  std::string old_path_, calls_ = (folder_ / "calls"), input_ = (folder_ / "input");
+  JoinPlan plan_;
+};
+
+TEST_F(Launchers, MarkNamesTheRunAndTheNode) {
+  EXPECT_EQ(launch_mark(plan_, "hpc.3"), "hpc.3@1a2b3c4d");
+  EXPECT_EQ(launched_node("1a2b3c4d", "hpc.3@1a2b3c4d"), "hpc.3");
+  EXPECT_EQ(launched_node("00000000", "hpc.3@1a2b3c4d"), "");
+  EXPECT_EQ(launched_node("1a2b3c4d", ""), "");
+}
+
+TEST_F(Launchers, SlurmGetsAJobWhoseTokenNobodyElseReads) {
+  config::PoolSection pool = pool_of("hpc", Kind::kSlurm);
+  pool.options = {"--partition=gpu", "--time=01:00:00"};
+  pool.workers = 2;
+  const auto launcher = *make_launcher(pool, plan_);
+  tool("sbatch", "echo '17;cluster'");
+  const auto id = launcher->start({"hpc.0", 2, "SECRET"});
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  EXPECT_EQ(*id, "17");
+  EXPECT_THAT(calls(), HasSubstr("[--job-name=troupe-1a2b3c4d-hpc.0]"));
+  EXPECT_THAT(calls(), HasSubstr("[--partition=gpu][--time=01:00:00]"));
+  EXPECT_THAT(calls() + input(), Not(HasSubstr("SECRET")));
+  EXPECT_THAT(input(), HasSubstr("exec /opt/troupe join 'tcp://10.0.0.5:8500#KEY' --launched "
+                                 "hpc.0@1a2b3c4d --workers 2 --token-file " +
+                                 (folder_ / "pools/hpc.0.token")));
+  const std::string token = (folder_ / "pools/hpc.0.token");
+  EXPECT_EQ(read_text(token), "SECRET\n");
+  EXPECT_EQ(std::filesystem::status(token).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST_F(Launchers, SlurmsJobsAreReadAndThoseOfOthersAreNot) {
+  const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
+  tool("squeue",
+       "echo '17|RUNNING|node3|troupe-1a2b3c4d-hpc.0'; echo '18|PENDING||troupe-1a2b3c4d-hpc.1'; "
+       "echo '19|RUNNING|node4|troupe-ffffffff-hpc.2'; echo '20|RUNNING|n|sleep'; "
+       "echo '21|COMPLETING|node5|troupe-1a2b3c4d-hpc.3'; "
+       "echo '22|RUNNING|node6|troupe-1a2b3c4d-hpc2.0'");
+  const auto nodes = launcher->list();
+  ASSERT_TRUE(nodes.ok()) << nodes.error().message;
+  std::vector<std::string> words;
+  for (const auto& node : *nodes) {
+    words.push_back(node.name + " " + node.id + (node.queued ? " queued" : " " + node.where));
+  }
+  EXPECT_THAT(words, ElementsAre("hpc.0 17 node3", "hpc.1 18 queued", "hpc.3 21 node5"));
+  tool("scancel", "");
+  EXPECT_TRUE(launcher->stop("hpc.0", "17").ok());
+  EXPECT_TRUE(launcher->stop("hpc.1", "").ok());
+  EXPECT_THAT(calls(), HasSubstr("[17]"));
+  EXPECT_THAT(calls(), HasSubstr("[--name=troupe-1a2b3c4d-hpc.1]"));
+}
+
+TEST_F(Launchers, FailuresSayWhatTheToolSaid) {
+  const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
+  tool("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
+  EXPECT_THAT(launcher->start({"hpc.0", 1, ""}).error().message,
+              HasSubstr("ended with exit code 1: sbatch: error: invalid partition"));
+  tool("sbatch", "echo 'a strange answer'");
+  EXPECT_THAT(launcher->start({"hpc.0", 1, ""}).error().message, HasSubstr("no job's number"));
+  tool("squeue", "kill -9 $$");
+  EXPECT_THAT(launcher->list().error().message, HasSubstr("was killed by signal 9"));
+  ::setenv("PATH", (folder_ / "empty").c_str(), 1);
+  EXPECT_THAT(launcher->list().error().message, HasSubstr("no program 'squeue' in PATH"));
+}
+
+TEST_F(Launchers, CommandsAreSplitAsAShellDoesAndReadByNone) {
+  config::PoolSection pool = pool_of("own", Kind::kCommand);
+  pool.start = "cloud up {name} --run '{join}' \"$HOME `date`\" a\\ b";
+  pool.stop = "cloud down {id}";
+  pool.list = "cloud ls";
+  const auto launcher = *make_launcher(pool, plan_);
+  tool("cloud", "echo vm-1 and more");
+  const auto id = launcher->start({"own.0", 1, "SECRET"});
+  ASSERT_TRUE(id.ok()) << id.error().message;
+  EXPECT_EQ(*id, "vm-1");
+  EXPECT_EQ(calls(),
+            "[up][troupe-1a2b3c4d-own.0][--run][/opt/troupe join 'tcp://10.0.0.5:8500#KEY' "
+            "--launched own.0@1a2b3c4d --workers 1 --token-file -][$HOME `date`][a b]");
+  EXPECT_EQ(input(), "SECRET\n");
+  EXPECT_TRUE(launcher->stop("own.0", "vm-1").ok());
+  EXPECT_THAT(calls(), HasSubstr("[down][vm-1]"));
+  tool("cloud",
+       "echo 'troupe-1a2b3c4d-own.0 vm-1 running'; echo 'other x'; "
+       "echo 'troupe-1a2b3c4d-own.1 vm-2 queued'");
+  const auto nodes = launcher->list();
+  ASSERT_TRUE(nodes.ok());
+  ASSERT_EQ(nodes->size(), 2U);
+  EXPECT_EQ((*nodes)[0].name, "own.0");
+  EXPECT_TRUE((*nodes)[1].queued);
+  pool.start = "cloud 'up";
+  EXPECT_THAT(make_launcher(pool, plan_).error().message, HasSubstr("a quote of `cloud 'up`"));
+}
+
+// ssh that runs the script here.
+TEST_F(Launchers, SshStartsWhatGoesOnAloneFindsItAndEndsIt) {
+  tool("ssh", "for script; do :; done; cd " + folder_.path() +
+                  "; [ ! -e refuse ] || { echo 'Permission denied (publickey)' >&2; exit 255; }; "
+                  "exec sh -c \"$script\"");
+  const std::string program = (folder_ / "bin/member");
+  std::ofstream(program) << "#!/bin/sh\nread token\nwhile :; do sleep 0.1; done\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  config::PoolSection pool = pool_of("campus", Kind::kSsh);
+  pool.hosts = {"node-a", "node-b"};
+  pool.program = program;
+  const auto launcher = *make_launcher(pool, plan_);
+  const auto first = launcher->start({"campus.0", 1, "SECRET"});
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(*first, "node-a");
+  EXPECT_THAT(calls(), Not(HasSubstr("SECRET")));
+  EXPECT_THAT(calls(), HasSubstr("[BatchMode=yes]"));
+  const auto listed = launcher->list();
+  ASSERT_TRUE(listed.ok());
+  ASSERT_EQ(listed->size(), 1U);
+  EXPECT_EQ(listed->front().name, "campus.0");
+  ASSERT_TRUE(launcher->stop("campus.0", "node-a").ok());
+  EXPECT_TRUE(launcher->list()->empty());
+  std::ofstream((folder_ / "refuse")) << "";
+  const auto refused = launcher->start({"campus.1", 1, ""});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("Permission denied (publickey)"));
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -1,0 +1,269 @@
+// Nodes that a run gets from its pools: a made cloud of processes, and Slurm where it is installed.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+#include "tests/support/stride.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class PoolRun : public ClusterRun {
+ protected:
+  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
+  Words listening() const { return {"--set", "cluster.listen=" + address()}; }
+  // A pool of the made cloud.
+  Words cloud_pool(int nodes, const std::string& more = "") const {
+    const std::string cloud = fmt::format("{} {}", TROUPE_MADE_CLOUD, path("cloud"));
+    return listening() +
+           Words{"--set", fmt::format("cluster.pools=[{{name: own, launcher: command, nodes: {}, "
+                                      "most: 4, start: '{} up {{name}} {{join}}', stop: '{} down "
+                                      "{{name}}', list: '{} ls'{}}}]",
+                                      nodes, cloud, cloud, cloud, more)};
+  }
+  ProcessEnd burst(const std::string& nodes, const std::string& pool = "own",
+                   const Words& more = {}) const {
+    return call(Words{"burst", address(), pool, nodes} + more);
+  }
+  // Waits until so many nodes of the pool have this state.
+  bool wait_until(Process& process, const std::string& pool, std::size_t count,
+                  const std::string& state) const {
+    for (int i = 0; i < 600 && process.running(); ++i) {
+      std::size_t found = 0;
+      for (const auto& [name, node] : nodes()) {
+        found += name.starts_with(pool + ".") && node.state == state ? 1 : 0;
+      }
+      if (found >= count) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+  std::string pools(const Words& more = {}) const {
+    const ProcessEnd end = call(Words{"pools", path("a")} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.out;
+  }
+
+  // A run without an end, and its end. In ./dev test --slow it goes on to the bits of an
+  // undisturbed run, and no line of its metrics is dropped; both take as long again as the run
+  // took.
+  static bool is_thorough() { return stride(2) == 1; }
+  Words endless(const Words& more) const {
+    const Words all = kEndlessRun + Words{"--workers", "1"} + more;
+    return run_words(
+        "a",
+        is_thorough() ? all : Words(all.begin(), all.begin() + 4) + more + Words{"--workers", "1"});
+  }
+  void end(Process& process) const {
+    if (is_thorough()) return stop_and_expect_whole(process);
+    EXPECT_EQ(stop(process).exit_code, 128 + SIGTERM);
+  }
+
+  const std::uint16_t port_ = free_port();
+};
+
+TEST_F(PoolRun, GrowsAndShrinksWhileItTrainsAndLeavesNothing) {
+  Process all(command(endless(cloud_pool(1))));
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  const ProcessEnd more = burst("+2");
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("pool own: 3 nodes are wanted, 1 before"));
+  ASSERT_TRUE(wait_until(all, "own", 3, "running")) << log();
+  EXPECT_EQ(burst("1").exit_code, 0);
+  ASSERT_TRUE(wait_until_said(all, "is given back")) << log();
+  ASSERT_TRUE(wait_until(all, "own", 2, "ended")) << log();
+  wait_until_training(all, steps() + 40);
+  EXPECT_THAT(pools(), HasSubstr("own.0            running"));
+  end(all);
+  EXPECT_THAT(pools(), Not(HasSubstr("running")));
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(PoolRun, BeginsWithTheFirstNodeOfAPoolThatCarriesTwoMembers) {
+  // Long enough for the second one to come.
+  const Words until = until_iteration(3000);
+  const ProcessEnd end = run("a", until + cloud_pool(1, ", workers: 2"));
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(log(), HasSubstr("View 1.2: member.0, member."));
+  EXPECT_THAT(log(), HasSubstr("waiting for the first node of cluster.pools"));
+  EXPECT_EQ(parse_json(read_text(path("a/summary.json")))["state_hash"].text(),
+            hash_of("alone", until));
+  EXPECT_THAT(pools({"--json"}), HasSubstr(R"("name":"own.0","pool":"own","state":"ended")"));
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(PoolRun, NodeThatIsTakenAwayIsReplacedAndCostsNoBit) {
+  Process all(command(endless(cloud_pool(2))));
+  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
+  ::kill(process_with("--launched own.1@"), SIGKILL);
+  ASSERT_TRUE(wait_until_said(all, "own.2 is asked for")) << log();
+  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
+  end(all);
+}
+
+TEST_F(PoolRun, NextHeadKeepsTheNodesAndAsksForNoneTwice) {
+  Process all(command(endless(kUnhurried + cloud_pool(2))));
+  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
+  EXPECT_EQ(burst("3").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "own", 3, "running")) << log();
+  replace_head(all);
+  ASSERT_TRUE(wait_until(all, "own", 3, "running")) << log();
+  wait_until_training(all, steps() + 40);
+  EXPECT_EQ(burst("2").exit_code, 0) << "the next head knows its pools";
+  ASSERT_TRUE(wait_until(all, "own", 1, "ended")) << log();
+  const std::string asked = read_text(path("cloud/asked"));
+  EXPECT_EQ(std::ranges::count(asked, 0x0a), 3) << asked;
+  end(all);
+}
+
+TEST_F(PoolRun, WhatIsLeftOfADeadRunIsStoppedByHand) {
+  Process all(command(endless(cloud_pool(2))));
+  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
+  const ProcessEnd refused = call({"pools", path("a"), "--stop"});
+  EXPECT_EQ(refused.exit_code, 2) << "the run goes on";
+  all.send(SIGKILL);
+  all.wait();
+  EXPECT_NE(process_with("--launched own.0@"), 0);
+  EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(PoolRun, CloudThatRefusesIsAskedAgainAndTheRunGoesOn) {
+  std::filesystem::create_directories(path("cloud"));
+  write_text(path("cloud/refuse"), "");
+  Process all(command(endless(cloud_pool(1))));
+  ASSERT_TRUE(wait_until_said(all, "made_cloud: quota exceeded")) << log();
+  wait_until_training(all);
+  std::filesystem::remove(path("cloud/refuse"));
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  end(all);
+}
+
+TEST_F(PoolRun, WishesThatCannotBeAreRefused) {
+  Process all(command(endless(cloud_pool(0))));
+  wait_until_training(all);
+  expect_refused(burst("5"), 2, {"pool own has 4 nodes at most, not 5"});
+  expect_refused(burst("1", "hpc"), 2, {"the run has no pool 'hpc'; its pools are own"});
+  expect_refused(burst("many"), 2, {"'many' is no number of nodes such as 8, +4 or -2"});
+  stop(all);
+  Process without(command(run_words("b", kEndlessRun + listening() + Words{"--workers", "1"})));
+  wait_until_training(without, 20, "b");
+  expect_refused(burst("1"), 2, {"the run has no pools"});
+  stop(without);
+}
+
+TEST_F(PoolRun, TopologyWithoutAPortOrACommandIsRefused) {
+  Words words = cloud_pool(1);
+  words.erase(words.begin(), words.begin() + 2);
+  expect_refused(run("a", words), 3, {"cluster.listen", "nodes of cluster.pools"});
+  expect_refused(run("a", listening() + Words{"--set",
+                                              "cluster.pools=[{name: own, launcher: "
+                                              "command, nodes: 1}]"}),
+                 3, {"a pool of commands needs `start` and `stop`"});
+}
+
+// Slurm with four nodes, all on this machine; see allocation_test.cpp.
+class SlurmPool : public PoolRun {
+ protected:
+  void SetUp() override {
+    for (const char* part : {"/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged"}) {
+      if (!std::filesystem::exists(part)) GTEST_SKIP() << part << " is not installed";
+    }
+    const ProcessEnd up =
+        Process({"/usr/bin/env", "-u", kMark, TROUPE_SLURM_CLUSTER, "up", path("slurm")}).wait();
+    ASSERT_EQ(up.exit_code, 0) << up.err;
+    ::setenv("SLURM_CONF", path("slurm/slurm.conf").c_str(), 1);
+  }
+  void TearDown() override {
+    if (std::filesystem::exists(path("slurm/slurm.conf"))) {
+      EXPECT_EQ(jobs(), "") << "no job of ours is left";
+      ::unsetenv("SLURM_CONF");
+      EXPECT_EQ(Process({TROUPE_SLURM_CLUSTER, "down", path("slurm")}).wait().exit_code, 0);
+    }
+    PoolRun::TearDown();
+  }
+  static std::string jobs() {
+    return Process({"/usr/bin/squeue", "--noheader", "--format=%i %T %j"}).wait().out;
+  }
+  // The number of the job of a node.
+  std::string job_of(const std::string& node) const {
+    const std::string text = pools({"--json"});
+    const std::string mark = "\"name\":\"" + node + "\"";
+    const std::size_t id = text.find("\"id\":\"", text.find(mark)) + 6;
+    return text.substr(id, text.find('"', id) - id);
+  }
+  Words slurm_pool(int nodes, const std::string& options = "[]") const {
+    return listening() +
+           Words{"--set", fmt::format("cluster.pools=[{{name: hpc, launcher: slurm, nodes: {}, "
+                                      "most: 6, options: {}}}]",
+                                      nodes, options)};
+  }
+  void slurm(const Words& words) const {
+    const ProcessEnd end = Process(words).wait();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+  }
+};
+
+TEST_F(SlurmPool, BurstsWhileItTrainsAndSurvivesACancelledJob) {
+  Process all(command(endless(slurm_pool(2))));
+  ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
+  EXPECT_EQ(burst("4", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  slurm({"/usr/bin/scancel", job_of("hpc.1")});
+  ASSERT_TRUE(wait_until_said(all, "hpc.4 is asked for")) << log();
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  EXPECT_EQ(burst("1", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "hpc", 3, "ended")) << log();
+  end(all);
+}
+
+// Each job wants a whole node, and there are four.
+TEST_F(SlurmPool, JobsForWhichThereIsNoRoomStayQueued) {
+  Process all(command(endless(slurm_pool(6, "[--partition=alone]"))));
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  ASSERT_TRUE(wait_until(all, "hpc", 2, "queued")) << log();
+  wait_until_training(all, steps() + 40);
+  end(all);
+}
+
+TEST_F(SlurmPool, JobThatIsRequeuedJoinsAgain) {
+  Process all(command(endless(slurm_pool(1, "[--requeue]"))));
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "running")) << log();
+  const std::string job = job_of("hpc.0");
+  slurm({"/usr/bin/scontrol", "requeue", job});
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "queued")) << log();
+  // Slurm holds a job that was requeued back for two minutes.
+  slurm({"/usr/bin/scontrol", "update", "JobId=" + job, "StartTime=now"});
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "running")) << log() << jobs();
+  EXPECT_EQ(job_of("hpc.0"), job);
+  end(all);
+}
+
+TEST_F(SlurmPool, ControllerThatIsAwayForAWhileCostsNothing) {
+  Process all(command(endless(slurm_pool(2))));
+  ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
+  const pid_t controller = std::stoi(read_text(path("slurm/slurmctld.pid")));
+  ::kill(controller, SIGSTOP);
+  EXPECT_EQ(burst("3", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until_said(all, "hpc.2 could not be started")) << log();
+  wait_until_training(all, steps() + 40);
+  ::kill(controller, SIGCONT);
+  ASSERT_TRUE(wait_until(all, "hpc", 3, "running")) << log();
+  end(all);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -29,8 +29,10 @@ struct ListedNode {
 class Launcher {
  public:
   virtual ~Launcher() = default;
-  // Returns the tool's id of the node. After an Error it may have been started all the same.
+  // Returns the tool's id of the node. After a kLostPeers it may have been started all the same.
   virtual runtime::Result<std::string> start(const NodeOrder& order) = 0;
+  // A node that an earlier Launcher has started, before all other calls.
+  virtual void adopt(const std::string& /*name*/, const std::string& /*id*/) {}
   // Whether list() can tell.
   virtual bool lists() const { return true; }
   // The nodes of this run that the tool knows and that have not ended; a node that was started

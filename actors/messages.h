@@ -412,6 +412,7 @@ struct Kept {
   static constexpr std::string_view kName = "kept";
   std::string node;
   std::string why;
+  bool for_good = false;  // it is the last one; else it may be asked again
 };
 
 // Coordinator -> Checkpointer, control, which passes it on to the Monitor behind the last metrics:

@@ -21,8 +21,10 @@ using State = PoolNodeState;
 constexpr std::array kWords{"asked",   "queued",   "starting", "learning",
                             "running", "draining", "stopping", "ended"};
 
-// A node that was started may be listed a little later.
+// A node that was started may be listed a little later, and one whose start seemed to fail later
+// still.
 constexpr Duration kListedWithin = std::chrono::seconds(20);
+constexpr Duration kShowsWithin = std::chrono::minutes(1);
 // Its members have ended, and it should too.
 constexpr Duration kEndsWithin = std::chrono::seconds(10);
 // Members of a lost head come back to the next one.
@@ -56,11 +58,13 @@ void PoolBook::adopt(const PoolNode& node, TimePoint now) {
   if (!pools_.contains(node.pool)) return;
   Pool& pool = pools_.at(node.pool);
   pool.next_number = std::max(pool.next_number, number_of(node.name) + 1);
-  Entry entry{node, node.state == State::kStopping ? now - kStopAgain : now};
+  if (node.state == State::kGone) return;
+  Entry entry{node, now};
   entry.answered = true;
   entry.had_members = node.state >= State::kLearning && node.state <= State::kDraining;
   entry.alone_since = now + kComesBackWithin;
   entry.changed = false;
+  if (node.state == State::kAsked && !pool.limits.lists) entry.state = State::kStarting;
   nodes_.push_back(std::move(entry));
 }
 
@@ -108,10 +112,23 @@ void PoolBook::set(Entry& entry, State state, TimePoint now) {
   entry.changed = true;
 }
 
-// One that fails before it has helped is asked for again later and later.
-void PoolBook::note_failure(Pool& pool, TimePoint now) const {
+// One that fails before it has helped is asked for again later and later. Several that fail
+// together count once.
+void PoolBook::note_failure(Pool& pool, TimePoint now) {
+  if (now < pool.ask_again) return;
   pool.ask_again = now + kFirstPause * (1 << std::min(pool.failures, kMostDoublings));
   ++pool.failures;
+}
+
+void PoolBook::begin_to_stop(Entry& entry, TimePoint now) {
+  set(entry, State::kStopping, now);
+  entry.stop_due = now;
+}
+
+std::uint32_t PoolBook::not_gone(const std::string& pool) const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(nodes_, [&](const Entry& entry) {
+    return entry.pool == pool && entry.state != State::kGone;
+  }));
 }
 
 void PoolBook::lose(Entry& entry, const std::string& cause, TimePoint now) {
@@ -145,14 +162,20 @@ void PoolBook::started(const std::string& node, const std::string& id, TimePoint
   if (!pool_of(*entry).limits.lists) set(*entry, State::kStarting, now);
 }
 
-// It may have been started all the same.
-void PoolBook::start_failed(const std::string& node, const std::string& why, TimePoint now) {
+// As Launcher::start() fails.
+void PoolBook::start_failed(const std::string& node, const Error& why, TimePoint now) {
   Entry* const entry = find(node);
   if (entry == nullptr) return;
   entry->answered = true;
-  entry->cause = why;
+  entry->cause = why.message;
   note_failure(pool_of(*entry), now);
-  set(*entry, State::kStopping, now - kStopAgain);
+  if (why.kind != ErrorKind::kLostPeers) return set(*entry, State::kGone, now);
+  entry->failed = true;
+  begin_to_stop(*entry, now);
+}
+
+void PoolBook::withdraw(const std::string& node, TimePoint now) {
+  if (Entry* const entry = find(node)) set(*entry, State::kGone, now);
 }
 
 void PoolBook::stopped(const std::string& node, TimePoint now) {
@@ -161,59 +184,68 @@ void PoolBook::stopped(const std::string& node, TimePoint now) {
   set(*entry, State::kGone, now);
 }
 
+// Members that are there tell more than a list without their node.
 void PoolBook::look_at(Entry& entry, const ListedNode* row, TimePoint now) {
   if (row == nullptr) {
-    if (entry.seen || entry.had_members || (entry.answered && now - entry.since >= kListedWithin)) {
+    const Duration grace = entry.failed ? kShowsWithin : kListedWithin;
+    const bool was_there = entry.seen || entry.had_members;
+    const bool is_missing = was_there || (entry.answered && now - entry.since >= grace);
+    if (is_missing && entry.members.empty()) {
       lose(entry, "its launcher does not know it any more", now);
     }
     return;
   }
-  const bool is_new = entry.id != row->id || entry.where != row->where;
   entry.seen = true;
-  entry.id = row->id;
+  const std::string& id = row->id.empty() ? entry.id : row->id;
+  entry.changed = entry.changed || entry.id != id || entry.where != row->where;
+  entry.id = id;
   entry.where = row->where;
-  entry.changed = entry.changed || is_new;
   if (!is_present(entry) || !entry.members.empty()) return;
-  if (row->queued) return set(entry, State::kQueued, now);
-  if (entry.state < State::kStarting) set(entry, State::kStarting, now);
+  if (row->queued) {
+    // Its next members are awaited anew.
+    entry.had_members = false;
+    set(entry, State::kQueued, now);
+  } else if (entry.state < State::kStarting) {
+    set(entry, State::kStarting, now);
+  }
 }
 
 void PoolBook::listed(const std::string& pool, const std::vector<ListedNode>& nodes,
                       TimePoint now) {
-  std::vector<const ListedNode*> strays;
-  for (const ListedNode& row : nodes) {
-    const Entry* const entry = find(row.name);
-    const bool is_known = entry != nullptr && entry->state != State::kGone &&
-                          (entry->id.empty() || entry->id == row.id);
-    if (!is_known) strays.push_back(&row);
-  }
+  const auto is_of = [](const ListedNode& row, const Entry& entry) {
+    return row.name == entry.name && (entry.id.empty() || row.id.empty() || row.id == entry.id);
+  };
   for (Entry& entry : nodes_) {
     if (entry.pool != pool || entry.state == State::kGone) continue;
-    const auto row = std::ranges::find_if(nodes, [&](const ListedNode& each) {
-      return each.name == entry.name && (entry.id.empty() || entry.id == each.id);
-    });
+    const auto row =
+        std::ranges::find_if(nodes, [&](const ListedNode& each) { return is_of(each, entry); });
     look_at(entry, row == nodes.end() ? nullptr : &*row, now);
   }
-  for (const ListedNode* stray : strays) {
-    // The first of two without a known id is the node.
-    const Entry* const entry = find(stray->name);
-    if (entry != nullptr && entry->state != State::kGone && entry->id == stray->id) continue;
-    pools_.at(pool).strays.push_back({pool, stray->name, stray->id});
+  // The first of two with one name has given its id to the node by now.
+  Pool& listed_pool = pools_.at(pool);
+  listed_pool.has_strays = false;
+  for (const ListedNode& row : nodes) {
+    const Entry* const entry = find(row.name);
+    const bool is_known = entry != nullptr && entry->state != State::kGone && is_of(row, *entry);
+    if (is_known) continue;
+    listed_pool.strays.push_back({pool, row.name, row.id});
+    listed_pool.has_strays = true;
   }
 }
 
 void PoolBook::member_came(const std::string& node, const std::string& member, TimePoint now) {
   Entry* const entry = find(node);
   if (entry == nullptr) return;
-  entry->members[member] = false;
+  entry->members.emplace(member, false);
   entry->had_members = true;
-  if (entry->state < State::kLearning) set(*entry, State::kLearning, now);
+  // One that was thought gone is there.
+  const bool is_back = entry->state < State::kLearning || entry->state == State::kGone;
+  if (is_back) set(*entry, State::kLearning, now);
 }
 
 void PoolBook::member_trains(const std::string& member, TimePoint now) {
   Entry* const entry = with_member(member);
   if (entry == nullptr) return;
-  entry->members[member] = true;
   pool_of(*entry).failures = 0;
   if (entry->state < State::kRunning) set(*entry, State::kRunning, now);
 }
@@ -225,42 +257,48 @@ void PoolBook::member_gone(const std::string& member, TimePoint now) {
   entry->alone_since = now;
 }
 
-void PoolBook::member_kept(const std::string& member, TimePoint now) {
+std::string PoolBook::member_kept(const std::string& member, TimePoint now) {
   Entry* const entry = with_member(member);
-  if (entry == nullptr || entry->state != State::kDraining) return;
+  if (entry == nullptr || entry->state != State::kDraining) return "";
+  entry->members[member] = false;
   set(*entry, State::kRunning, now);
   Pool& pool = pool_of(*entry);
   pool.wanted = std::max(pool.wanted, present(pool.limits.name));
+  return pool.limits.name;
+}
+
+void PoolBook::ask_member_again(const std::string& member) {
+  if (Entry* const entry = with_member(member)) entry->members[member] = false;
 }
 
 void PoolBook::fill(Pool& pool, std::vector<PoolOrder>& orders, TimePoint now) {
   if (ended_ || now < pool.ask_again) return;
   const std::string& name = pool.limits.name;
-  for (std::uint32_t count = present(name); count < pool.wanted; ++count) {
+  while (present(name) < pool.wanted && not_gone(name) < pool.limits.most) {
     const std::string node = fmt::format("{}.{}", name, pool.next_number++);
     nodes_.push_back(Entry{{.name = node, .pool = name}, now});
     orders.emplace_back(AskForNode{name, node});
   }
 }
 
-// Nodes that have not joined go first, then those that came last.
-void PoolBook::shrink(Pool& pool, std::vector<PoolOrder>& orders, TimePoint now) {
+// Nodes that have not joined go first, then those that came last. One whose members may still come
+// back from a lost head is let be.
+void PoolBook::shrink(Pool& pool, TimePoint now) {
   for (std::uint32_t count = present(pool.limits.name); count > pool.wanted; --count) {
     Entry* victim = nullptr;
     for (Entry& entry : nodes_ | std::views::reverse) {
       if (entry.pool != pool.limits.name || !is_present(entry)) continue;
+      if (entry.had_members && entry.members.empty() && now < entry.alone_since) continue;
       if (victim == nullptr || (entry.members.empty() && !victim->members.empty())) {
         victim = &entry;
       }
     }
+    if (victim == nullptr) return;
     if (victim->members.empty()) {
-      set(*victim, State::kStopping, now - kStopAgain);
-      continue;
+      begin_to_stop(*victim, now);
+    } else {
+      set(*victim, State::kDraining, now);
     }
-    set(*victim, State::kDraining, now);
-    LetMembersGo let_go{victim->name, {}};
-    for (const auto& [member, trains] : victim->members) let_go.members.push_back(member);
-    orders.emplace_back(std::move(let_go));
   }
 }
 
@@ -270,24 +308,31 @@ void PoolBook::look_after(Entry& entry, std::vector<PoolOrder>& orders, TimePoin
     entry.cause = fmt::format("it has not joined within {:.0f} s",
                               std::chrono::duration<double>(starts_in).count());
     note_failure(pool_of(entry), now);
-    set(entry, State::kStopping, now - kStopAgain);
+    begin_to_stop(entry, now);
   }
   const bool is_left = entry.had_members && entry.members.empty() &&
                        entry.state >= State::kStarting && entry.state <= State::kDraining &&
                        now - entry.alone_since >= kEndsWithin;
   if (is_left) {
     if (entry.state != State::kDraining) entry.cause = "its members are gone";
-    set(entry, State::kStopping, now - kStopAgain);
+    begin_to_stop(entry, now);
   }
-  if (entry.state != State::kStopping || now - entry.since < kStopAgain) return;
-  entry.since = now;
+  if (entry.state == State::kDraining) {
+    LetMembersGo let_go{entry.name, {}};
+    for (auto& [member, asked] : entry.members) {
+      if (!std::exchange(asked, true)) let_go.members.push_back(member);
+    }
+    if (!let_go.members.empty()) orders.emplace_back(std::move(let_go));
+  }
+  if (entry.state != State::kStopping || now < entry.stop_due) return;
+  entry.stop_due = now + kStopAgain;
   orders.emplace_back(StopNode{entry.pool, entry.name, entry.id});
 }
 
 std::vector<PoolOrder> PoolBook::next(TimePoint now) {
   std::vector<PoolOrder> orders;
   for (auto& [name, pool] : pools_) {
-    shrink(pool, orders, now);
+    shrink(pool, now);
     fill(pool, orders, now);
     for (StopNode& stray : std::exchange(pool.strays, {})) orders.emplace_back(std::move(stray));
   }
@@ -306,21 +351,20 @@ std::vector<PoolNode> PoolBook::take_changed() {
 std::vector<PoolNode> PoolBook::nodes() const { return {nodes_.begin(), nodes_.end()}; }
 
 bool PoolBook::has_any(const std::string& pool) const {
-  return std::ranges::any_of(nodes_, [&](const Entry& entry) {
-    return entry.pool == pool && entry.state != State::kGone;
-  });
+  return not_gone(pool) > 0 || pools_.at(pool).has_strays;
 }
 
 bool PoolBook::changes(const std::string& pool) const {
-  return std::ranges::any_of(nodes_, [&](const Entry& entry) {
+  const bool any_changes = std::ranges::any_of(nodes_, [&](const Entry& entry) {
     const bool runs = entry.state == State::kRunning && !entry.members.empty();
     return entry.pool == pool && entry.state != State::kGone && !runs;
   });
+  return any_changes || pools_.at(pool).has_strays;
 }
 
 bool PoolBook::all_gone() const {
-  return std::ranges::all_of(nodes_,
-                             [](const Entry& entry) { return entry.state == State::kGone; });
+  return std::ranges::none_of(std::views::keys(pools_),
+                              [&](const std::string& pool) { return has_any(pool); });
 }
 
 }  // namespace troupe::actors

@@ -4,7 +4,8 @@
 // one, and what is to be done next. Nothing here starts, asks or waits.
 //
 // A node is forgotten only when its launcher does not list it any more, however it was asked for or
-// told to stop. A pool whose nodes fail is asked again after a pause that doubles.
+// told to stop. No pool ever has more than its most, those included that are on their way out. A
+// pool whose nodes fail is asked again after a pause that doubles.
 
 #include <cstdint>
 #include <map>
@@ -70,7 +71,8 @@ class PoolBook {
  public:
   explicit PoolBook(const std::vector<PoolLimits>& pools);
 
-  // What the head before this one knew. A member of a node that ran has to come back first.
+  // What the head before this one knew. Nodes that are gone keep their names. A member of a node
+  // that ran has to come back first.
   void adopt(const PoolNode& node, runtime::TimePoint now);
 
   // How many nodes a pool shall have. kUsage: there is no such pool, or it has not so many.
@@ -83,7 +85,9 @@ class PoolBook {
 
   // What a launcher says.
   void started(const std::string& node, const std::string& id, runtime::TimePoint now);
-  void start_failed(const std::string& node, const std::string& why, runtime::TimePoint now);
+  void start_failed(const std::string& node, const runtime::Error& why, runtime::TimePoint now);
+  // It was not asked for after all.
+  void withdraw(const std::string& node, runtime::TimePoint now);
   void stopped(const std::string& node, runtime::TimePoint now);
   // Nodes beside those of the book are stopped, as they may have been started twice.
   void listed(const std::string& pool, const std::vector<ListedNode>& nodes,
@@ -93,8 +97,10 @@ class PoolBook {
   void member_came(const std::string& node, const std::string& member, runtime::TimePoint now);
   void member_trains(const std::string& member, runtime::TimePoint now);
   void member_gone(const std::string& member, runtime::TimePoint now);
-  // It cannot leave: its node stays.
-  void member_kept(const std::string& member, runtime::TimePoint now);
+  // It cannot leave: its node stays, and is wanted. Returns the node's pool; "": it is of none.
+  std::string member_kept(const std::string& member, runtime::TimePoint now);
+  // It cannot leave yet, and is asked again.
+  void ask_member_again(const std::string& member);
 
   // The next things to do, in this order. Those are counted as done.
   std::vector<PoolOrder> next(runtime::TimePoint now);
@@ -111,10 +117,12 @@ class PoolBook {
   struct Entry : PoolNode {
     runtime::TimePoint since{0};            // of the state
     bool answered = false;                  // start() has returned
+    bool failed = false;                    // with an Error: it may be there all the same
     bool seen = false;                      // its launcher has listed it
-    std::map<std::string, bool> members{};  // true: it trains
+    std::map<std::string, bool> members{};  // whether each was asked to leave
     bool had_members = false;
     runtime::TimePoint alone_since{0};  // without members, if it had some
+    runtime::TimePoint stop_due{0};     // when its launcher is told to stop it next
     bool changed = true;
   };
   struct Pool {
@@ -124,18 +132,21 @@ class PoolBook {
     std::uint32_t failures = 0;  // in a row
     runtime::TimePoint ask_again{0};
     std::vector<StopNode> strays{};
+    bool has_strays = false;  // when it was listed last
   };
 
   static bool is_present(const Entry& entry);
   Pool& pool_of(const Entry& entry) { return pools_.at(entry.pool); }
   Entry* find(const std::string& node);
   Entry* with_member(const std::string& member);
-  void set(Entry& entry, PoolNodeState state, runtime::TimePoint now);
   void lose(Entry& entry, const std::string& cause, runtime::TimePoint now);
-  void note_failure(Pool& pool, runtime::TimePoint now) const;
+  static void note_failure(Pool& pool, runtime::TimePoint now);
+  static void set(Entry& entry, PoolNodeState state, runtime::TimePoint now);
+  static void begin_to_stop(Entry& entry, runtime::TimePoint now);
+  std::uint32_t not_gone(const std::string& pool) const;
   void look_at(Entry& entry, const ListedNode* row, runtime::TimePoint now);
   void fill(Pool& pool, std::vector<PoolOrder>& orders, runtime::TimePoint now);
-  void shrink(Pool& pool, std::vector<PoolOrder>& orders, runtime::TimePoint now);
+  void shrink(Pool& pool, runtime::TimePoint now);
   void look_after(Entry& entry, std::vector<PoolOrder>& orders, runtime::TimePoint now);
 
   std::map<std::string, Pool> pools_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -64,7 +65,10 @@ void Provisioner::start(Context& context) {
   on<NodeChange>(&Provisioner::receive_change);
   on<Kept>(&Provisioner::receive_kept);
   on<runtime::RequestAsked>(&Provisioner::receive_burst);
-  for (const PoolNode& node : options_.adopted) book_.adopt(node, context.now());
+  for (const PoolNode& node : options_.adopted) {
+    book_.adopt(node, context.now());
+    if (node.state != PoolNodeState::kGone) pool(node.pool).launcher->adopt(node.name, node.id);
+  }
   for (const auto& [name, nodes] : options_.wanted) {
     const auto can = book_.want(name, nodes);
     if (!can.ok()) context.log().warning(can.error().message);
@@ -109,8 +113,12 @@ void Provisioner::receive_change(Context& context, const NodeChange& change) {
 }
 
 void Provisioner::receive_kept(Context& context, const Kept& kept) {
+  if (!kept.for_good) return book_.ask_member_again(kept.node);
+  const std::string pool = book_.member_kept(kept.node, context.now());
+  if (pool.empty()) return;
   context.log().warning(fmt::format("{} stays: {}", kept.node, kept.why));
-  book_.member_kept(kept.node, context.now());
+  const auto noted = options_.note_wanted(pool, *book_.wanted(pool));
+  if (!noted.ok()) context.log().warning(noted.error().message);
   tell_changes(context);
 }
 
@@ -122,7 +130,10 @@ Result<std::string> Provisioner::burst(const runtime::HeadRequest& request) {
                  fmt::format("'{}' is no number of nodes such as 8, +4 or -2", request.change)};
   }
   RETURN_IF_ERROR(book_.want(request.name, *wanted));
-  RETURN_IF_ERROR(options_.note_wanted(request.name, *wanted));
+  if (const auto noted = options_.note_wanted(request.name, *wanted); !noted.ok()) {
+    CHECK(book_.want(request.name, before).ok());
+    return noted.error();
+  }
   return fmt::format("pool {}: {} nodes are wanted, {} before; {} are there or on their way",
                      request.name, *wanted, before, book_.present(request.name));
 }
@@ -155,20 +166,26 @@ void Provisioner::look(Context& context) {
 void Provisioner::act(Context& context) {
   look(context);
   const std::vector<PoolOrder> orders = book_.next(context.now());
-  if (!tell_changes(context)) return;
+  const std::optional<Error> unwritten = tell_changes(context);
+  std::set<std::string> failing;  // pools
   for (const PoolOrder& order : orders) {
-    const auto done = carry_out(context, order);
-    if (!done.ok()) context.log().warning(done.error().message);
+    const auto* asked = std::get_if<AskForNode>(&order);
+    if (asked == nullptr) {
+      const auto done = carry_out(context, order);
+      if (!done.ok()) context.log().warning(done.error().message);
+    } else if (unwritten) {
+      book_.start_failed(asked->node, *unwritten, context.now());
+    } else if (failing.contains(asked->pool)) {
+      book_.withdraw(asked->node, context.now());
+    } else if (!ask_for(context, *asked)) {
+      failing.insert(asked->pool);
+    }
     context.post_progress();
   }
   tell_changes(context);
 }
 
 Result<void> Provisioner::carry_out(Context& context, const PoolOrder& order) {
-  if (const auto* asked = std::get_if<AskForNode>(&order)) {
-    ask_for(context, *asked);
-    return {};
-  }
   if (const auto* let_go = std::get_if<LetMembersGo>(&order)) {
     context.send_control("coordinator",
                          Message::of(LetGo{let_go->members, let_go->node + " is given back"}));
@@ -180,29 +197,30 @@ Result<void> Provisioner::carry_out(Context& context, const PoolOrder& order) {
   return {};
 }
 
-void Provisioner::ask_for(Context& context, const AskForNode& asked) {
+bool Provisioner::ask_for(Context& context, const AskForNode& asked) {
   ProvisionerOptions::Pool& from = pool(asked.pool);
   auto token = options_.token();
   auto started = token.ok() ? from.launcher->start({asked.node, from.workers, std::move(*token)})
                             : Result<std::string>(token.error());
   if (started.ok()) {
     context.log().info(fmt::format("{} is asked for ({})", asked.node, *started));
-    return book_.started(asked.node, *started, context.now());
+    book_.started(asked.node, *started, context.now());
+    return true;
   }
   context.log().warning(
       fmt::format("{} could not be started: {}", asked.node, started.error().message));
-  book_.start_failed(asked.node, started.error().message, context.now());
+  book_.start_failed(asked.node, started.error(), context.now());
+  return false;
 }
 
-bool Provisioner::tell_changes(Context& context) {
+std::optional<Error> Provisioner::tell_changes(Context& context) {
+  std::optional<Error> unwritten;
   for (const PoolNode& node : book_.take_changed()) {
-    if (auto noted = options_.note_node(node); !noted.ok()) {
-      context.fail(noted.error());
-      return false;
-    }
+    if (auto noted = options_.note_node(node); !noted.ok()) unwritten = noted.error();
     context.send_control("monitor", Message::of(NodeChange{facts_of(node)}));
   }
-  return true;
+  if (unwritten) context.log().warning(unwritten->message);
+  return unwritten;
 }
 
 std::string Provisioner::waiting_for() const {

@@ -31,10 +31,10 @@ struct ProvisionerOptions {
     std::shared_ptr<Launcher> launcher;
   };
   std::vector<Pool> pools;
-  // What the heads before this one have left.
+  // All nodes of the heads before this one.
   std::vector<PoolNode> adopted;
   std::map<std::string, std::uint32_t> wanted;  // by pool
-  // Writes down what is about to be done. An Error ends the run, since nodes could be forgotten.
+  // Write down what is about to be done. Where that fails no node is asked for.
   std::function<runtime::Result<void>(const PoolNode&)> note_node;
   std::function<runtime::Result<void>(const std::string& pool, std::uint32_t nodes)> note_wanted;
   // A token with which the members of one node may join; "": the run has no keys.
@@ -67,10 +67,12 @@ class Provisioner final : public runtime::Actor {
   // Asks the launchers, decides, and carries it out.
   void act(Context& context);
   void look(Context& context);
+  // Any but an AskForNode.
   runtime::Result<void> carry_out(Context& context, const PoolOrder& order);
-  void ask_for(Context& context, const AskForNode& asked);
-  // Writes down and tells what has changed. False: it could not be written, and this has failed.
-  bool tell_changes(Context& context);
+  // False: it failed, and so would others of the pool.
+  bool ask_for(Context& context, const AskForNode& asked);
+  // Writes down and tells what has changed; returns why something could not be written.
+  std::optional<runtime::Error> tell_changes(Context& context);
 
   ProvisionerOptions options_;
   PoolBook book_;

@@ -90,7 +90,9 @@ void RosterTeller::drain(Context& context, const runtime::RequestAsked& asked) {
 void RosterTeller::let_go(Context& context, const LetGo& asked) {
   for (const std::string& node : asked.nodes) {
     if (const auto objection = objection_to_drain(roster_, node)) {
-      context.send_control("provisioner", Message::of(Kept{node, objection->message}));
+      const auto member = roster_.member_at(node);
+      const bool is_last = member && roster_.is_here(*member) && roster_.is_last(*member);
+      context.send_control("provisioner", Message::of(Kept{node, objection->message, is_last}));
     } else {
       let_leave(context, *roster_.member_at(node), asked.why);
     }
@@ -151,8 +153,8 @@ void RosterTeller::carry_out(Context& context) {
         const Error objection = objection_to_last(roster_.name(refused.member));
         answer_drains(refused.member, objection);
         if (options_.has_pools) {
-          context.send_control("provisioner",
-                               Message::of(Kept{roster_.name(refused.member), objection.message}));
+          context.send_control("provisioner", Message::of(Kept{roster_.name(refused.member),
+                                                               objection.message, true}));
         }
       },
       [&](const pipeline::StopTrainingOf& stopped) {

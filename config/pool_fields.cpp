@@ -30,6 +30,9 @@ void check_pool(const PoolSection& pool, Reader& reader) {
   if (is_of_ssh(pool) && pool.hosts.empty()) {
     problem("hosts", "a pool of ssh needs the hosts that it takes its nodes from");
   }
+  if (is_of_ssh(pool) && !pool.hosts.empty() && pool.nodes > pool.hosts.size()) {
+    problem("nodes", fmt::format("each of {} hosts is one node at a time", pool.hosts.size()));
+  }
   if (is_of_command(pool) && (pool.start.empty() || pool.stop.empty())) {
     problem("start", "a pool of commands needs `start` and `stop`");
   }

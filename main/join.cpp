@@ -57,6 +57,9 @@ int join_with_several(const CommandLine& line, const launch::MemberRequest& requ
       return line.usage_error(fmt::format("--{} is of one member, not of several", name));
     }
   }
+  if (!request.listen.empty() && request.listen != "none") {
+    return line.usage_error("--listen is of one member; of several it can be none");
+  }
   launch::MemberGroupRequest group;
   group.words = words_of_group();
   const auto& token = request.credentials.token;

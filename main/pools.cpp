@@ -8,8 +8,10 @@
 #include "launch/folder/run_folder.h"
 #include "launch/pools/launchers.h"
 #include "launch/pools/pool_journal.h"
+#include "launch/run/run_pools.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/json_text.h"
 
 namespace troupe {
@@ -20,7 +22,7 @@ using actors::PoolNodeState;
 using runtime::Result;
 
 constexpr auto kLookAgain = std::chrono::seconds(1);
-constexpr int kMostLooks = 60;
+constexpr auto kWithin = std::chrono::minutes(1);
 
 std::string object_of(const PoolNode& node, const std::string& since) {
   using runtime::json_string;
@@ -56,7 +58,9 @@ Result<void> stop_pool(const config::PoolSection& pool, const launch::PoolHistor
   ASSIGN_OR_RETURN(const auto launcher, launch::make_launcher(pool, plan));
   std::vector<PoolNode> left;
   for (const PoolNode& node : history.nodes) {
-    if (node.pool == pool.name && node.state != PoolNodeState::kGone) left.push_back(node);
+    if (node.pool != pool.name || node.state == PoolNodeState::kGone) continue;
+    left.push_back(node);
+    launcher->adopt(node.name, node.id);
   }
   std::vector<actors::ListedNode> there;
   if (launcher->lists()) {
@@ -65,11 +69,15 @@ Result<void> stop_pool(const config::PoolSection& pool, const launch::PoolHistor
     for (const PoolNode& node : left) there.push_back({node.name, node.id});
   }
   for (const auto& row : there) {
-    RETURN_IF_ERROR(launcher->stop(row.name, row.id));
+    if (const auto told = launcher->stop(row.name, row.id); !told.ok()) {
+      std::cerr << told.error().message << "\n";
+      continue;
+    }
     std::cerr << fmt::format("{} ({}) is told to end\n", row.name, row.id);
   }
-  for (int looks = 0; launcher->lists() && !there.empty(); ++looks) {
-    if (looks == kMostLooks) {
+  const auto until = runtime::steady_now() + kWithin;
+  while (launcher->lists() && !there.empty()) {
+    if (runtime::steady_now() > until) {
       return runtime::Error{
           runtime::ErrorKind::kLostPeers,
           fmt::format("{} of pool {} is still there", there.front().name, pool.name)};
@@ -94,10 +102,14 @@ Result<void> stop_all(const std::string& folder) {
   const std::string path = fmt::format("{}/{}", folder, launch::PoolJournal::kName);
   if (!std::filesystem::exists(path)) return {};
   ASSIGN_OR_RETURN(launch::PoolJournal journal, launch::PoolJournal::open(path));
+  RETURN_IF_ERROR(launch::check_nodes_left(path, 1, loaded.topology.cluster));
+  // One pool that fails keeps no other from being stopped.
+  Result<void> all;
   for (const config::PoolSection& pool : loaded.topology.cluster.pools) {
-    RETURN_IF_ERROR(stop_pool(pool, journal.history(), journal));
+    const auto stopped = stop_pool(pool, journal.history(), journal);
+    if (!stopped.ok() && all.ok()) all = stopped;
   }
-  return {};
+  return all;
 }
 
 int pools(const CommandLine& line) {

@@ -69,9 +69,11 @@ void NodeTable::end_all() {
 }
 
 std::uint64_t NodeTable::computing() const {
-  return static_cast<std::uint64_t>(std::count_if(
-      nodes_.begin(), nodes_.end(),
-      [](const auto& entry) { return is_up(entry.second) && entry.second.role != "head"; }));
+  return static_cast<std::uint64_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+        const NodeState& node = entry.second;
+        return is_up(node) && node.role != "head" && node.role != "pool";
+      }));
 }
 
 double NodeTable::busy_cores() const {

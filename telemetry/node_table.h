@@ -47,7 +47,7 @@ class NodeTable {
   // All that were up have ended.
   void end_all();
 
-  // How many nodes are up and compute; the head of members does not.
+  // How many nodes are up and compute; the head of members does not, nor does a pool's node itself.
   std::uint64_t computing() const;
   double busy_cores() const;
   // Metrics for which links had no room.

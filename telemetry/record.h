@@ -41,9 +41,11 @@ struct RunFacts {
 struct NodeFacts {
   static constexpr std::string_view kKind = "node";
   std::string name = {}, host = {};
-  std::string role = "member";  // or "all", "head"
+  std::string role = "member";  // or "all", "head", "pool": a machine that members are started on
   std::uint64_t pid = 0;
-  std::string state = {};    // "joining", "running", "ended", "dead"
+  // "joining", "running", "ended", "dead"; of a pool's node also "asked", "queued", "starting",
+  // "learning", "draining", "stopping"
+  std::string state = {};
   std::string cause = {};    // of the last two
   std::string address = {};  // as the head sees it
   std::string device = {};   // that it computes on, as soon as it has told of it
@@ -176,6 +178,7 @@ void fields(Archive& archive, runtime::Like<NodeFacts> auto& node) {
   archive.text("node", node.name, kAnyLength);
   archive.text("state", node.state, kAnyLength);
   archive.text("host", node.host, kAnyLength);
+  archive.text("role", node.role, kAnyLength);
   archive.number("pid", node.pid);
   archive.text("address", node.address, kAnyLength);
   archive.text("cause", node.cause, kAnyLength);

@@ -70,4 +70,9 @@ Result<void> LineFile::add(const std::string& line) {
   return cannot("write", path_);
 }
 
+Result<void> LineFile::add_for_good(const std::string& line) {
+  RETURN_IF_ERROR(add(line));
+  return ::fdatasync(file_.number()) == 0 ? Result<void>{} : cannot("write", path_);
+}
+
 }  // namespace troupe::launch

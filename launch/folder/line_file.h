@@ -24,6 +24,8 @@ class LineFile {
 
   // kData when it cannot be written; it is left out then, and those that follow are not.
   runtime::Result<void> add(const std::string& line);
+  // It outlives the machine, too.
+  runtime::Result<void> add_for_good(const std::string& line);
   // The file was removed or moved away: makes it anew at its path (runtime::put_back).
   runtime::Result<void> put_back() const;
 

@@ -31,7 +31,7 @@ Result<Words> split(const std::string& pool, const std::string& command) {
   char quote = 0;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const char c = command[i];
-    if (quote == 0 && (c == ' ' || c == '\t')) {
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
       if (begun) words.push_back(std::exchange(word, ""));
       begun = false;
       continue;
@@ -87,8 +87,8 @@ class CommandLauncher final : public actors::Launcher {
       std::istringstream(line) >> name >> id >> state;
       const std::string prefix = full_name(fmt::format("{}.", pool_.name));
       if (!name.starts_with(prefix)) continue;
-      nodes.push_back({name.substr(full_name("").size()), id.empty() ? name : id,
-                       state == "queued" || state == "pending"});
+      nodes.push_back(
+          {name.substr(full_name("").size()), id, state == "queued" || state == "pending"});
     }
     return nodes;
   }
@@ -142,6 +142,10 @@ Result<std::shared_ptr<actors::Launcher>> make_command_launcher(const config::Po
   ASSIGN_OR_RETURN(Words start, split(pool.name, pool.start));
   ASSIGN_OR_RETURN(Words stop, split(pool.name, pool.stop));
   ASSIGN_OR_RETURN(Words list, split(pool.name, pool.list));
+  if (start.empty() || stop.empty()) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("pool {}: `start` and `stop` are commands", pool.name)};
+  }
   return std::shared_ptr<actors::Launcher>(std::make_shared<CommandLauncher>(
       pool, plan, std::move(start), std::move(stop), std::move(list)));
 }

@@ -105,19 +105,20 @@ Result<PoolJournal> PoolJournal::open(const std::string& path) {
                    }));
   if (history.run.empty()) {
     history.run = fmt::format("{:08x}", static_cast<std::uint32_t>(runtime::secret_number()));
-    RETURN_IF_ERROR(file.add(text_of(RunLine{history.run})));
+    RETURN_IF_ERROR(file.add_for_good(text_of(RunLine{history.run})));
   }
   return PoolJournal(std::move(file), std::move(history));
 }
 
 Result<void> PoolJournal::add(const actors::PoolNode& node) {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now());
-  return file_.add(text_of(NodeLine{node.name, node.pool, actors::word_of(node.state), node.id,
-                                    node.where, node.cause, runtime::utc_text(now)}));
+  return file_.add_for_good(
+      text_of(NodeLine{node.name, node.pool, actors::word_of(node.state), node.id, node.where,
+                       node.cause, runtime::utc_text(now)}));
 }
 
 Result<void> PoolJournal::add_wanted(const std::string& pool, std::uint32_t nodes) {
-  return file_.add(text_of(WantedLine{pool, nodes}));
+  return file_.add_for_good(text_of(WantedLine{pool, nodes}));
 }
 
 }  // namespace troupe::launch

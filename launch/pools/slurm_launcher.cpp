@@ -63,7 +63,10 @@ class SlurmLauncher final : public actors::Launcher {
                     kNotice};
     sbatch.words.insert(sbatch.words.end(), pool_.options.begin(), pool_.options.end());
     sbatch.input = fmt::format("#!/bin/sh\nexec {}\n", command);
-    ASSIGN_OR_RETURN(const std::string output, output_of(sbatch));
+    const auto answer = output_of(sbatch);
+    // A controller that does not answer in time may have taken the job.
+    if (!answer.ok()) return Error{ErrorKind::kLostPeers, answer.error().message};
+    const std::string& output = *answer;
     // "17", or "17;cluster".
     const std::string id = output.substr(0, output.find_first_of(";\n"));
     if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {

@@ -47,16 +47,26 @@ class SshLauncher final : public actors::Launcher {
     used_[host] = order.name;
     auto started = start_at(host, order, pool_);
     if (!started.ok()) {
+      // If it runs there all the same, list() finds it.
+      used_.erase(host);
       ++failures_[host];
       return Error{started.error().kind, fmt::format("{}: {}", host, started.error().message)};
     }
     return host;
   }
 
+  void adopt(const std::string& name, const std::string& id) override {
+    if (!id.empty()) used_[id] = name;
+    looks_everywhere_ = looks_everywhere_ || id.empty();
+  }
+
   // A host that does not answer keeps its node: it may be there.
   Result<std::vector<ListedNode>> list() override {
     std::vector<ListedNode> nodes;
     for (const std::string& host : pool_.hosts) {
+      // One that failed and has no node is not waited for again.
+      const bool may_have = used_.contains(host) || looks_everywhere_ || failures_[host] == 0;
+      if (!may_have) continue;
       const std::string script = fmt::format(
           "grep -saohE -- '--launched.{}[.][0-9]+@{}' /proc/[0-9]*/cmdline | tr '\\0' ' '; exit 0",
           pool_.name, plan_.run);
@@ -94,7 +104,8 @@ class SshLauncher final : public actors::Launcher {
         mark);
     for (const std::string& host : hosts) {
       const auto stopped = output_of(at(host, script));
-      if (!stopped.ok()) {
+      // A host that cannot be asked matters where the node is known to be.
+      if (!stopped.ok() && !id.empty()) {
         return Error{stopped.error().kind, fmt::format("{}: {}", host, stopped.error().message)};
       }
     }
@@ -125,7 +136,7 @@ class SshLauncher final : public actors::Launcher {
     const bool lacks_program = ended.end && ended.end->exit_code == kNoProgram;
     if (lacks_program && pool.program != kCopy) return start_copy(host, order);
     return Error{
-        ErrorKind::kLostPeers,
+        ended.end ? ErrorKind::kUsage : ErrorKind::kLostPeers,
         fmt::format("ssh {}{}{}", ended.end ? ended.end->text() : "is killed: it takes too long",
                     ended.last_error.empty() ? "" : ": ", ended.last_error)};
   }
@@ -149,6 +160,7 @@ class SshLauncher final : public actors::Launcher {
   const JoinPlan plan_;
   std::map<std::string, std::string> used_;  // the node of a host
   std::map<std::string, int> failures_;
+  bool looks_everywhere_ = false;  // for a node that was asked for, and nobody knows where
 };
 
 }  // namespace

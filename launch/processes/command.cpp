@@ -72,7 +72,7 @@ Result<std::string> output_of(const CommandRequest& request) {
                               ? ended.end->text()
                               : fmt::format("is killed: it has not ended within {:.0f} s",
                                             std::chrono::duration<double>(request.within).count());
-  return Error{ErrorKind::kLostPeers,
+  return Error{ended.end ? ErrorKind::kUsage : ErrorKind::kLostPeers,
                fmt::format("{} {}{}{}", request.words.front(), how,
                            ended.last_error.empty() ? "" : ": ", ended.last_error)};
 }

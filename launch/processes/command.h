@@ -34,8 +34,8 @@ struct CommandEnd {
 // program.
 runtime::Result<CommandEnd> run_command(const CommandRequest& request);
 
-// Its output. An Error (kLostPeers; kUsage: there is no such program) says how it ended otherwise
-// than with exit code 0, and what it said last.
+// Its output. An Error says how it ended otherwise than with exit code 0, and what it said last:
+// kUsage where it ended by itself or there is no such program, kLostPeers where it was killed.
 runtime::Result<std::string> output_of(const CommandRequest& request);
 
 }  // namespace troupe::launch

@@ -218,6 +218,9 @@ Result<void> HeadRun::begin_membership() {
 }
 
 Result<void> HeadRun::prepare() {
+  // Nobody could stop them once the folder has the new topology.
+  RETURN_IF_ERROR(check_nodes_left(folder_.file(PoolJournal::kName), request_.members,
+                                   request_.loaded.topology.cluster));
   RETURN_IF_ERROR(open_wire());
   // Members that come back to a head say nothing that a doorkeeper could answer.
   std::optional<Doorkeeper> doorkeeper;
@@ -389,7 +392,7 @@ Result<void> HeadRun::open_pools() {
   ASSIGN_OR_RETURN(RunPools opened,
                    RunPools::open(folder_.file(PoolJournal::kName), std::move(plan), cluster));
   pools_.emplace(std::move(opened));
-  parts_->provisioner = pools_->options(*membership_, plain_disk_);
+  parts_->provisioner = pools_->options(*membership_, request_.returns, plain_disk_);
   parts_->coordinator.has_pools = true;
   return {};
 }

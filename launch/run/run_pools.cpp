@@ -31,27 +31,37 @@ Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
                            section.workers,
                            std::move(launcher)});
   }
-  for (const actors::PoolNode& node : made.journal_.history().nodes) {
-    const bool has_pool = std::ranges::any_of(
-        cluster.pools, [&](const auto& section) { return section.name == node.pool; });
-    if (has_pool || node.state == actors::PoolNodeState::kGone) continue;
-    return runtime::Error{
-        runtime::ErrorKind::kUsage,
-        fmt::format("{} of pool {} may still be there, and the topology has no such pool any more; "
-                    "stop it with the topology that has: troupe pools DIR --stop",
-                    node.name, node.pool)};
-  }
   return made;
 }
 
-actors::ProvisionerOptions RunPools::options(const MembershipFile& membership,
+Result<void> check_nodes_left(const std::string& path, std::uint32_t members,
+                              const config::ClusterSection& cluster) {
+  for (const actors::PoolNode& node : read_pool_journal(path).nodes) {
+    const auto pool = std::ranges::find(cluster.pools, node.pool, &config::PoolSection::name);
+    const bool has_pool = members > 0 && pool != cluster.pools.end();
+    if (has_pool || node.state == actors::PoolNodeState::kGone) continue;
+    return runtime::Error{
+        runtime::ErrorKind::kUsage,
+        fmt::format(
+            "{} of pool {} may still be there, and this run has no such pool any more; stop "
+            "it first: troupe pools DIR --stop",
+            node.name, node.pool)};
+  }
+  return {};
+}
+
+bool RunPools::has_pool(const std::string& name) const {
+  return std::ranges::any_of(pools_, [&](const auto& pool) { return pool.limits.name == name; });
+}
+
+actors::ProvisionerOptions RunPools::options(const MembershipFile& membership, bool returns,
                                              runtime::Disk& disk) {
   actors::ProvisionerOptions options;
   options.pools = pools_;
   for (const actors::PoolNode& node : journal_.history().nodes) {
-    if (node.state != actors::PoolNodeState::kGone) options.adopted.push_back(node);
+    if (has_pool(node.pool)) options.adopted.push_back(node);
   }
-  options.wanted = journal_.history().wanted;
+  if (returns) options.wanted = journal_.history().wanted;
   options.note_node = [this](const actors::PoolNode& node) { return journal_.add(node); };
   options.note_wanted = [this](const std::string& pool, std::uint32_t nodes) {
     return journal_.add_wanted(pool, nodes);

@@ -3,6 +3,7 @@
 // The pools of a run, on its head: their journal, their launchers, and what the Provisioner is told
 // of them.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,20 +17,29 @@
 
 namespace troupe::launch {
 
+// kUsage: nodes of a pool that the run does not have are left of an earlier session. `path` of the
+// journal. `members`: 0 for a run in one process, which has no pools.
+runtime::Result<void> check_nodes_left(const std::string& path, std::uint32_t members,
+                                       const config::ClusterSection& cluster);
+
 class RunPools {
  public:
-  // `path` of the journal, `plan` without the run's name. kUsage: nodes of a pool that the topology
-  // does not have are left of an earlier session, or a pool's commands cannot be understood.
+  // `path` of the journal, `plan` without the run's name. kUsage: a pool's commands cannot be
+  // understood.
   static runtime::Result<RunPools> open(const std::string& path, JoinPlan plan,
                                         const config::ClusterSection& cluster);
 
-  // The options of a Provisioner, which this outlives, as do `membership` and `disk`.
-  actors::ProvisionerOptions options(const MembershipFile& membership, runtime::Disk& disk);
+  // The options of a Provisioner, which this outlives, as do `membership` and `disk`. `returns`: of
+  // a head in the place of a lost one, which keeps to what people have asked that one for.
+  actors::ProvisionerOptions options(const MembershipFile& membership, bool returns,
+                                     runtime::Disk& disk);
   runtime::Result<void> put_back() const { return journal_.put_back(); }
 
  private:
   RunPools(PoolJournal journal, std::optional<std::string> keys)
       : journal_(std::move(journal)), keys_(std::move(keys)) {}
+
+  bool has_pool(const std::string& name) const;
 
   PoolJournal journal_;
   std::optional<std::string> keys_;

@@ -14,6 +14,8 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+const runtime::Error kNoAnswer{runtime::ErrorKind::kLostPeers, "no answer in time"};
+
 class PoolBookTest : public testing::Test {
  protected:
   // What is to be done at that second, as words.
@@ -124,6 +126,20 @@ TEST_F(PoolBookTest, NodeThatCameAndLeftBeforeItWasListedIsGone) {
   EXPECT_TRUE(book_.all_gone());
 }
 
+TEST_F(PoolBookTest, NodeThatWasThoughtGoneIsTakenBack) {
+  ASSERT_TRUE(book_.want("hpc", 1).ok());
+  orders(0);
+  book_.start_failed("hpc.0", kNoAnswer, at(0));
+  orders(0);
+  book_.listed("hpc", {}, at(50));
+  EXPECT_EQ(state("hpc.0"), "stopping") << "a cloud may show it late";
+  book_.listed("hpc", {}, at(60));
+  EXPECT_EQ(state("hpc.0"), "ended");
+  book_.member_came("hpc.0", "member.1", at(62));
+  EXPECT_EQ(state("hpc.0"), "learning");
+  EXPECT_THAT(orders(62), IsEmpty()) << "it is the one that is wanted";
+}
+
 TEST_F(PoolBookTest, JobThatIsQueuedAgainIsWaitedFor) {
   make_two_run();
   book_.member_gone("member.2", at(10));
@@ -131,6 +147,7 @@ TEST_F(PoolBookTest, JobThatIsQueuedAgainIsWaitedFor) {
   EXPECT_EQ(state("hpc.1"), "queued");
   EXPECT_THAT(orders(400), IsEmpty());
   book_.listed("hpc", {{"hpc.0", "job0"}, {"hpc.1", "job1"}}, at(401));
+  EXPECT_THAT(orders(401), IsEmpty()) << "it has not joined yet";
   book_.member_came("hpc.1", "member.5", at(402));
   EXPECT_EQ(state("hpc.1"), "learning");
 }
@@ -151,15 +168,22 @@ TEST_F(PoolBookTest, NodeThatDoesNotJoinIsStoppedAndAskedForAgainAfterAPause) {
 }
 
 TEST_F(PoolBookTest, PausesDoubleWhileNothingStarts) {
-  ASSERT_TRUE(book_.want("hpc", 1).ok());
+  PoolBook book({{"hpc", 2, 100, seconds(100)}});
   std::vector<int> asked;
   for (int second = 0; second < 1000; ++second) {
-    for (const std::string& order : orders(second)) {
-      if (!order.starts_with("ask ")) continue;
-      asked.push_back(second);
-      book_.start_failed(order.substr(4), "no quota", at(second));
-      book_.listed("hpc", {}, at(second));
+    bool failed = false;
+    for (const PoolOrder& order : book.next(at(second))) {
+      const auto* ask = std::get_if<AskForNode>(&order);
+      if (ask == nullptr) continue;
+      // The second of a round is not tried.
+      if (std::exchange(failed, true)) {
+        book.withdraw(ask->node, at(second));
+      } else {
+        asked.push_back(second);
+        book.start_failed(ask->node, {runtime::ErrorKind::kUsage, "no quota"}, at(second));
+      }
     }
+    book.listed("hpc", {}, at(second));
   }
   EXPECT_THAT(asked, ElementsAre(0, 5, 15, 35, 75, 155, 315, 635, 955));
 }
@@ -167,7 +191,7 @@ TEST_F(PoolBookTest, PausesDoubleWhileNothingStarts) {
 TEST_F(PoolBookTest, NodeWhoseStartSeemedToFailIsStoppedWhereItWasStartedAllTheSame) {
   ASSERT_TRUE(book_.want("hpc", 1).ok());
   orders(0);
-  book_.start_failed("hpc.0", "sbatch is killed: it takes too long", at(30));
+  book_.start_failed("hpc.0", kNoAnswer, at(30));
   EXPECT_THAT(orders(30), ElementsAre("stop hpc.0"));
   book_.listed("hpc", {{"hpc.0", "17"}}, at(31));
   EXPECT_EQ(state("hpc.0"), "stopping");
@@ -199,6 +223,60 @@ TEST_F(PoolBookTest, NextHeadKnowsWhatWasAskedForAndWaitsForItsMembers) {
   EXPECT_EQ(std::get<AskForNode>(orders[0]).node, "hpc.6") << "no name is given twice";
 }
 
+TEST_F(PoolBookTest, NameOfANodeThatIsGoneIsNotGivenAgain) {
+  PoolBook next({{"hpc", 1, 4, seconds(100)}});
+  next.adopt({"hpc.7", "hpc", PoolNodeState::kGone}, at(0));
+  EXPECT_EQ(std::get<AskForNode>(next.next(at(0)).at(0)).node, "hpc.8");
+}
+
+TEST_F(PoolBookTest, NodeThatWasDrainingWhenTheHeadDiedGoesOnToDrain) {
+  PoolBook next({{"hpc", 0, 4, seconds(100)}});
+  next.adopt({"hpc.0", "hpc", PoolNodeState::kDraining, "job0"}, at(0));
+  EXPECT_THAT(next.next(at(0)), IsEmpty());
+  next.member_came("hpc.0", "member.1", at(1));
+  EXPECT_THAT(std::get<LetMembersGo>(next.next(at(1)).at(0)).members, ElementsAre("member.1"));
+  EXPECT_THAT(next.next(at(2)), IsEmpty());
+  // The head could not let it go yet; and a second worker comes.
+  next.ask_member_again("member.1");
+  next.member_came("hpc.0", "member.2", at(3));
+  EXPECT_THAT(std::get<LetMembersGo>(next.next(at(3)).at(0)).members,
+              ElementsAre("member.1", "member.2"));
+}
+
+TEST_F(PoolBookTest, NodeWhoseMembersMayComeBackIsNotStoppedBecauseFewerAreWanted) {
+  PoolBook next({{"hpc", 0, 4, seconds(100)}});
+  next.adopt({"hpc.0", "hpc", PoolNodeState::kRunning, "job0"}, at(0));
+  EXPECT_THAT(next.next(at(1)), IsEmpty());
+  next.member_came("hpc.0", "member.1", at(2));
+  EXPECT_EQ(std::get<LetMembersGo>(next.next(at(2)).at(0)).node, "hpc.0");
+}
+
+TEST_F(PoolBookTest, NodesOnTheirWayOutCountToo) {
+  ASSERT_TRUE(book_.want("hpc", 4).ok());
+  EXPECT_EQ(orders(0).size(), 4U);
+  for (int i = 0; i < 4; ++i) list_.push_back({"hpc." + std::to_string(i), "job"});
+  book_.listed("hpc", list_, at(1));
+  EXPECT_EQ(orders(101).size(), 4U) << "none has joined";
+  EXPECT_THAT(orders(110), IsEmpty()) << "they may still cost money";
+  book_.listed("hpc", {}, at(111));
+  EXPECT_EQ(orders(111).size(), 4U);
+}
+
+TEST_F(PoolBookTest, RowsWithoutAnIdAreKnownByTheirNames) {
+  ASSERT_TRUE(book_.want("hpc", 1).ok());
+  orders(0);
+  book_.started("hpc.0", "4711", at(0));
+  book_.listed("hpc", {{"hpc.0", ""}}, at(1));
+  EXPECT_THAT(orders(1), IsEmpty());
+  EXPECT_EQ(book_.nodes()[0].id, "4711");
+}
+
+TEST_F(PoolBookTest, NodeWithMembersIsThereWhateverAListSays) {
+  make_two_run();
+  book_.listed("hpc", {{"hpc.0", "job0"}}, at(10));
+  EXPECT_EQ(state("hpc.1"), "running");
+}
+
 TEST_F(PoolBookTest, NodeWhoseMembersDoNotComeBackIsStopped) {
   PoolBook next({{"hpc", 1, 4, seconds(100)}});
   next.adopt({"hpc.0", "hpc", PoolNodeState::kRunning, "job0"}, at(0));
@@ -210,7 +288,7 @@ TEST_F(PoolBookTest, NodeWhoseMembersDoNotComeBackIsStopped) {
 TEST_F(PoolBookTest, MemberThatCannotLeaveKeepsItsNode) {
   make_two_run();
   ASSERT_TRUE(book_.want("hpc", 0).ok());
-  EXPECT_THAT(orders(4), ElementsAre("let go member.2", "let go member.1"));
+  EXPECT_THAT(orders(4), ElementsAre("let go member.1", "let go member.2"));
   book_.member_kept("member.1", at(5));
   EXPECT_EQ(state("hpc.0"), "running");
   EXPECT_EQ(*book_.wanted("hpc"), 1U);

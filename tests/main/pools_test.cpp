@@ -175,6 +175,58 @@ TEST_F(PoolRun, TopologyWithoutAPortOrACommandIsRefused) {
                  3, {"a pool of commands needs `start` and `stop`"});
 }
 
+// Servers of OpenSSH on this machine: node-a, node-b, one that refuses the key, and one that hangs.
+class SshPool : public PoolRun {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists("/usr/sbin/sshd")) GTEST_SKIP() << "sshd is not installed";
+    const ProcessEnd up =
+        Process({"/usr/bin/env", "-u", kMark, TROUPE_SSH_HOSTS, "up", path("ssh")}).wait();
+    ASSERT_EQ(up.exit_code, 0) << up.err;
+  }
+  void TearDown() override {
+    if (std::filesystem::exists(path("ssh/config"))) {
+      EXPECT_EQ(Process({TROUPE_SSH_HOSTS, "down", path("ssh")}).wait().exit_code, 0);
+    }
+    EXPECT_NE(left(), 0) << "no member of ours is left";
+    PoolRun::TearDown();
+  }
+  // The exit code of pgrep: 0 if there is a process that was launched by ssh.
+  int left() const {
+    return Process({"/usr/bin/pgrep", "-f", address() + " --launched campus[.]"}).wait().exit_code;
+  }
+  Words ssh_pool(const std::string& hosts, int nodes, const std::string& more = "") const {
+    return listening() +
+           Words{"--set",
+                 fmt::format("cluster.pools=[{{name: campus, launcher: ssh, nodes: {}, most: 2, "
+                             "hosts: {}, options: [-F, {}]{}}}]",
+                             nodes, hosts, path("ssh/config"), more)};
+  }
+};
+
+TEST_F(SshPool, TakesTheHostsThatLetItInAndSurvivesOneThatIsCutOff) {
+  Process all(command(endless(ssh_pool("[refusing, hanging, node-a, node-b]", 2))));
+  ASSERT_TRUE(wait_until(all, "campus", 2, "running")) << log();
+  EXPECT_THAT(log(), HasSubstr("refusing: ssh ended with exit code 255"));
+  EXPECT_THAT(log(), HasSubstr("Permission denied"));
+  EXPECT_THAT(log(), HasSubstr("hanging: ssh ended with exit code 255"));
+  // Members talk to the head directly.
+  const pid_t server = std::stoi(read_text(path("ssh/node-a/pid")));
+  ::kill(server, SIGSTOP);
+  EXPECT_EQ(burst("1", "campus").exit_code, 0);
+  ASSERT_TRUE(wait_until_said(all, "is given back")) << log();
+  wait_until_training(all, steps() + 40);
+  ::kill(server, SIGCONT);
+  end(all);
+}
+
+TEST_F(SshPool, HostWithoutTheProgramGetsACopy) {
+  Process all(command(endless(ssh_pool("[node-a]", 1, ", program: /nowhere/troupe, workers: 2"))));
+  ASSERT_TRUE(wait_until(all, "campus", 1, "running")) << log();
+  EXPECT_TRUE(std::filesystem::exists(path("ssh/node-a/.cache/troupe/troupe")));
+  end(all);
+}
+
 // Slurm with four nodes, all on this machine; see allocation_test.cpp.
 class SlurmPool : public PoolRun {
  protected:

@@ -178,6 +178,9 @@ TEST(History, CostIsNodesByTimeAndLeavesOutThePauseBetweenSessions) {
   history.take(run_line(50000.0, 1));
   history.take(
       read(R"({"kind":"node","time":50000,"step":1,"node":"member.0","state":"running","pid":8})"));
+  // The machine that a member runs on is not counted twice.
+  history.take(read(
+      R"({"kind":"node","time":50000,"step":1,"node":"hpc.0","role":"pool","state":"running"})"));
   history.take(step_line(1, 50000.0 + 900.0));
   const RunProgress progress = history.progress();
   EXPECT_NEAR(progress.node_hours, 0.5 + 2 * 0.25, 1e-9);

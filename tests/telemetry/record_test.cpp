@@ -40,8 +40,8 @@ const std::string kStep =
     R"("events":16,"event_sum":"00000000000000ff","losses":{"generation":1.5,"ecal":null},)"
     R"("seconds":{"load":0.25,"compute":1,"reduce":0.5,"apply":0.125},"state_hash":"0a"})";
 const std::string kNode =
-    R"({"kind":"node","step":3,"time":1.000,"node":"member.1","state":"dead","host":"a","pid":9,)"
-    R"("address":"","cause":"was killed by signal 9 [Killed]"})";
+    R"({"kind":"node","step":3,"time":1.000,"node":"member.1","state":"dead","host":"a",)"
+    R"("role":"member","pid":9,"address":"","cause":"was killed by signal 9 [Killed]"})";
 const std::string kView =
     R"({"kind":"view","step":3,"time":1.000,"fields":{"view":"1.2","first_step":3,)"
     R"("members":["member.0","member.2"],"joined":["member.2"],"causes":["member.1 is gone"],)"

@@ -21,7 +21,7 @@ export function nodeShape(state: string, x: number, y: number, r: number): SVGEl
   if (state === "ended") {
     return draw("rect", { class: "shape ended", x: x - r, y: y - r, width: 2 * r, height: 2 * r });
   }
-  return draw("circle", { class: `shape ${state === "joining" ? "joining" : "running"}`, cx: x, cy: y, r });
+  return draw("circle", { class: `shape ${state === "running" ? "running" : "joining"}`, cx: x, cy: y, r });
 }
 
 // The link that each reducer sends most on: these are the links of the present ring, not of earlier

@@ -74,10 +74,10 @@ class Company {
   void drain(const std::string& node, milliseconds at) {
     cue(0, at, [this, node, at] {
       const runtime::ConnectionId asker{static_cast<std::uint64_t>(at.count())};
-      return Message::of(runtime::RequestAsked{
-          {runtime::HeadRequest::Kind::kDrain, node},
-          "somebody",
-          std::make_shared<runtime::RequestReply>(answers_, asker)});
+      return Message::of(
+          runtime::RequestAsked{{runtime::HeadRequest::Kind::kDrain, node},
+                                "somebody",
+                                std::make_shared<runtime::RequestReply>(answers_, asker)});
     });
   }
   std::vector<std::string> drained() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -83,8 +82,10 @@ Result<void> PoolBook::want(const std::string& pool, std::uint32_t nodes) {
 
 Result<std::uint32_t> PoolBook::wanted(const std::string& pool) const {
   if (const auto found = pools_.find(pool); found != pools_.end()) return found->second.wanted;
+  std::vector<std::string> names;
+  for (const auto& [name, there] : pools_) names.push_back(name);
   return Error{ErrorKind::kUsage, fmt::format("the run has no pool '{}'; its pools are {}", pool,
-                                              fmt::join(std::views::keys(pools_), ", "))};
+                                              fmt::join(names, ", "))};
 }
 
 std::uint32_t PoolBook::present(const std::string& pool) const {
@@ -286,7 +287,8 @@ void PoolBook::fill(Pool& pool, std::vector<PoolOrder>& orders, TimePoint now) {
 void PoolBook::shrink(Pool& pool, TimePoint now) {
   for (std::uint32_t count = present(pool.limits.name); count > pool.wanted; --count) {
     Entry* victim = nullptr;
-    for (Entry& entry : nodes_ | std::views::reverse) {
+    for (auto each = nodes_.rbegin(); each != nodes_.rend(); ++each) {
+      Entry& entry = *each;
       if (entry.pool != pool.limits.name || !is_present(entry)) continue;
       if (entry.had_members && entry.members.empty() && now < entry.alone_since) continue;
       if (victim == nullptr || (entry.members.empty() && !victim->members.empty())) {
@@ -363,8 +365,7 @@ bool PoolBook::changes(const std::string& pool) const {
 }
 
 bool PoolBook::all_gone() const {
-  return std::ranges::none_of(std::views::keys(pools_),
-                              [&](const std::string& pool) { return has_any(pool); });
+  return std::ranges::none_of(pools_, [&](const auto& pool) { return has_any(pool.first); });
 }
 
 }  // namespace troupe::actors

@@ -19,7 +19,7 @@ struct NodeOrder {
 // A node as the tool tells of it.
 struct ListedNode {
   std::string name;
-  std::string id;       // the tool's
+  std::string id;       // the tool's; "": it tells none
   bool queued = false;  // it waits for a machine
   std::string where{};  // the machine, for people
 };

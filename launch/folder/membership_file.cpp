@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/base/json_reader.h"
-#include "runtime/base/json_writer.h"
+#include "launch/folder/line_text.h"
 #include "runtime/relay/relay_frames.h"
 #include "telemetry/record.h"
 
@@ -86,18 +85,6 @@ void fields(Archive& archive, runtime::Like<ViewLine> auto& line) {
 
 const char* fault_of(const ViewLine& line) {
   return line.view.id.empty() ? "a View without a number" : nullptr;
-}
-
-template <class Line>
-std::string text_of(const Line& line) {
-  return fmt::format(R"({{"kind":"{}",{}}})", Line::kKind, runtime::json_members(line));
-}
-
-// Whether `text` is a sound line of that kind.
-template <class Line>
-bool read_line(const json& text, Line& line) {
-  return text.is_object() && text.value("kind", json()) == Line::kKind &&
-         runtime::read_object(text, line);
 }
 
 // Leaves out a line that cannot be understood: it is not this file's, or was not finished.

@@ -1,6 +1,5 @@
 #include "launch/machine/preemption.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
 
@@ -19,11 +18,6 @@ namespace {
 // A shell ends with these where what it was to run is not there, or is no program.
 constexpr int kNotAProgram = 126;
 constexpr int kNotFound = 127;
-
-bool can_be_read(int descriptor) {
-  pollfd event{descriptor, POLLIN, 0};
-  return ::poll(&event, 1, 0) > 0;
-}
 
 }  // namespace
 

@@ -8,9 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "launch/folder/line_text.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/json_reader.h"
-#include "runtime/base/json_writer.h"
 #include "runtime/base/secret.h"
 #include "runtime/base/utc_time.h"
 
@@ -56,24 +55,15 @@ void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
   archive.text("time", line.time, kMostText);
 }
 
-template <class Line>
-std::string text_of(const Line& line) {
-  return fmt::format(R"({{"kind":"{}",{}}})", Line::kKind, runtime::json_members(line));
-}
-
-template <class Line>
-bool read_line(const nlohmann::json& text, Line& line) {
-  if (!text.is_object() || text.value("kind", nlohmann::json()) != Line::kKind) return false;
-  runtime::JsonReader reader(text);
-  fields(reader, line);
-  return true;
+const char* fault_of(const NodeLine& line) {
+  return line.name.empty() || line.pool.empty() ? "a node without a name or a pool" : nullptr;
 }
 
 void take_line(std::string_view text, PoolHistory& history) {
   const nlohmann::json parsed = runtime::parse_json(text);
   if (NodeLine line; read_line(parsed, line)) {
     const auto state = actors::pool_node_state(line.state);
-    if (!state || line.name.empty()) return;
+    if (!state) return;
     const actors::PoolNode node{line.name, line.pool, *state, line.id, line.where, line.cause};
     const auto known = std::ranges::find(history.nodes, node.name, &actors::PoolNode::name);
     if (known == history.nodes.end()) {

@@ -21,11 +21,6 @@ using runtime::Result;
 
 constexpr std::size_t kMostOutput = std::size_t{1} << 20;
 
-bool can_be_read(int descriptor) {
-  pollfd event{descriptor, POLLIN, 0};
-  return descriptor >= 0 && ::poll(&event, 1, 0) > 0;
-}
-
 Result<std::string> path_of(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* const path = std::getenv("PATH");
@@ -38,6 +33,11 @@ Result<std::string> path_of(const std::string& program) {
 }
 
 }  // namespace
+
+bool can_be_read(int descriptor) {
+  pollfd event{descriptor, POLLIN, 0};
+  return ::poll(&event, 1, 0) > 0;
+}
 
 // A command that goes on when its time is over is killed with its ChildProcess.
 Result<CommandEnd> run_command(const CommandRequest& request) {
@@ -55,7 +55,9 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
   std::array<std::unique_ptr<ChildProcess>, 1> children{std::move(child)};
   const runtime::SteadyClock clock;
   const runtime::TimePoint until = clock.now() + request.within;
-  const auto is_woken = [&] { return can_be_read(request.wake_descriptor); };
+  const auto is_woken = [&] {
+    return request.wake_descriptor >= 0 && can_be_read(request.wake_descriptor);
+  };
   while (!children[0]->end() && clock.now() < until && !is_woken()) {
     wait_for_children(children, request.wake_descriptor,
                       std::max(runtime::Duration{0}, until - clock.now()));

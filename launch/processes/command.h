@@ -13,6 +13,9 @@
 
 namespace troupe::launch {
 
+// Whether there is something to read now, without waiting.
+bool can_be_read(int descriptor);
+
 struct CommandRequest {
   // The program's path, or its name in PATH, and its arguments.
   std::vector<std::string> words;

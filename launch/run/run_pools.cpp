@@ -27,7 +27,9 @@ Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
   plan.run = made.journal_.history().run;
   for (const config::PoolSection& section : cluster.pools) {
     ASSIGN_OR_RETURN(auto launcher, make_launcher(section, plan));
-    made.pools_.push_back({{section.name, section.nodes, section.most, section.starts_in},
+    const auto hosts = static_cast<std::uint32_t>(section.hosts.size());
+    const std::uint32_t most = hosts > 0 ? std::min(section.most, hosts) : section.most;
+    made.pools_.push_back({{section.name, section.nodes, most, section.starts_in},
                            section.workers,
                            std::move(launcher)});
   }

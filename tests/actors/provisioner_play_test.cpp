@@ -1,5 +1,6 @@
 // The Provisioner with launchers that fail, lie, are slow, start twice or never, and a head that is
-// killed at any moment: no node is ever lost track of, and never are more wanted than there may be.
+// killed at any moment, and a journal that cannot always be written: no node is ever lost track of,
+// and never are more wanted than there may be.
 
 #include "actors/provisioner.h"
 
@@ -116,6 +117,7 @@ void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
   }
   options.wanted = journal.wanted;
   options.note_node = [&](const PoolNode& node) -> Result<void> {
+    if (dice.below(30) == 0) return runtime::Error{runtime::ErrorKind::kData, "the disk is full"};
     if (!dead) journal.nodes[node.name] = node;
     return {};
   };

@@ -340,6 +340,38 @@ TEST(EarlyBucketsOfADevice, HoldWhatIsComputed) {
   expect_to_hold_what_is_computed(Rehearsal("[d_real, d_fake, g, g]", 1, std::move(*backend)), 1);
 }
 
+// A device computes with the weights that its optimisers have, and updates them as the host does.
+TEST(PlacedOptimisers, TrainToTheBitsOfTheHostWithWeightsOfTheirOwn) {
+  const auto device = model::device::open(tested_device());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  const config::Topology topology = zoo_topology("toy", {"train.micro_batches=2"});
+  const auto alone_on_device = [&] {
+    auto backend = model::device::make_portable_backend(*device, 2, model::Precision::kFp32);
+    CHECK(backend.ok(), backend.error().message);
+    return std::make_unique<Alone>(topology, std::move(*backend));
+  };
+  const auto host = alone_on_device(), placed = alone_on_device();
+  TrainingState updated_here = host->initial_state(), updated_there = placed->initial_state();
+  placed->computer().place(updated_there);
+  ASSERT_NE(placed->computer().optimisers()[pipeline::kGenerator], nullptr);
+  ASSERT_EQ(host->computer().optimisers()[pipeline::kGenerator], nullptr);
+  for (int step = 0; step < 8; ++step) {
+    std::vector<pipeline::MicroBatch> events;
+    for (std::uint32_t i = 0; i < 2; ++i) events.push_back(host->micro_batch(i, 10 + i));
+    const auto record = host->reduce_step(updated_here, events);
+    TrainingState without_weights = updated_there;
+    std::ranges::fill(without_weights.generator.weights, 0.0F);
+    std::ranges::fill(without_weights.discriminator.weights, 0.0F);
+    const auto record_there = placed->reduce_step(without_weights, events);
+    EXPECT_TRUE(std::ranges::equal(record.sums.bytes(), record_there.sums.bytes())) << step;
+    ASSERT_TRUE(pipeline::apply(host->gan(), host->options(), record, updated_here).ok());
+    ASSERT_TRUE(pipeline::apply(placed->gan(), placed->options(), record, updated_there,
+                                placed->computer().optimisers())
+                    .ok());
+    ASSERT_EQ(pipeline::hash_of_state(updated_there), pipeline::hash_of_state(updated_here));
+  }
+}
+
 // Whole iterations by kernels for tensor cores: groups change no bit, and weights are hardly
 // others.
 TEST(TensorCoresOfADevice, TrainAsTheReferenceAndTheSameBitsForAnyGroup) {

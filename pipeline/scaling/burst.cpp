@@ -1,0 +1,238 @@
+#include "pipeline/scaling/burst.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe::pipeline {
+namespace {
+
+using Nodes = std::vector<std::uint32_t>;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kSpare = 0.9;       // a deadline is aimed at so early
+constexpr double kWorthwhile = 0.9;  // a change has to bring the cost or the time to so much
+constexpr double kNearlyAsGood = 1.02;
+
+// A node that is lost is away until another one has started.
+double share_of_time(const PoolOffer& pool) {
+  return 1.0 / (1.0 + pool.losses_per_hour * pool.starts_in / 3600.0);
+}
+
+double iteration_seconds(const BurstFacts& facts, const Nodes& nodes) {
+  std::vector<Crew> crews{facts.others};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const PoolOffer& pool = facts.pools[i];
+    crews.push_back({nodes[i] * pool.workers, pool.speed * share_of_time(pool)});
+  }
+  return iteration_time(facts.work, facts.line, crews).all() + facts.unexplained;
+}
+
+double cost_per_second(const BurstFacts& facts, const Nodes& nodes) {
+  double cost = 0.0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) cost += nodes[i] * facts.pools[i].price / 3600.0;
+  return cost;
+}
+
+// Seconds for so many iterations, the first `delay` of them at another pace.
+double seconds_for(double iterations, double delay, double seconds_before, double seconds_after) {
+  const double before = std::isfinite(seconds_before) ? delay / seconds_before : 0.0;
+  if (before >= iterations) return iterations * seconds_before;
+  return delay + (iterations - before) * seconds_after;
+}
+
+std::string text_of(const BurstFacts& facts, const Nodes& nodes) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] > 0) parts.push_back(fmt::format("{} of {}", nodes[i], facts.pools[i].name));
+  }
+  return parts.empty() ? "no nodes" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// Whether these can be kept until the next decision, which could still give all back in time. Those
+// that are too many now are given back by then.
+bool can_be_held(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {
+  if (!limits.budget) return true;
+  double cost = 0.0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const PoolOffer& pool = facts.pools[i];
+    const double seconds =
+        nodes[i] * limits.decide_every + std::max(nodes[i], pool.costing) * kGiveBackSeconds;
+    cost += seconds * pool.price / 3600.0;
+  }
+  return cost_per_second(facts, nodes) == 0.0 || facts.spent + cost <= *limits.budget;
+}
+
+bool has_workers(const BurstFacts& facts, const Nodes& nodes) {
+  return facts.others.workers > 0 ||
+         std::ranges::any_of(nodes, [](auto count) { return count > 0; });
+}
+
+bool is_in_time(const BurstFacts& facts, const BurstLimits& limits, const BurstForecast& made,
+                double spare) {
+  return !limits.finish_within || made.seconds <= spare * (*limits.finish_within - facts.elapsed);
+}
+
+// In time the cheapest counts, and else the one that ends first.
+BurstForecast best_of(const BurstFacts& facts, const BurstLimits& limits,
+                      const std::vector<BurstForecast>& all) {
+  const BurstForecast* cheapest = nullptr;
+  const BurstForecast* first = nullptr;
+  for (const BurstForecast& each : all) {
+    if (first == nullptr || each.seconds < first->seconds) first = &each;
+    if (!limits.finish_within || !is_in_time(facts, limits, each, kSpare)) continue;
+    if (cheapest == nullptr || each.cost < cheapest->cost) cheapest = &each;
+  }
+  if (cheapest != nullptr) return *cheapest;
+  const double nearly = first->seconds * kNearlyAsGood;
+  const BurstForecast* best = first;
+  for (const BurstForecast& each : all) {
+    if (each.seconds <= nearly && each.cost < best->cost) best = &each;
+  }
+  return *best;
+}
+
+bool is_worth_a_change(const BurstFacts& facts, const BurstLimits& limits, const BurstForecast& now,
+                       const BurstForecast& best) {
+  if (!std::isfinite(now.seconds)) return true;
+  const bool is_quicker = best.seconds < kWorthwhile * now.seconds;
+  const bool is_cheaper = best.cost - facts.spent < kWorthwhile * (now.cost - facts.spent);
+  if (!limits.finish_within) {
+    return is_quicker || (is_cheaper && best.seconds <= kNearlyAsGood * now.seconds);
+  }
+  if (is_in_time(facts, limits, now, 1.0)) {
+    return is_cheaper && is_in_time(facts, limits, best, 1.0);
+  }
+  return is_quicker || is_in_time(facts, limits, best, 1.0);
+}
+
+std::string reason_for(const BurstFacts& facts, const BurstLimits& limits,
+                       const BurstForecast& made) {
+  std::string text = fmt::format("{}: ", text_of(facts, made.nodes));
+  text += std::isfinite(made.seconds) ? fmt::format("the run ends in {}", time_text(made.seconds))
+                                      : std::string("the run cannot end");
+  if (limits.finish_within) {
+    const double left = *limits.finish_within - facts.elapsed;
+    text += left > 0.0 ? fmt::format(" of {} that are left", time_text(left))
+                       : std::string(" after its deadline");
+    if (left > 0.0 && !is_in_time(facts, limits, made, 1.0)) text += ", which is too late";
+  }
+  text += fmt::format(", for {:.2f}", made.cost);
+  if (limits.budget) text += fmt::format(" of {:.2f}", *limits.budget);
+  if (!made.lasts) text += "; the budget does not last to the end";
+  return text;
+}
+
+}  // namespace
+
+std::string time_text(double seconds) {
+  if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
+  const auto minutes = std::llround(seconds / 60.0);
+  if (minutes < 100) return fmt::format("{} min", minutes);
+  return fmt::format("{} h {} min", minutes / 60, minutes % 60);
+}
+
+BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {
+  BurstForecast made{.nodes = nodes};
+  made.iteration_seconds = iteration_seconds(facts, nodes);
+  Nodes at_first = nodes;
+  double delay = 0.0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    at_first[i] = std::min(nodes[i], facts.pools[i].running);
+    if (nodes[i] > at_first[i]) delay = std::max(delay, facts.pools[i].starts_in);
+  }
+  const double seconds_at_first = iteration_seconds(facts, at_first);
+  const double rate = cost_per_second(facts, nodes);
+  made.seconds =
+      seconds_for(facts.iterations_left, delay, seconds_at_first, made.iteration_seconds);
+  made.cost = facts.spent + rate * (made.seconds + kGiveBackSeconds);
+  if (rate == 0.0) made.cost = facts.spent;
+  if (!limits.budget || rate == 0.0 || made.cost <= *limits.budget) return made;
+  // The nodes go when the money has gone, and the others make the rest.
+  made.lasts = false;
+  const double reserve = rate * (limits.decide_every + kGiveBackSeconds);
+  const double lasts = std::max(0.0, (*limits.budget - facts.spent - reserve) / rate);
+  const double first = std::min(lasts, delay);
+  const double made_by_then = (std::isfinite(seconds_at_first) ? first / seconds_at_first : 0.0) +
+                              (lasts - first) / made.iteration_seconds;
+  const double alone = iteration_seconds(facts, Nodes(nodes.size(), 0));
+  made.seconds = lasts + std::max(0.0, facts.iterations_left - made_by_then) * alone;
+  made.cost = std::min(*limits.budget, facts.spent + rate * (lasts + kGiveBackSeconds));
+  return made;
+}
+
+BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits) {
+  Nodes nodes;
+  for (const PoolOffer& pool : facts.pools) nodes.push_back(pool.wanted);
+  return forecast(facts, limits, nodes);
+}
+
+std::vector<Nodes> worth_a_look(const BurstFacts& facts) {
+  std::vector<std::size_t> order(facts.pools.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto price_of_work = [&](std::size_t i) {
+    const PoolOffer& pool = facts.pools[i];
+    const double work = pool.workers * pool.speed * share_of_time(pool);
+    return work > 0.0 ? pool.price / work : kNever;
+  };
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return price_of_work(a) < price_of_work(b); });
+  std::vector<Nodes> all{Nodes(facts.pools.size(), 0)};
+  for (const std::size_t i : order) {
+    for (std::uint32_t count = 1; count <= facts.pools[i].most; ++count) {
+      all.push_back(all.back());
+      all.back()[i] = count;
+    }
+  }
+  return all;
+}
+
+namespace {
+
+// Nodes that cost most for their work go first.
+BurstDecision decide_unmeasured(const BurstFacts& facts, const BurstLimits& limits) {
+  BurstDecision decision{forecast(facts, limits)};
+  Nodes& nodes = decision.forecast.nodes;
+  const std::vector<Nodes> all = worth_a_look(facts);
+  if (!has_workers(facts, nodes)) nodes = all.at(1);
+  for (auto less = all.rbegin(); !can_be_held(facts, limits, nodes) && less != all.rend(); ++less) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = std::min(nodes[i], (*less)[i]);
+  }
+  decision.must_end = !has_workers(facts, nodes);
+  decision.changes = nodes != forecast(facts, limits).nodes;
+  decision.reason = fmt::format("{}: nothing is measured yet", text_of(facts, nodes));
+  return decision;
+}
+
+}  // namespace
+
+BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits) {
+  if (!facts.measured) return decide_unmeasured(facts, limits);
+  std::vector<BurstForecast> all;
+  for (const Nodes& nodes : worth_a_look(facts)) {
+    if (has_workers(facts, nodes) && can_be_held(facts, limits, nodes)) {
+      all.push_back(forecast(facts, limits, nodes));
+    }
+  }
+  const BurstForecast now = forecast(facts, limits);
+  if (all.empty()) {
+    return {now, false, true,
+            fmt::format("{:.2f} of {:.2f} are spent, and no other worker is there", facts.spent,
+                        limits.budget.value_or(0.0))};
+  }
+  BurstDecision decision{best_of(facts, limits, all)};
+  const BurstForecast& best = decision.forecast;
+  if (can_be_held(facts, limits, now.nodes) && !is_worth_a_change(facts, limits, now, best)) {
+    decision.forecast = now;
+  }
+  decision.changes = decision.forecast.nodes != now.nodes;
+  decision.reason = reason_for(facts, limits, decision.forecast);
+  return decision;
+}
+
+}  // namespace troupe::pipeline

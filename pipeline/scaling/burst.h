@@ -1,0 +1,89 @@
+#pragma once
+
+// Decides how many nodes each pool of a run shall have, by a deadline and a budget. Pure functions
+// of what was measured: nothing here asks for a node or knows the time.
+//
+// The budget is for nodes of pools. It counts what was spent, what nodes cost until the run ends,
+// and what they cost while they are given back, so that it is not exceeded where nodes end within
+// kGiveBackSeconds. Where it does not last to the end of the run, nodes are used as long as it
+// does, and the other workers go on alone.
+//
+// A deadline is aimed at with a tenth to spare. Nodes are given back early only where this saves a
+// tenth of what is still to be spent, so that nodes do not come and go with every measurement.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/scaling/iteration_time.h"
+
+namespace troupe::pipeline {
+
+struct BurstLimits {
+  std::optional<double> finish_within{};  // seconds, from the beginning of the run
+  std::optional<double> budget{};         // in the currency of the prices
+  double decide_every = 60.0;             // seconds
+};
+
+// What a pool has to offer.
+struct PoolOffer {
+  std::string name;
+  std::uint32_t most = 1;
+  std::uint32_t workers = 1;     // of a node
+  double price = 0.0;            // of a node for an hour
+  double speed = 0.0;            // of a worker; as Crew has it
+  double starts_in = 0.0;        // seconds from asking for a node until it trains
+  double losses_per_hour = 0.0;  // of a node
+  std::uint32_t wanted = 0;      // nodes, now
+  std::uint32_t running = 0;     // those that train
+  std::uint32_t costing = 0;     // those that cost something, or may do so at any moment
+};
+
+struct BurstFacts {
+  // Whether speeds are known. Until then nodes only go where the budget wants it, and one is asked
+  // for where there is no worker.
+  bool measured = true;
+  double elapsed = 0.0;  // seconds since the run began
+  double iterations_left = 0.0;
+  double spent = 0.0;  // on nodes of pools
+  IterationWork work;
+  RingLine line;
+  double unexplained = 0.0;  // seconds of an iteration beyond the model, as measured
+  Crew others;               // workers that are of no pool
+  std::vector<PoolOffer> pools;
+};
+
+// What would come of so many nodes of each pool.
+struct BurstForecast {
+  std::vector<std::uint32_t> nodes;
+  double seconds = 0.0;  // from now until the run ends; infinite: it does not
+  double cost = 0.0;     // of nodes of pools, in the end
+  double iteration_seconds = 0.0;
+  bool lasts = true;  // the budget does, to the end of the run
+};
+BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits,
+                       const std::vector<std::uint32_t>& nodes);
+// With the nodes that are wanted now.
+BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits);
+
+// The numbers of nodes that are worth a look: pools are filled one after the other, and first the
+// one where a unit of work costs least. None first.
+std::vector<std::vector<std::uint32_t>> worth_a_look(const BurstFacts& facts);
+
+struct BurstDecision {
+  BurstForecast forecast;  // of the nodes that shall be wanted
+  bool changes = false;    // they are not those that are wanted now
+  // The budget is spent, and no worker is left that costs nothing.
+  bool must_end = false;
+  std::string reason{};  // for people
+};
+BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits);
+
+// From the decision to give a node back until it costs nothing more, at the most.
+inline constexpr double kGiveBackSeconds = 120.0;
+
+// "3 h 12 min", "4 min", "12 s".
+std::string time_text(double seconds);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,75 @@
+#include "pipeline/scaling/iteration_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "pipeline/steps/micro_batch.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr double kMostWeight = 1e6;  // of the fastest worker
+constexpr double kLeastBucket = 4096;
+
+// The quantile of the normal distribution above its middle, to 0.5 in a thousand (Abramowitz and
+// Stegun, 26.2.23).
+double upper_quantile(double probability) {
+  const double t = std::sqrt(-2.0 * std::log(1.0 - probability));
+  return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+                 (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+// By how many deviations the slowest of so many is expected to be slower than one (Blom).
+double slowest_of(double members) {
+  return members < 2.0 ? 0.0 : upper_quantile((members - 0.375) / (members + 0.25));
+}
+
+double ring_seconds(double bytes, double members, double bucket_bytes, const RingLine& line) {
+  const double bucket = std::max(kLeastBucket, std::min(bucket_bytes, bytes / members));
+  return 2.0 * (members - 1.0) *
+         std::max(bytes / members / line.bytes_per_second,
+                  line.message_seconds + bucket / line.bytes_per_second);
+}
+
+double computing_seconds(const IterationWork& work, std::span<const Crew> crews) {
+  double fastest = 0.0;
+  for (const Crew& crew : crews) fastest = std::max(fastest, crew.speed);
+  std::vector<std::uint64_t> weights;
+  std::vector<double> speeds;
+  for (const Crew& crew : crews) {
+    const bool works = crew.speed > 0.0;
+    const double weight = work.by_speed ? kMostWeight * crew.speed / fastest : 1.0;
+    const auto whole = works ? std::max(std::uint64_t{1}, std::uint64_t(std::llround(weight))) : 0;
+    weights.insert(weights.end(), crew.workers, whole);
+    speeds.insert(speeds.end(), crew.workers, crew.speed);
+  }
+  if (std::ranges::none_of(weights, [](auto weight) { return weight > 0; })) {
+    return std::numeric_limits<double>::infinity();
+  }
+  double seconds = 0.0;
+  const auto quotas = micro_batch_quotas(work.micro_batches, weights);
+  for (std::size_t i = 0; i < quotas.size(); ++i) {
+    if (quotas[i] > 0) seconds = std::max(seconds, quotas[i] / speeds[i]);
+  }
+  return seconds;
+}
+
+}  // namespace
+
+IterationTime iteration_time(const IterationWork& work, const RingLine& line,
+                             std::span<const Crew> crews) {
+  double members = 0.0;
+  for (const Crew& crew : crews) members += crew.speed > 0.0 ? crew.workers : 0;
+  IterationTime time;
+  time.computing = computing_seconds(work, crews);
+  time.applying = work.apply_seconds;
+  if (members < 2.0 || !std::isfinite(time.computing)) return time;
+  time.waiting = time.computing * line.deviation * slowest_of(members);
+  for (const double bytes : work.step_bytes) {
+    time.summing += ring_seconds(bytes, members, work.bucket_bytes, line);
+  }
+  return time;
+}
+
+}  // namespace troupe::pipeline

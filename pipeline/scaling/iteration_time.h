@@ -1,0 +1,48 @@
+#pragma once
+
+// How long an iteration takes with any workers: the model of docs/performance.md.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe::pipeline {
+
+// Workers of equal speed.
+struct Crew {
+  std::uint32_t workers = 0;
+  double speed = 0.0;  // micro-batches of an iteration that one of them gets through per second
+};
+
+// An iteration, whoever makes it.
+struct IterationWork {
+  std::uint32_t micro_batches = 1;
+  // That members sum in each step of the schedule; empty: not known, and taken as nothing.
+  std::vector<double> step_bytes{};
+  double bucket_bytes = 1 << 20;
+  double apply_seconds = 0.0;  // of all steps
+  // Micro-batches are shared out by speed; else all workers get as many.
+  bool by_speed = true;
+};
+
+// A line from a member of the ring to the next, and how evenly members compute.
+struct RingLine {
+  double bytes_per_second = 1.25e9;
+  double message_seconds = 100e-6;
+  double deviation = 0.01;  // of a member's time, relative
+};
+
+// Seconds. Nothing of the sums is counted as hidden behind computing, so these are the most.
+struct IterationTime {
+  double computing = 0.0;  // of the crew that takes longest, by its mean
+  double waiting = 0.0;    // for the slowest member
+  double summing = 0.0;
+  double applying = 0.0;
+  double all() const { return computing + waiting + summing + applying; }
+};
+
+// Infinite without any worker that has a speed.
+IterationTime iteration_time(const IterationWork& work, const RingLine& line,
+                             std::span<const Crew> crews);
+
+}  // namespace troupe::pipeline

@@ -210,8 +210,12 @@ void Coordinator::receive_too_slow(Context&, const TooSlow& slow, Message& messa
   note_too_slow(roster_, slow.member, member_of_reducer(message.sender_name()));
 }
 
-void Coordinator::receive_pace(Context&, const Pace& pace, Message& message) {
+void Coordinator::receive_pace(Context& context, const Pace& pace, Message& message) {
   if (message.sender_name() != replica_name(pace.replica)) return;
+  if (pace.lately) {
+    if (options_.has_pools) context.send_control("provisioner", Message::of(Pace(pace)));
+    return;
+  }
   note_pace(roster_, pace.replica, pace.iteration, static_cast<double>(pace.micro_batches),
             pace.seconds);
 }

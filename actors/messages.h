@@ -54,8 +54,8 @@ struct Halted {
   ViewPointer view = nullptr;  // the View that the member is in; null: in none yet
 };
 
-// Coordinator -> Reducer, control, and Reducer -> its replicas, data, behind the sums of all steps
-// before the View: who makes the steps from here on. The first View begins training.
+// Coordinator -> Reducer, Provisioner, control, and Reducer -> its replicas, data, behind the sums
+// of all steps before the View: who makes the steps from here on. The first View begins training.
 struct ViewMessage {
   static constexpr std::string_view kName = "view";
   ViewPointer view;
@@ -112,13 +112,15 @@ struct Learned {
 inline constexpr std::uint64_t kProvenSteps = 2;
 
 // Replica -> Coordinator, control, at the end of an epoch: how long it took for the micro-batches
-// of some whole iterations, all slots of each, waiting for their events included.
+// of some whole iterations, all slots of each, waiting for their events included. The same
+// `lately`: now and then, and passed on to the Provisioner.
 struct Pace {
   static constexpr std::string_view kName = "pace";
   std::uint32_t replica = 0;
   std::uint64_t iteration = 0;  // the next one
   std::uint64_t micro_batches = 0;
   double seconds = 0.0;
+  bool lately = false;  // since it last told one of these; else since the last epoch
 };
 
 // Replica -> its Loader, control: send the missing micro-batches at once, and then those that are

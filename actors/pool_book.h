@@ -48,9 +48,10 @@ struct PoolNode {
   std::string name;  // "hpc.3"
   std::string pool;
   PoolNodeState state = PoolNodeState::kAsked;
-  std::string id{};     // the launcher's; "": not known yet
-  std::string where{};  // the machine, for people
-  std::string cause{};  // why it is stopped or gone, where nobody asked for it
+  std::string id{};           // the launcher's; "": not known yet
+  std::string where{};        // the machine, for people
+  std::string cause{};        // why it is stopped or gone, where nobody asked for it
+  double paid_seconds = 0.0;  // CostBook's; of an adopted one: until it was adopted
 };
 
 // What is to be done.

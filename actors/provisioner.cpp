@@ -13,12 +13,15 @@ namespace {
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
+using runtime::TimePoint;
 
 constexpr auto kTurn = std::chrono::seconds(1);
 // Between two looks at what a launcher lists: while something is on its way, and else.
 constexpr std::chrono::seconds kLookSoon(2), kLookLater(15);
 // From the end of the run until nodes that are still there are left to people.
 constexpr auto kEndsWithin = std::chrono::minutes(2);
+constexpr auto kTellBillEvery = std::chrono::seconds(10);
+constexpr auto kNoteWorkEvery = std::chrono::minutes(1);
 
 std::vector<PoolLimits> limits_of(const std::vector<ProvisionerOptions::Pool>& pools) {
   std::vector<PoolLimits> limits;
@@ -53,8 +56,11 @@ telemetry::NodeFacts facts_of(const PoolNode& node) {
 
 }  // namespace
 
-Provisioner::Provisioner(ProvisionerOptions options)
-    : options_(std::move(options)), book_(limits_of(options_.pools)) {}
+Provisioner::Provisioner(ProvisionerOptions options, std::shared_ptr<RunOutcome> outcome)
+    : options_(std::move(options)),
+      outcome_(std::move(outcome)),
+      book_(limits_of(options_.pools)),
+      treasurer_(options_.treasurer) {}
 
 ProvisionerOptions::Pool& Provisioner::pool(const std::string& name) {
   return *std::ranges::find_if(options_.pools,
@@ -64,9 +70,13 @@ ProvisionerOptions::Pool& Provisioner::pool(const std::string& name) {
 void Provisioner::start(Context& context) {
   on<NodeChange>(&Provisioner::receive_change);
   on<Kept>(&Provisioner::receive_kept);
+  on<ViewMessage>(&Provisioner::receive_view);
+  on<Pace>(&Provisioner::receive_pace);
   on<runtime::RequestAsked>(&Provisioner::receive_burst);
+  treasurer_.begin(context.now());
   for (const PoolNode& node : options_.adopted) {
     book_.adopt(node, context.now());
+    treasurer_.note(node, context.now());
     if (node.state != PoolNodeState::kGone) pool(node.pool).launcher->adopt(node.name, node.id);
   }
   for (const auto& [name, nodes] : options_.wanted) {
@@ -92,6 +102,15 @@ void Provisioner::timer(Context& context, runtime::TimerId) {
         "{} ({}) is still there and may cost money: troupe pools RUN_FOLDER --stop tries again",
         node.name, node.id.empty() ? "no id is known" : node.id));
   }
+  finish(context);
+}
+
+void Provisioner::finish(Context& context) {
+  const auto& state = outcome_->state;
+  if (state != nullptr) treasurer_.reach(state->iteration);
+  outcome_->bill = treasurer_.bill(wanted(), context.now());
+  const auto noted = options_.note_work(treasurer_.contributed(), treasurer_.first_forecast());
+  if (!noted.ok()) context.log().warning(noted.error().message);
   context.finish();
 }
 
@@ -122,8 +141,24 @@ void Provisioner::receive_kept(Context& context, const Kept& kept) {
   tell_changes(context);
 }
 
+void Provisioner::receive_view(Context&, const ViewMessage& message) {
+  treasurer_.enter(message.view, [&](std::uint32_t member) {
+    const std::string node = options_.launched_on(config::member_name(member));
+    return node.substr(0, node.rfind('.'));
+  });
+}
+
+void Provisioner::receive_pace(Context& context, const Pace& pace) {
+  treasurer_.note(pace, context.now());
+}
+
 Result<std::string> Provisioner::burst(const runtime::HeadRequest& request) {
   ASSIGN_OR_RETURN(const std::uint32_t before, book_.wanted(request.name));
+  if (treasurer_.decides()) {
+    return Error{ErrorKind::kUsage,
+                 "the limits in cluster.burst decide how many nodes this run takes; stop it, and "
+                 "resume it with others or without any"};
+  }
   const auto wanted = changed_count(before, request.change);
   if (!wanted) {
     return Error{ErrorKind::kUsage,
@@ -163,8 +198,56 @@ void Provisioner::look(Context& context) {
   }
 }
 
+Treasurer::Wanted Provisioner::wanted() const {
+  Treasurer::Wanted wanted;
+  for (const auto& pool : options_.pools) {
+    wanted[pool.limits.name] = *book_.wanted(pool.limits.name);
+  }
+  return wanted;
+}
+
+void Provisioner::decide(Context& context) {
+  const auto decision = treasurer_.decide(wanted(), context.now());
+  if (!decision) return;
+  if (decision->must_end && !std::exchange(told_to_end_, true)) {
+    const Error why{ErrorKind::kLostPeers,
+                    decision->reason + "; raise cluster.burst.budget and resume the run"};
+    context.send_control("coordinator", Message::of(MemberFailed{"provisioner", why}));
+  }
+  if (!decision->changes) return;
+  context.log().info(decision->reason);
+  for (std::size_t i = 0; i < options_.pools.size(); ++i) {
+    const std::string& name = options_.pools[i].limits.name;
+    const std::uint32_t nodes = decision->forecast.nodes[i];
+    if (*book_.wanted(name) == nodes) continue;
+    CHECK(book_.want(name, nodes).ok(), "a decision keeps to what a pool has");
+    const auto noted = options_.note_wanted(name, nodes);
+    if (!noted.ok()) context.log().warning(noted.error().message);
+  }
+  tell_bill(context, decision->reason);
+}
+
+// Nobody trains without it.
+void Provisioner::tell_bill(Context& context, const std::string& decision) {
+  const TimePoint now = context.now();
+  if (decision.empty() && bill_told_ && now - *bill_told_ < kTellBillEvery) return;
+  bill_told_ = now;
+  telemetry::BillFacts bill = treasurer_.bill(wanted(), now);
+  bill.decision = decision;
+  context.send_control("monitor",
+                       Message::of(EventMetrics{{0.0, treasurer_.step(), std::move(bill)}}));
+  if (work_noted_ && now - *work_noted_ < kNoteWorkEvery) return;
+  work_noted_ = now;
+  const auto noted = options_.note_work(treasurer_.contributed(), treasurer_.first_forecast());
+  if (!noted.ok()) context.log().warning(noted.error().message);
+}
+
 void Provisioner::act(Context& context) {
   look(context);
+  if (!ends_by_) {
+    decide(context);
+    tell_bill(context, "");
+  }
   const std::vector<PoolOrder> orders = book_.next(context.now());
   const std::optional<Error> unwritten = tell_changes(context);
   std::set<std::string> failing;  // pools
@@ -215,7 +298,8 @@ bool Provisioner::ask_for(Context& context, const AskForNode& asked) {
 
 std::optional<Error> Provisioner::tell_changes(Context& context) {
   std::optional<Error> unwritten;
-  for (const PoolNode& node : book_.take_changed()) {
+  for (PoolNode& node : book_.take_changed()) {
+    node.paid_seconds = treasurer_.note(node, context.now());
     if (auto noted = options_.note_node(node); !noted.ok()) unwritten = noted.error();
     context.send_control("monitor", Message::of(NodeChange{facts_of(node)}));
   }

@@ -5,8 +5,12 @@
 // that the next head finds, adopts or stops it. At the end it stops what has not ended, and ends
 // when nothing is left, or says what is.
 //
-// It receives control messages only: changes of members and bursts (`troupe burst`) from the
-// Coordinator. Called "provisioner" in the plan. Has a thread of its own: tools take seconds.
+// With limits (cluster.burst) a Treasurer decides how many nodes are wanted, else people do. The
+// Monitor gets the bill now and then, and the run's outcome in the end.
+//
+// It receives control messages only: changes of members, Views, paces and bursts (`troupe burst`)
+// from the Coordinator. Called "provisioner" in the plan. Has a thread of its own: tools take
+// seconds.
 
 #include <functional>
 #include <map>
@@ -18,6 +22,8 @@
 #include "actors/launcher.h"
 #include "actors/messages.h"
 #include "actors/pool_book.h"
+#include "actors/run_ending.h"
+#include "actors/treasurer.h"
 #include "config/topology.h"
 #include "runtime/actor.h"
 #include "runtime/transport/head_request.h"
@@ -30,6 +36,7 @@ struct ProvisionerOptions {
     std::uint32_t workers = 1;  // of a node
     std::shared_ptr<Launcher> launcher;
   };
+  TreasurerOptions treasurer;
   std::vector<Pool> pools;
   // All nodes of the heads before this one.
   std::vector<PoolNode> adopted;
@@ -39,6 +46,11 @@ struct ProvisionerOptions {
   std::function<runtime::Result<void>(const std::string& pool, std::uint32_t nodes)> note_wanted;
   // A token with which the members of one node may join; "": the run has no keys.
   std::function<runtime::Result<std::string>()> token;
+  // What the next head goes on from besides: iterations by pool ("": by workers of no pool), and
+  // the first forecast.
+  std::function<runtime::Result<void>(const std::map<std::string, double>& contributed,
+                                      const std::optional<FirstForecast>& forecast)>
+      note_work;
   // The pool's node that a member was started on; "": none.
   std::function<std::string(const std::string& member)> launched_on;
 };
@@ -48,7 +60,8 @@ class Provisioner final : public runtime::Actor {
   using Message = runtime::Message;
 
  public:
-  explicit Provisioner(ProvisionerOptions options);
+  // The outcome gets the bill in the end.
+  Provisioner(ProvisionerOptions options, std::shared_ptr<RunOutcome> outcome);
 
   void start(Context& context) override;
   void timer(Context& context, runtime::TimerId id) override;
@@ -60,12 +73,19 @@ class Provisioner final : public runtime::Actor {
  private:
   void receive_change(Context& context, const NodeChange& change);
   void receive_kept(Context& context, const Kept& kept);
+  void receive_view(Context& context, const ViewMessage& view);
+  void receive_pace(Context& context, const Pace& pace);
   void receive_burst(Context& context, const runtime::RequestAsked& asked);
   runtime::Result<std::string> burst(const runtime::HeadRequest& request);
 
   ProvisionerOptions::Pool& pool(const std::string& name);
   // Asks the launchers, decides, and carries it out.
   void act(Context& context);
+  // What the limits of the run make of what is known.
+  void decide(Context& context);
+  Treasurer::Wanted wanted() const;
+  void tell_bill(Context& context, const std::string& decision);
+  void finish(Context& context);
   void look(Context& context);
   // Any but an AskForNode.
   runtime::Result<void> carry_out(Context& context, const PoolOrder& order);
@@ -75,7 +95,11 @@ class Provisioner final : public runtime::Actor {
   std::optional<runtime::Error> tell_changes(Context& context);
 
   ProvisionerOptions options_;
+  std::shared_ptr<RunOutcome> outcome_;
   PoolBook book_;
+  Treasurer treasurer_;
+  std::optional<runtime::TimePoint> bill_told_, work_noted_;
+  bool told_to_end_ = false;                             // the run, since its budget is spent
   std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked
   std::map<std::string, std::string> warned_;            // of a pool: what was said last
   std::optional<runtime::TimePoint> ends_by_;            // it was told to stop

@@ -187,6 +187,7 @@ void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change
   for (const std::uint32_t member : change.view.ring) {
     context.send_control(options_.member_slots[member].reducer, Message::of(ViewMessage{shared}));
   }
+  if (options_.has_pools) context.send_control("provisioner", Message::of(ViewMessage{shared}));
 }
 
 void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {

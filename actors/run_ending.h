@@ -44,6 +44,7 @@ struct RunOutcome {
     std::string json;
   };
   std::optional<Validation> validation;
+  std::optional<telemetry::BillFacts> bill;  // of a run with pools; the Provisioner's
 };
 
 class RunEnding {

@@ -49,7 +49,9 @@ runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
       CHECK(parts.test_dataset != nullptr);
       return std::make_unique<Validator>(parts.validator, parts.training, *parts.test_dataset);
     }
-    if (plan.kind == "provisioner") return std::make_unique<Provisioner>(parts.provisioner);
+    if (plan.kind == "provisioner") {
+      return std::make_unique<Provisioner>(parts.provisioner, parts.outcome);
+    }
     if (plan.kind == "monitor") return std::make_unique<Monitor>(parts.monitor, parts.disk);
     CHECK(false, "no actor of kind " + plan.kind);
   };

@@ -14,6 +14,7 @@ namespace {
 
 // With fewer, a single iteration in which a cache was cold or the system was busy would decide.
 constexpr std::uint64_t kFewestIterations = 8;
+constexpr auto kTellPaceEvery = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -68,6 +69,7 @@ void StepTeller::enter(bool leads) {
   leads_ = leads;
   if (!leads_) untold_.clear();
   pace_.restart();
+  lately_.restart();
 }
 
 void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
@@ -83,13 +85,27 @@ void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::Step
 
 void StepTeller::tell_pace(Context& context, StepEngine& engine, const StepMetrics& step) {
   const pipeline::TrainingState& state = engine.state();
-  pace_.add_step(step.load_seconds + step.compute_seconds);
+  for (PaceMeter* const meter : {&pace_, &lately_}) {
+    meter->add_step(step.load_seconds + step.compute_seconds);
+    if (state.slot == 0) meter->end_iteration(engine.feed().owned_in(step.iteration));
+  }
   if (state.slot != 0) return;
-  pace_.end_iteration(engine.feed().owned_in(step.iteration));
+  tell_pace_lately(context, state.iteration);
   if (state.epoch == step.epoch) return;
   if (const auto pace = pace_.take(replica_, state.iteration)) {
     context.send_control("coordinator", Message::of(Pace(*pace)));
   }
+}
+
+void StepTeller::tell_pace_lately(Context& context, std::uint64_t iteration) {
+  const TimePoint now = context.now();
+  if (!pace_told_) pace_told_ = now;
+  if (now - *pace_told_ < kTellPaceEvery) return;
+  auto pace = lately_.take(replica_, iteration);
+  if (!pace) return;
+  pace->lately = true;
+  pace_told_ = now;
+  context.send_control("coordinator", Message::of(std::move(*pace)));
 }
 
 void StepTeller::tell_samples(Context& context, StepEngine& engine,

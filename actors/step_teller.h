@@ -100,12 +100,14 @@ class StepTeller {
                     const StepMetrics& step);
   void tell_gradient(Context& context, const pipeline::StepRecord& record, std::uint32_t slot);
   void tell_pace(Context& context, StepEngine& engine, const StepMetrics& step);
+  void tell_pace_lately(Context& context, std::uint64_t iteration);
 
   std::uint32_t replica_;
   TrainingContext training_;
   runtime::PortId metrics_;
   SampleTeller samples_;
-  PaceMeter pace_;
+  PaceMeter pace_, lately_;  // of an epoch, and of kTellPaceEvery
+  std::optional<runtime::TimePoint> pace_told_;
   bool leads_ = false;
   std::array<std::optional<runtime::TimePoint>, 2> gradient_told_;  // by network
   std::deque<StepMetrics> last_steps_;                              // the newest applied, in order

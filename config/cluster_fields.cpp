@@ -225,6 +225,9 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "more is too slow and has to leave.")
       .field("pools", &ClusterSection::pools, pools(), Scope::kFree,
              "Where nodes come from while the run goes on: docs/launching.md.")
+      .field("burst", &ClusterSection::burst, burst(), Scope::kFree,
+             "Limits by which the run itself decides how many nodes of its pools it takes; by "
+             "default `nodes` are wanted until somebody asks for others.")
       .section("failure", &ClusterSection::failure, failure_record(), "Limits and patience.")
       .check([](const YamlValue&, const ClusterSection& cluster, Reader& reader) {
         check_shares(cluster, reader);

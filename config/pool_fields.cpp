@@ -84,13 +84,46 @@ CodecOf<Pools> pools() {
       .field("starts_in", &PoolSection::starts_in, duration(std::chrono::seconds(1)), Scope::kFree,
              "How long a node may take from its start to its first member; then it is stopped, and "
              "another one is asked for.")
+      .field("price_per_node_hour", &PoolSection::price_per_node_hour,
+             number(NumberRange{0.0, 1e6, false}), Scope::kFree,
+             "Price of one of its nodes for an hour, in any currency.")
+      .field("spot", &PoolSection::spot, boolean(), Scope::kFree,
+             "Whether its nodes may be taken away at any time. Until losses were measured, "
+             "forecasts count one in ten hours of a node.")
+      .field("speed", &PoolSection::speed, number(NumberRange{0.001, 1000.0, false}), Scope::kFree,
+             "How fast its workers compute beside those that are of no pool, until it is measured: "
+             "0.5 is half as fast.")
       .check([](const YamlValue&, const PoolSection& pool, Reader& reader) {
         check_pool(pool, reader);
       });
   return list<PoolSection>(CodecOf<PoolSection>(record), 0, 64);
 }
 
+CodecOf<std::optional<BurstSection>> burst() {
+  auto record =
+      std::make_shared<Record<BurstSection>>("limits such as {finish_within: 6h, budget: 40}");
+  record
+      ->field("finish_within", &BurstSection::finish_within,
+              optional(duration(std::chrono::seconds(1))), Scope::kFree,
+              "When the run shall have ended, from its beginning on, pauses included; by default "
+              "no matter when.")
+      .field("budget", &BurstSection::budget, optional(number(NumberRange{0.0, 1e9, false})),
+             Scope::kFree,
+             "What nodes of all pools may cost together, in the currency of their prices; by "
+             "default no matter what.")
+      .field("decide_every", &BurstSection::decide_every, duration(std::chrono::seconds(1)),
+             Scope::kFree, "How often it is decided anew how many nodes are wanted.")
+      .check([](const YamlValue&, const BurstSection& burst, Reader& reader) {
+        if (burst.finish_within || burst.budget) return;
+        reader.problem_at(reader.path(), "give `finish_within`, `budget` or both");
+      });
+  return optional(CodecOf<BurstSection>(record));
+}
+
 void check_pools(const ClusterSection& cluster, Reader& reader) {
+  if (cluster.burst && cluster.pools.empty()) {
+    reader.problem_at(reader.path() + ".burst", "there are no pools to take nodes from");
+  }
   std::set<std::string> names;
   for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
     if (names.insert(cluster.pools[i].name).second) continue;

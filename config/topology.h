@@ -201,6 +201,16 @@ struct PoolSection {
   std::string start, stop, list;
   // Default 10 min.
   runtime::Duration starts_in = std::chrono::minutes(10);
+  double price_per_node_hour = 0.0;  // default 0
+  bool spot = false;                 // its nodes may be taken away at any time; default false
+  double speed = 1.0;                // of its workers beside those here, until measured; default 1
+};
+
+// By which nodes of pools are asked for and given back; one of the first two at least.
+struct BurstSection {
+  std::optional<runtime::Duration> finish_within;  // from the beginning of the run; default none
+  std::optional<double> budget;                    // for nodes of pools; default none
+  runtime::Duration decide_every = std::chrono::minutes(1);  // default 1 min
 };
 
 struct ClusterSection {
@@ -225,6 +235,8 @@ struct ClusterSection {
   FailureSection failure;
   // Default none.
   std::vector<PoolSection> pools;
+  // Default none: pools stay at `nodes` unless somebody asks.
+  std::optional<BurstSection> burst;
 };
 
 // Value type; the sections are those of the file, `actors` taken apart.

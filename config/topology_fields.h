@@ -20,6 +20,7 @@ std::shared_ptr<Record<ClusterSection>> cluster_record();
 
 // Parts of the last one.
 CodecOf<std::vector<PoolSection>> pools();
+CodecOf<std::optional<BurstSection>> burst();
 void check_pools(const ClusterSection& cluster, Reader& reader);
 
 }  // namespace troupe::config

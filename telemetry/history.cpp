@@ -68,6 +68,7 @@ struct Told {
   Newest<Validation> validations;
   NodeTable nodes;
   std::vector<std::uint64_t> showers;
+  std::optional<BillFacts> bill;   // the newest
   double iteration_seconds = 0.0;  // of the iteration that goes on
 };
 
@@ -87,7 +88,8 @@ struct History::Content {
 
   mutable std::mutex mutex;   // of these
   std::uint64_t cleared = 0;  // the version that forgot all before it
-  std::uint64_t run_version = 1, progress_version = 1, nodes_version = 1, showers_version = 1;
+  std::uint64_t run_version = 1, progress_version = 1, nodes_version = 1, showers_version = 1,
+                bill_version = 1;
   Told told;
 
   mutable std::mutex texts_mutex;  // of these; taken before the others
@@ -99,6 +101,7 @@ struct History::Content {
   void take_step(const StepFacts& made, const Record& record);
   void take_points(const Record& record, const std::vector<RecordPoint>& points);
   void end_nodes();
+  double cost_now() const;
   RunProgress progress_now() const;
 };
 
@@ -130,6 +133,9 @@ void History::Content::take_body(const Record& record) {
     if (told.showers.size() == kMostShowerSteps) told.showers.erase(told.showers.begin());
     told.showers.push_back(record.step);
     showers_version = version;
+  } else if (const auto* bill = std::get_if<BillFacts>(&record.body)) {
+    told.bill = *bill;
+    bill_version = version;
   }
 }
 
@@ -168,6 +174,16 @@ void History::Content::take_points(const Record& record, const std::vector<Recor
   }
 }
 
+// A pool has a price of its own.
+double History::Content::cost_now() const {
+  double others = told.clock.node_hours(), of_pools = 0.0;
+  if (told.bill) {
+    of_pools = told.bill->cost;
+    for (const PoolBill& pool : told.bill->pools) others -= pool.node_hours * pool.workers;
+  }
+  return of_pools + std::max(others, 0.0) * told.facts.price_per_node_hour;
+}
+
 RunProgress History::Content::progress_now() const {
   RunProgress now = told.progress;
   const RunFacts& facts = told.facts;
@@ -180,7 +196,7 @@ RunProgress History::Content::progress_now() const {
   now.events_per_second = told.clock.events_per_second();
   now.node_hours = told.clock.node_hours();
   now.core_hours = told.clock.core_hours();
-  now.cost = now.node_hours * facts.price_per_node_hour;
+  now.cost = cost_now();
   now.dropped += told.curves.left_out() + told.nodes.dropped();
   const auto seconds = told.clock.seconds_per_iteration();
   if (seconds && now.state == "training" && facts.iterations >= now.iterations) {
@@ -263,7 +279,7 @@ void History::clear() {
   const std::scoped_lock lock(content.mutex, content.log_mutex);
   content.cleared = ++content.version;
   content.run_version = content.progress_version = content.version;
-  content.nodes_version = content.showers_version = content.version;
+  content.nodes_version = content.showers_version = content.bill_version = content.version;
   content.told = Told(content.options);
   content.log = Newest<LogLine>(content.options.log_lines);
 }
@@ -314,6 +330,7 @@ HistoryNews History::news(std::uint64_t since) const {
   if (content.progress_version > since) news.progress = content.progress_now();
   if (content.nodes_version > since) news.nodes = told.nodes.all();
   if (content.showers_version > since) news.showers = told.showers;
+  if (content.bill_version > since) news.bill = told.bill;
   news.series = told.curves.since(since);
   news.marks = told.marks.since(since);
   news.validations = told.validations.since(since);

@@ -42,6 +42,7 @@ void HistoryNews::take(HistoryNews news) {
   replace(progress, news.progress);
   replace(nodes, news.nodes);
   replace(showers, news.showers);
+  replace(bill, news.bill);
   for (auto& [name, told] : news.series) {
     auto known = place_of(series, name);
     if (known == series.end() || known->first != name)

@@ -47,6 +47,7 @@ struct HistoryNews {
   std::vector<std::pair<std::string, SeriesNews>> series;  // in the order of their names
   std::optional<std::vector<NodeState>> nodes;
   std::optional<std::vector<std::uint64_t>> showers;
+  std::optional<BillFacts> bill;
   std::vector<Mark> marks;
   std::vector<Validation> validations;
   std::vector<LogLine> log;
@@ -141,6 +142,7 @@ void fields(Archive& archive, runtime::Like<HistoryNews> auto& news) {
   archive.map("series", news.series, [](auto& item, auto& series) { item.element(series); });
   archive.last("nodes", news.nodes);
   archive.last("showers", news.showers);
+  archive.last("bill", news.bill);
   archive.last("marks", news.marks);
   archive.last("validations", news.validations);
   archive.last("log", news.log);

@@ -123,6 +123,8 @@ std::string mark_of(const NodeFacts& node) {
                      node.host);
 }
 
+std::string mark_of(const BillFacts& bill) { return bill.decision; }
+
 }  // namespace
 
 std::string_view kind_of(const Record& record) {

@@ -112,14 +112,43 @@ struct SampleFigures {
   double mean = 0.0, low = 0.0, high = 0.0, last = 0.0;
 };
 
+// What a run has got from one of its pools, and what that has cost so far.
+struct PoolBill {
+  std::string name = {};
+  double price_per_node_hour = 0.0;
+  std::uint32_t workers = 1;              // of a node
+  std::uint64_t wanted = 0, running = 0;  // nodes
+  double node_hours = 0.0, cost = 0.0;
+  double iterations = 0.0;  // contributed, in shares of micro-batches
+  double speed = 0.0;       // micro-batches of an iteration a worker makes per second; 0: not known
+};
+
+// Of a run with pools, now and then, and whenever other nodes are wanted.
+struct BillFacts {
+  static constexpr std::string_view kKind = "bill";
+  std::vector<PoolBill> pools = {};
+  double seconds = 0.0;  // since the run began, pauses included
+  double cost = 0.0;     // of all pools, so far
+  std::optional<double> cost_per_epoch = {};
+  double other_iterations = 0.0;  // that workers of no pool have contributed
+  double other_speed = 0.0;       // of these
+  // As it looks now: seconds until the run ends, and what its pools will have cost. None: not
+  // known.
+  std::optional<double> seconds_left = {}, cost_at_end = {};
+  // As it looked at first: seconds of the whole run, and the same cost.
+  std::optional<double> first_seconds = {}, first_cost = {};
+  std::string decision = {};  // other nodes are wanted, and why; "": they are those from before
+};
+
 struct SampleFacts {
   static constexpr std::string_view kKind = "samples";
   std::vector<std::pair<std::string, SampleFigures>> values;  // by series
 };
 
 // std::monostate: the kind is not known here.
-using RecordBody = std::variant<std::monostate, RunRecord, StepFacts, CheckpointFacts,
-                                ValidationFacts, ViewFacts, NodeFacts, ShowersFacts, SampleFacts>;
+using RecordBody =
+    std::variant<std::monostate, RunRecord, StepFacts, CheckpointFacts, ValidationFacts, ViewFacts,
+                 NodeFacts, ShowersFacts, SampleFacts, BillFacts>;
 
 struct Record {
   double time = 0.0;       // seconds since 1970; 0: not told
@@ -239,6 +268,34 @@ void fields(Archive& archive, runtime::Like<SampleFacts> auto& samples) {
       values.real("", figures.last);
     });
   });
+}
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<PoolBill> auto& pool) {
+  archive.text("name", pool.name, kAnyLength);
+  archive.real("price_per_node_hour", pool.price_per_node_hour);
+  archive.number("workers", pool.workers);
+  archive.number("wanted", pool.wanted);
+  archive.number("running", pool.running);
+  archive.real("node_hours", pool.node_hours);
+  archive.real("cost", pool.cost);
+  archive.real("iterations", pool.iterations);
+  archive.real("speed", pool.speed);
+}
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<BillFacts> auto& bill) {
+  archive.list("pools", bill.pools, kAnyLength);
+  archive.real("seconds", bill.seconds);
+  archive.real("cost", bill.cost);
+  archive.perhaps("cost_per_epoch", bill.cost_per_epoch);
+  archive.real("other_iterations", bill.other_iterations);
+  archive.real("other_speed", bill.other_speed);
+  archive.perhaps("seconds_left", bill.seconds_left);
+  archive.perhaps("cost_at_end", bill.cost_at_end);
+  archive.perhaps("first_seconds", bill.first_seconds);
+  archive.perhaps("first_cost", bill.first_cost);
+  archive.text("decision", bill.decision, kAnyLength);
 }
 
 }  // namespace troupe::telemetry

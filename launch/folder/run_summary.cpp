@@ -43,6 +43,7 @@ struct Summary {
   std::optional<std::int64_t> bytes_on_wire;
   std::optional<std::uint64_t> failures_survived;
   std::optional<std::vector<telemetry::ViewFacts>> views;
+  std::optional<telemetry::BillFacts> bill;
   std::optional<bool> stopped;
   std::optional<std::string> error;
   int exit_code = 0;
@@ -62,6 +63,7 @@ void fields(Archive& archive, runtime::Like<Summary> auto& summary) {
   archive.perhaps("bytes_on_wire", summary.bytes_on_wire);
   archive.perhaps("failures_survived", summary.failures_survived);
   archive.perhaps("views", summary.views);
+  archive.perhaps("bill", summary.bill);
   archive.perhaps("stopped", summary.stopped);
   archive.perhaps("error", summary.error);
   archive.integer("exit_code", summary.exit_code);
@@ -100,6 +102,7 @@ std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& h
   summary.bytes_on_wire = bytes_on_wire;
   summary.failures_survived = failures;
   summary.views = std::move(views);
+  summary.bill = outcome.bill;
   summary.stopped = outcome.stopped;
   if (error) summary.error = error->message;
   summary.exit_code = exit_code;

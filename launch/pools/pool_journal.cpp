@@ -22,11 +22,12 @@ constexpr std::size_t kMostText = 4096;
 
 struct RunLine {
   static constexpr std::string_view kKind = "run";
-  std::string run;
+  std::string run, time;
 };
 template <class Archive>
 void fields(Archive& archive, runtime::Like<RunLine> auto& line) {
   archive.text("run", line.run, kMostText);
+  archive.text("time", line.time, kMostText);
 }
 
 struct WantedLine {
@@ -43,6 +44,7 @@ void fields(Archive& archive, runtime::Like<WantedLine> auto& line) {
 struct NodeLine {
   static constexpr std::string_view kKind = "node";
   std::string name, pool, state, id, where, cause, time;
+  double paid_seconds = 0.0;
 };
 template <class Archive>
 void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
@@ -53,6 +55,23 @@ void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
   archive.text("where", line.where, kMostText);
   archive.text("cause", line.cause, kMostText);
   archive.text("time", line.time, kMostText);
+  archive.real("paid_seconds", line.paid_seconds);
+}
+
+struct WorkLine {
+  static constexpr std::string_view kKind = "work";
+  std::vector<std::pair<std::string, double>> iterations;  // by pool
+  std::optional<double> first_seconds, first_cost;
+};
+template <class Archive>
+void fields(Archive& archive, runtime::Like<WorkLine> auto& line) {
+  archive.map("iterations", line.iterations, [](auto& item, auto& count) { item.real("", count); });
+  archive.perhaps("first_seconds", line.first_seconds);
+  archive.perhaps("first_cost", line.first_cost);
+}
+
+std::string time_of_day() {
+  return runtime::utc_text(std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now()));
 }
 
 const char* fault_of(const NodeLine& line) {
@@ -64,7 +83,8 @@ void take_line(std::string_view text, PoolHistory& history) {
   if (NodeLine line; read_line(parsed, line)) {
     const auto state = actors::pool_node_state(line.state);
     if (!state) return;
-    const actors::PoolNode node{line.name, line.pool, *state, line.id, line.where, line.cause};
+    const actors::PoolNode node{line.name,  line.pool,  *state,           line.id,
+                                line.where, line.cause, line.paid_seconds};
     const auto known = std::ranges::find(history.nodes, node.name, &actors::PoolNode::name);
     if (known == history.nodes.end()) {
       history.nodes.push_back(node);
@@ -76,6 +96,22 @@ void take_line(std::string_view text, PoolHistory& history) {
     history.wanted[wanted.pool] = wanted.nodes;
   } else if (RunLine run; read_line(parsed, run)) {
     history.run = run.run;
+    const auto began = runtime::read_utc(run.time);
+    history.began = began ? runtime::WallTime(*began) : runtime::wall_now();
+  } else if (WorkLine work; read_line(parsed, work)) {
+    history.contributed = {work.iterations.begin(), work.iterations.end()};
+    if (work.first_seconds && work.first_cost) {
+      history.first_forecast = {*work.first_seconds, *work.first_cost};
+    }
+  }
+}
+
+// A node that cost something when it was written has done so ever since.
+void pay_until_now(PoolHistory& history) {
+  for (actors::PoolNode& node : history.nodes) {
+    const auto since = runtime::read_utc(history.since.at(node.name));
+    if (!actors::is_costing(node.state) || !since) continue;
+    node.paid_seconds += std::max(0.0, runtime::seconds(runtime::wall_now() - *since));
   }
 }
 
@@ -95,16 +131,27 @@ Result<PoolJournal> PoolJournal::open(const std::string& path) {
                    }));
   if (history.run.empty()) {
     history.run = fmt::format("{:08x}", static_cast<std::uint32_t>(runtime::secret_number()));
-    RETURN_IF_ERROR(file.add_for_good(text_of(RunLine{history.run})));
+    history.began = runtime::wall_now();
+    RETURN_IF_ERROR(file.add_for_good(text_of(RunLine{history.run, time_of_day()})));
   }
+  pay_until_now(history);
   return PoolJournal(std::move(file), std::move(history));
 }
 
 Result<void> PoolJournal::add(const actors::PoolNode& node) {
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now());
   return file_.add_for_good(
       text_of(NodeLine{node.name, node.pool, actors::word_of(node.state), node.id, node.where,
-                       node.cause, runtime::utc_text(now)}));
+                       node.cause, time_of_day(), node.paid_seconds}));
+}
+
+Result<void> PoolJournal::add_work(const std::map<std::string, double>& contributed,
+                                   const std::optional<actors::FirstForecast>& forecast) {
+  WorkLine line{{contributed.begin(), contributed.end()}, {}, {}};
+  if (forecast) {
+    line.first_seconds = forecast->seconds;
+    line.first_cost = forecast->cost;
+  }
+  return file_.add_for_good(text_of(line));
 }
 
 Result<void> PoolJournal::add_wanted(const std::string& pool, std::uint32_t nodes) {

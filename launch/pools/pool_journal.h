@@ -5,23 +5,31 @@
 //
 //   run     the name by which this run's nodes are known to launchers
 //   wanted  how many nodes a pool shall have, as of `troupe burst`
-//   node    a node's state, as it changes
+//   node    a node's state, as it changes, and for how long it was paid until then
+//   work    iterations that workers of each pool ("": of none) have contributed, and how long the
+//           run was thought to take and to cost at first
 //
 // The next head goes on from it, and `troupe pools` tells of it.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/pool_book.h"
+#include "actors/treasurer.h"
 #include "launch/folder/line_file.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 
 namespace troupe::launch {
 
 struct PoolHistory {
-  std::string run;  // "": the file has none
+  std::string run;            // "": the file has none
+  runtime::WallTime began{};  // when it got its name
+  std::map<std::string, double> contributed;
+  std::optional<actors::FirstForecast> first_forecast;
   std::map<std::string, std::uint32_t> wanted;
   std::vector<actors::PoolNode> nodes;       // in the order in which they were asked for
   std::map<std::string, std::string> since;  // of a node's state: the time of day
@@ -38,10 +46,13 @@ class PoolJournal {
   // Goes on with what is there. Draws the run's name, where there is none. kData: see LineFile.
   static runtime::Result<PoolJournal> open(const std::string& path);
 
-  // As it was when the file was opened, and the run's name.
+  // As it was when the file was opened, and the run's name. Nodes that were not gone were paid
+  // until then.
   const PoolHistory& history() const { return history_; }
   runtime::Result<void> add(const actors::PoolNode& node);
   runtime::Result<void> add_wanted(const std::string& pool, std::uint32_t nodes);
+  runtime::Result<void> add_work(const std::map<std::string, double>& contributed,
+                                 const std::optional<actors::FirstForecast>& forecast);
   runtime::Result<void> put_back() const { return file_.put_back(); }
 
  private:

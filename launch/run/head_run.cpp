@@ -42,21 +42,6 @@ namespace {
 
 using runtime::Result;
 
-// Besides the steps, which the Monitor counts, and samples, of which no file lacks a line.
-void tell_dropped(const std::vector<runtime::LinkStats>& links, const RunFolder& folder,
-                  runtime::Log& log) {
-  std::int64_t dropped = 0;
-  for (const runtime::LinkStats& link : links) {
-    if (link.plan.from.starts_with("replica.") || link.plan.from_port != "metrics") continue;
-    dropped += link.dropped;
-  }
-  if (dropped == 0) return;
-  log.warning(
-      fmt::format("{} lacks {} lines of checkpoints and validations: they came faster than they "
-                  "could be written",
-                  folder.file(MetricsFile::kName), dropped));
-}
-
 // For MonitorOptions::files_are_gone.
 std::function<bool()> looks_after(RunDisk& disk) {
   return [&disk, seen = 0]() mutable {
@@ -172,6 +157,11 @@ class HeadRun {
   void succeed(const HeadHistory& history);
   Result<runtime::GateOptions> take_the_head();
   Result<void> open_pools();
+  // Members that are of no pool, before any joins by itself.
+  bool others_come() const {
+    return !request_.others_of.empty() || !request_.members_here.empty() ||
+           !setup_->topology.cluster.hosts.empty();
+  }
   void tell_members() const;
   void keep_state(const runtime::NodeEnd& end, HeadRunResult& result);
   void write_end(const runtime::NodeEnd& end, HeadRunResult& result);
@@ -380,7 +370,6 @@ Result<void> HeadRun::open_pools() {
   const config::ClusterSection& cluster = setup_->topology.cluster;
   if (cluster.pools.empty()) return {};
   JoinPlan plan;
-  plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
   plan.folder = std::filesystem::absolute(folder_.file("pools")).string();
   plan.address =
       addresses_to_dial(request_.listen, wire_->address(), cluster.hosts, interface_addresses())
@@ -392,7 +381,9 @@ Result<void> HeadRun::open_pools() {
   ASSIGN_OR_RETURN(RunPools opened,
                    RunPools::open(folder_.file(PoolJournal::kName), std::move(plan), cluster));
   pools_.emplace(std::move(opened));
-  parts_->provisioner = pools_->options(*membership_, request_.returns, plain_disk_);
+  parts_->provisioner = pools_->options(*setup_, begin_.state->iteration, *membership_,
+                                        request_.returns, plain_disk_);
+  parts_->provisioner.treasurer.others_come = others_come();
   parts_->coordinator.has_pools = true;
   return {};
 }
@@ -401,7 +392,7 @@ void HeadRun::tell_members() const {
   const config::ClusterSection& cluster = setup_->topology.cluster;
   if (!request_.others_of.empty()) {
     log_.info(fmt::format("waiting for the other processes of {}", request_.others_of));
-  } else if (pools_ && cluster.hosts.empty() && request_.members_here.empty()) {
+  } else if (pools_ && !others_come()) {
     log_.info("waiting for the first node of cluster.pools");
   } else {
     launch::tell_members(cluster, request_.members, request_.members_here, request_.listen, *wire_,
@@ -442,7 +433,7 @@ HeadRunResult HeadRun::run() {
   HeadRunResult result;
   result.error = end.error;
   result.signal = signals_.stopped_by();
-  tell_dropped(node_->node().link_stats(), folder_, log_);
+  tell_dropped(node_->node().link_stats(), folder_.file(MetricsFile::kName), log_);
   keep_state(end, result);
   if (end.error || request_.trace) {
     const char* const name = wire_ ? "trace/head.json" : "trace/local.json";

@@ -92,6 +92,20 @@ void NodeRun::leave_trace(const std::string& path, runtime::Disk& disk) const {
   if (!written.ok()) log_.warning(written.error().message);
 }
 
+void tell_dropped(const std::vector<runtime::LinkStats>& links, const std::string& path,
+                  runtime::Log& log) {
+  std::int64_t dropped = 0;
+  for (const runtime::LinkStats& link : links) {
+    if (link.plan.from.starts_with("replica.") || link.plan.from_port != "metrics") continue;
+    dropped += link.dropped;
+  }
+  if (dropped == 0) return;
+  log.warning(
+      fmt::format("{} lacks {} lines of checkpoints and validations: they came faster than they "
+                  "could be written",
+                  path, dropped));
+}
+
 void abandon(const runtime::NodeEnd& end, const runtime::Log& log) {
   log.error(end.error->message);
   log.error(

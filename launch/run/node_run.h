@@ -48,6 +48,11 @@ class NodeRun {
 // also before the node begins and after it has ended. A number that cannot be found out is 0.
 telemetry::NodeSample sample_node(const std::string& name, const runtime::Node& node);
 
+// Says how many lines of the file of metrics found no room, besides the steps, which the Monitor
+// counts, and samples, of which no file lacks a line.
+void tell_dropped(const std::vector<runtime::LinkStats>& links, const std::string& path,
+                  runtime::Log& log);
+
 // The way out when handlers do not return: threads of end.abandoned still run, on objects that must
 // not go away. Says so and ends the process with the exit code of end.error.
 [[noreturn]] void abandon(const runtime::NodeEnd& end, const runtime::Log& log);

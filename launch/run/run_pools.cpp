@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
   ASSIGN_OR_RETURN(PoolJournal journal, PoolJournal::open(path));
   RunPools made(std::move(journal), cluster.keys);
   plan.run = made.journal_.history().run;
+  plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const config::PoolSection& section : cluster.pools) {
     ASSIGN_OR_RETURN(auto launcher, make_launcher(section, plan));
     const auto hosts = static_cast<std::uint32_t>(section.hosts.size());
@@ -56,10 +58,44 @@ bool RunPools::has_pool(const std::string& name) const {
   return std::ranges::any_of(pools_, [&](const auto& pool) { return pool.limits.name == name; });
 }
 
-actors::ProvisionerOptions RunPools::options(const MembershipFile& membership, bool returns,
+actors::TreasurerOptions RunPools::treasurer(const TrainingSetup& setup,
+                                             std::uint64_t first_iteration) const {
+  const config::ClusterSection& cluster = setup.topology.cluster;
+  actors::TreasurerOptions options;
+  for (std::size_t i = 0; i < pools_.size(); ++i) {
+    const config::PoolSection& pool = cluster.pools[i];
+    options.pools.push_back({pool.name, pools_[i].limits.most, pool.workers,
+                             pool.price_per_node_hour, pool.spot, pool.speed, pool.starts_in});
+  }
+  if (cluster.burst) {
+    options.limits.emplace();
+    if (const auto within = cluster.burst->finish_within) {
+      options.limits->finish_within = runtime::seconds(*within);
+    }
+    options.limits->budget = cluster.burst->budget;
+    options.limits->decide_every = runtime::seconds(cluster.burst->decide_every);
+  }
+  options.work = iteration_work(setup);
+  options.made.steps_per_iteration = setup.options.schedule.size();
+  options.made.iterations = setup.iterations;
+  options.made.iterations_per_epoch = setup.options.iterations_per_epoch;
+  options.made.replicas_per_member =
+      static_cast<std::uint32_t>(setup.replica_weights.size()) / setup.size.slots;
+  options.made.first_iteration = first_iteration;
+  const PoolHistory& history = journal_.history();
+  options.made.contributed = history.contributed;
+  options.first_forecast = history.first_forecast;
+  options.seconds_before = runtime::seconds(runtime::wall_now() - history.began);
+  return options;
+}
+
+actors::ProvisionerOptions RunPools::options(const TrainingSetup& setup,
+                                             std::uint64_t first_iteration,
+                                             const MembershipFile& membership, bool returns,
                                              runtime::Disk& disk) {
   actors::ProvisionerOptions options;
   options.pools = pools_;
+  options.treasurer = treasurer(setup, first_iteration);
   for (const actors::PoolNode& node : journal_.history().nodes) {
     if (has_pool(node.pool)) options.adopted.push_back(node);
   }
@@ -67,6 +103,9 @@ actors::ProvisionerOptions RunPools::options(const MembershipFile& membership, b
   options.note_node = [this](const actors::PoolNode& node) { return journal_.add(node); };
   options.note_wanted = [this](const std::string& pool, std::uint32_t nodes) {
     return journal_.add_wanted(pool, nodes);
+  };
+  options.note_work = [this](const auto& contributed, const auto& forecast) {
+    return journal_.add_work(contributed, forecast);
   };
   options.token = [this, &disk]() -> Result<std::string> {
     if (!keys_) return std::string();

@@ -12,6 +12,7 @@
 #include "launch/folder/membership_file.h"
 #include "launch/pools/launchers.h"
 #include "launch/pools/pool_journal.h"
+#include "launch/run/training_setup.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 
@@ -24,14 +25,16 @@ runtime::Result<void> check_nodes_left(const std::string& path, std::uint32_t me
 
 class RunPools {
  public:
-  // `path` of the journal, `plan` without the run's name. kUsage: a pool's commands cannot be
-  // understood.
+  // `path` of the journal, `plan` without the run's name and the program. kUsage: a pool's commands
+  // cannot be understood.
   static runtime::Result<RunPools> open(const std::string& path, JoinPlan plan,
                                         const config::ClusterSection& cluster);
 
   // The options of a Provisioner, which this outlives, as do `membership` and `disk`. `returns`: of
   // a head in the place of a lost one, which keeps to what people have asked that one for.
-  actors::ProvisionerOptions options(const MembershipFile& membership, bool returns,
+  // `first_iteration`: that is made.
+  actors::ProvisionerOptions options(const TrainingSetup& setup, std::uint64_t first_iteration,
+                                     const MembershipFile& membership, bool returns,
                                      runtime::Disk& disk);
   runtime::Result<void> put_back() const { return journal_.put_back(); }
 
@@ -40,6 +43,8 @@ class RunPools {
       : journal_(std::move(journal)), keys_(std::move(keys)) {}
 
   bool has_pool(const std::string& name) const;
+  actors::TreasurerOptions treasurer(const TrainingSetup& setup,
+                                     std::uint64_t first_iteration) const;
 
   PoolJournal journal_;
   std::optional<std::string> keys_;

@@ -190,6 +190,23 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   return options;
 }
 
+pipeline::IterationWork iteration_work(const TrainingSetup& setup) {
+  pipeline::IterationWork work;
+  work.micro_batches = setup.options.micro_batches;
+  work.bucket_bytes = static_cast<double>(setup.topology.reducer.segment_bytes);
+  work.by_speed = setup.topology.cluster.rebalance && setup.topology.cluster.shares.empty();
+  const auto lossy = setup.options.lossy;
+  for (const model::SlotKind slot : setup.options.schedule) {
+    const auto layout = pipeline::sum_layout(setup.gan->contributions(slot), lossy);
+    const auto floats = static_cast<std::size_t>(layout.floats);
+    const auto integers = static_cast<std::size_t>(layout.elements) - floats;
+    const std::size_t bytes =
+        sizeof(std::int64_t) * integers + (lossy ? pipeline::encoded_bytes(*lossy, floats) : 0);
+    work.step_bytes.push_back(static_cast<double>(bytes));
+  }
+  return work;
+}
+
 std::vector<runtime::Term> terms_of(const TrainingSetup& setup) {
   using runtime::ErrorKind;
   return {{"topology", setup.topology_hash.text(), ErrorKind::kTopology},

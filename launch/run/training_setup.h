@@ -16,6 +16,7 @@
 #include "launch/run/training_data.h"
 #include "model/backend.h"
 #include "model/gan.h"
+#include "pipeline/scaling/iteration_time.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/log.h"
@@ -83,6 +84,9 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
 // be filled in.
 actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
                                                actors::StatePointer state);
+
+// What an iteration of the run takes, as far as that is known before it is measured.
+pipeline::IterationWork iteration_work(const TrainingSetup& setup);
 
 // Nodes of one run must have these in common. A member without data has the head's fingerprint.
 std::vector<runtime::Term> terms_of(const TrainingSetup& setup);

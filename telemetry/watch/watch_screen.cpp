@@ -140,6 +140,21 @@ std::string line_of(const DeviceSample& device) {
   return line;
 }
 
+void add_bill(const HistoryNews& run, std::vector<std::string>& lines) {
+  if (!run.bill) return;
+  const BillFacts& bill = *run.bill;
+  std::string total = fmt::format("pools  cost {:.2f}", bill.cost);
+  if (bill.cost_per_epoch) total += fmt::format(", {:.2f} an epoch", *bill.cost_per_epoch);
+  if (bill.cost_at_end) total += fmt::format(", {:.2f} at the end", *bill.cost_at_end);
+  if (bill.first_cost) total += fmt::format(" (at first {:.2f})", *bill.first_cost);
+  lines.push_back(std::move(total));
+  for (const PoolBill& pool : bill.pools) {
+    lines.push_back(fmt::format("  {} {} of {} nodes  {:.2f} node hours  {:.2f}  {:.0f} iterations",
+                                cell(pool.name, kNameColumns), pool.running, pool.wanted,
+                                pool.node_hours, pool.cost, pool.iterations));
+  }
+}
+
 void add_nodes(const HistoryNews& run, std::vector<std::string>& lines) {
   const std::vector<NodeState> nodes = run.nodes.value_or(std::vector<NodeState>());
   if (nodes.empty()) return;
@@ -256,6 +271,7 @@ std::vector<std::string> watch_screen(const HistoryNews& run, std::size_t column
   add_head(run, columns, lines);
   add_curves(run, columns, lines);
   add_step_time(run, columns, lines);
+  add_bill(run, lines);
   add_nodes(run, lines);
   add_notes(run, lines);
   if (lines.size() > rows) lines.resize(rows);

@@ -1,6 +1,6 @@
 // The Provisioner with launchers that fail, lie, are slow, start twice or never, and a head that is
 // killed at any moment, and a journal that cannot always be written: no node is ever lost track of,
-// and never are more wanted than there may be.
+// never are more wanted than there may be, and a budget is never exceeded.
 
 #include "actors/provisioner.h"
 
@@ -30,14 +30,18 @@ struct Cloud {
     std::string name;
     int queued_for = 0;  // looks
     bool stops = false;
+    bool is_stray = false;  // nobody can know that it costs something
+    int told_to_stop = -1;  // when; below 0: never
   };
   std::map<std::string, Machine> machines;  // by id
   int next = 0;
+  int second = 0;
+  double cost = 0.0;             // a second of a machine costs 1
   std::size_t most_at_once = 0;  // of different names
   std::vector<std::string> wrong;
 
-  void start(const std::string& name, sim::Dice& dice) {
-    machines[std::to_string(next++)] = {name, static_cast<int>(dice.below(4)), false};
+  void start(const std::string& name, sim::Dice& dice, bool is_stray = false) {
+    machines[std::to_string(next++)] = {name, static_cast<int>(dice.below(4)), false, is_stray};
     std::set<std::string> names;
     for (const auto& [id, machine] : machines) {
       if (!machine.stops) names.insert(machine.name);
@@ -49,6 +53,7 @@ struct Cloud {
 // What was written down before the head was killed.
 struct Journal {
   std::map<std::string, PoolNode> nodes;
+  std::map<std::string, int> written;  // when
   std::map<std::string, std::uint32_t> wanted;
 };
 
@@ -68,7 +73,7 @@ class FaultyLauncher final : public Launcher {
     if (kind == 0) return runtime::Error{runtime::ErrorKind::kUsage, "refused"};
     const int id = cloud_.next;
     cloud_.start(order.name, dice_);
-    if (kind == 1) cloud_.start(order.name, dice_);            // twice
+    if (kind == 1) cloud_.start(order.name, dice_, true);      // twice
     if (kind == 2) cloud_.machines.erase(std::to_string(id));  // it says so, and does not
     if (dies() || kind == 3) return fault("no answer in time");
     return std::to_string(id);
@@ -88,7 +93,9 @@ class FaultyLauncher final : public Launcher {
   Result<void> stop(const std::string& name, const std::string& id) override {
     if (dead_ || dies() || dice_.below(6) == 0) return fault("no answer");
     for (auto& [own, machine] : cloud_.machines) {
-      if (id.empty() ? machine.name == name : own == id) machine.stops = dice_.below(5) > 0;
+      if (id.empty() ? machine.name != name : own != id) continue;
+      machine.stops = dice_.below(5) > 0;
+      if (machine.told_to_stop < 0) machine.told_to_stop = cloud_.second;
     }
     return {};
   }
@@ -105,20 +112,57 @@ class FaultyLauncher final : public Launcher {
   bool& dead_;
 };
 
-// One head: until the run is over, it is killed, or 400 s are over.
-void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, std::uint64_t seed) {
+// A tool that does not stop what it is told to stop is not the run's to pay for.
+void pass_a_second(Cloud& cloud) {
+  ++cloud.second;
+  for (const auto& [id, machine] : cloud.machines) {
+    const bool stays = machine.told_to_stop >= 0 && cloud.second - machine.told_to_stop > 60;
+    if (machine.queued_for == 0 && !machine.is_stray && !stays) cloud.cost += 1.0;
+  }
+}
+
+TreasurerOptions treasurer(std::optional<double> budget, int second) {
+  TreasurerOptions options;
+  options.pools.push_back({"hpc", kMost, 1, 3600.0, false, 1.0, seconds(40)});
+  if (budget) options.limits = {.budget = budget, .decide_every = 10.0};
+  options.work.micro_batches = 8;
+  options.made.iterations = 100'000;
+  options.seconds_before = second;
+  return options;
+}
+
+// A worker that is of no pool trains, and has told of it.
+void begin_to_train(Context& context) {
+  auto view = std::make_shared<pipeline::View>();
+  view->ring = {0};
+  view->owners.assign(8, 0);
+  context.send_control("provisioner", Message::of(ViewMessage{view}));
+  for (std::uint64_t told = 1; told <= 2; ++told) {
+    context.send_control("provisioner", Message::of(Pace{0, 10 * told, 80, 80.0, true}));
+  }
+}
+
+// One head: until the run is over, it is killed, or 400 s are over. Whether it was killed.
+bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, std::uint64_t seed,
+               std::optional<double> budget) {
   bool dead = false;
   ProvisionerOptions options;
   PoolLimits limits{"hpc", 2, kMost, seconds(40)};
   options.pools.push_back(
       {limits, 1, std::make_shared<FaultyLauncher>(cloud, journal, dice, dead)});
-  for (const auto& [name, node] : journal.nodes) {
+  options.treasurer = treasurer(budget, cloud.second);
+  for (auto& [name, node] : journal.nodes) {
+    if (is_costing(node.state)) node.paid_seconds += cloud.second - journal.written[name];
+    journal.written[name] = cloud.second;
     options.adopted.push_back(node);
   }
+  options.note_work = [](const auto&, const auto&) { return Result<void>(); };
   options.wanted = journal.wanted;
   options.note_node = [&](const PoolNode& node) -> Result<void> {
     if (dice.below(30) == 0) return runtime::Error{runtime::ErrorKind::kData, "the disk is full"};
-    if (!dead) journal.nodes[node.name] = node;
+    if (dead) return {};
+    journal.nodes[node.name] = node;
+    journal.written[node.name] = cloud.second;
     return {};
   };
   options.note_wanted = [&](const std::string& pool, std::uint32_t nodes) -> Result<void> {
@@ -127,7 +171,8 @@ void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
   };
   options.token = [] { return Result<std::string>(""); };
   options.launched_on = [](const std::string& member) {
-    return member.substr(member.find(' ') + 1);
+    const std::size_t space = member.find(' ');
+    return space == std::string::npos ? "" : member.substr(space + 1);
   };
   const auto change = [](Context& context, const std::string& member, const char* state) {
     context.send_control("provisioner", Message::of(NodeChange{{.name = member, .state = state}}));
@@ -137,8 +182,13 @@ void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
   std::set<std::string> members;
   int second = 0;
   const auto answers = std::make_shared<runtime::RequestAnswers>([] {});
-  root.start = [](Context& context) { context.after(seconds(1)); };
+  const bool has_others = dice.below(3) > 0;
+  root.start = [&](Context& context) {
+    if (has_others) begin_to_train(context);
+    context.after(seconds(1));
+  };
   root.timer = [&](Context& context, runtime::TimerId) {
+    pass_a_second(cloud);
     if (dead || ++second == 400 || (is_last && second == 200)) return context.finish();
     std::set<std::string> there;
     for (const auto& [id, machine] : cloud.machines) {
@@ -166,6 +216,8 @@ void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
     context.after(seconds(1));
   };
   root.receive = [&](Context& context, const Message& message) {
+    // The budget is spent, so the run ends.
+    if (message.as<MemberFailed>() != nullptr) second = is_last ? 199 : 399;
     const auto* let_go = message.as<LetGo>();
     if (let_go == nullptr) return;
     for (const std::string& member : let_go->nodes) {
@@ -179,9 +231,10 @@ void play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
   };
   Play play;
   play.actor("coordinator", root).actor("monitor", Script{}).actor("provisioner", [&] {
-    return std::make_unique<Provisioner>(options);
+    return std::make_unique<Provisioner>(options, std::make_shared<RunOutcome>());
   });
   play.run(seed);
+  return dead;
 }
 
 void play_run(std::uint64_t seed) {
@@ -190,14 +243,20 @@ void play_run(std::uint64_t seed) {
   Cloud cloud;
   Journal journal;
   const std::uint64_t heads = 1 + dice.below(3);
+  std::optional<double> budget;
+  if (dice.below(2) > 0) budget = 200.0 + 20.0 * static_cast<double>(dice.below(80));
+  bool was_killed = false;
   for (std::uint64_t head = 0; head < heads; ++head) {
-    play_head(cloud, journal, dice, head + 1 == heads, seed + head);
+    was_killed = play_head(cloud, journal, dice, head + 1 == heads, seed + head, budget);
   }
+  EXPECT_LE(cloud.cost, budget.value_or(1e9));
   EXPECT_TRUE(cloud.wrong.empty()) << cloud.wrong.front();
   EXPECT_LE(cloud.most_at_once, kMost);
   for (const auto& [id, machine] : cloud.machines) {
     const auto known = journal.nodes.find(machine.name);
     ASSERT_NE(known, journal.nodes.end()) << machine.name << " is lost track of";
+    // One that was started twice is found where the tool lists it, by a head that lives.
+    if (was_killed && machine.is_stray) continue;
     EXPECT_TRUE(machine.stops || known->second.state != PoolNodeState::kGone)
         << machine.name << " runs on, and counts as ended";
   }

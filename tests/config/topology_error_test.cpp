@@ -192,6 +192,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "links.0.bytes: must be at least 1B, found 0B"},
         Mistake{kModel + kData + "cluster: {failure: {restart: 2000}}\n",
                 "cluster.failure.restart: expected a whole number from 0 to 1024"},
+        Mistake{kModel + kData + "cluster: {burst: {budget: 40}}\n",
+                "cluster.burst: there are no pools to take nodes from"},
+        Mistake{kModel + kData +
+                    "cluster: {pools: [{name: a, launcher: slurm}], burst: {decide_every: 1min}}\n",
+                "cluster.burst: give `finish_within`, `budget` or both"},
         Mistake{kModel + kData + "cluster: {joiners: -1}\n",
                 "cluster.joiners: expected a whole number from 0 to 1024"},
         Mistake{kModel + kData + "actors: {replica: {threads: true}}\n",

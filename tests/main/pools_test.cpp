@@ -152,6 +152,45 @@ TEST_F(PoolRun, CloudThatRefusesIsAskedAgainAndTheRunGoesOn) {
   end(all);
 }
 
+// There is time enough, so a node is only a cost.
+TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
+  const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 1s}"};
+  Process all(command(endless(cloud_pool(1, ", price_per_node_hour: 3600") + limits)));
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  ASSERT_TRUE(wait_until_said(all, "no nodes: the run ends in")) << log();
+  ASSERT_TRUE(wait_until(all, "own", 1, "ended")) << log();
+  expect_refused(burst("1"), 2, {"the limits in cluster.burst decide"});
+  stop(all);
+  const JsonValue bill = parse_json(read_text(path("a/summary.json")))["bill"];
+  const JsonValue own = bill["pools"].list().front();
+  EXPECT_EQ(own["name"].text(), "own");
+  EXPECT_GT(own["node_hours"].number(), 0.0);
+  EXPECT_NEAR(own["cost"].number(), 3600.0 * own["node_hours"].number(), 1e-3);
+  EXPECT_EQ(bill["cost"].number(), own["cost"].number());
+  EXPECT_GT(own["iterations"].number(), 0.0);
+  EXPECT_GT(bill["other_iterations"].number(), 0.0);
+  EXPECT_THAT(read_text(path("a/metrics.jsonl")), HasSubstr(R"("decision":"no nodes: the run)"));
+}
+
+TEST_F(PoolRun, RunWithoutWorkersTakesANodeToMeasureBy) {
+  const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 1s}"};
+  const Words until = until_iteration(300);
+  const ProcessEnd end = run("a", until + limits + cloud_pool(0));
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(log(), HasSubstr("1 of own: nothing is measured yet"));
+  EXPECT_EQ(parse_json(read_text(path("a/summary.json")))["state_hash"].text(),
+            hash_of("alone", until));
+}
+
+TEST_F(PoolRun, BudgetThatCannotPayForANodeEndsARunWithoutOtherWorkers) {
+  const Words limits{"--set", "cluster.burst={budget: 1, decide_every: 1s}"};
+  const ProcessEnd end =
+      run("a", until_iteration(3000) + limits + cloud_pool(1, ", price_per_node_hour: 3600"));
+  EXPECT_EQ(end.exit_code, 5);
+  EXPECT_THAT(end.err, HasSubstr("raise cluster.burst.budget and resume the run"));
+  EXPECT_FALSE(std::filesystem::exists(path("cloud/asked"))) << "nothing may be asked for";
+}
+
 TEST_F(PoolRun, WishesThatCannotBeAreRefused) {
   Process all(command(endless(cloud_pool(0))));
   wait_until_training(all);

@@ -71,7 +71,7 @@ class Cost {
   private figures = new Figures("What it took");
   readonly element = make("div", {}, this.name, this.figures.element);
 
-  show({ label, state: { progress, run } }: ShownRun, several: boolean): void {
+  show({ label, state: { progress, run, bill } }: ShownRun, several: boolean): void {
     setText(this.name, label);
     this.name.hidden = !several;
     if (!progress) return;
@@ -79,7 +79,15 @@ class Cost {
     this.figures.set("Time taken", duration(progress.newest - progress.began));
     this.figures.set("Node hours", figure(progress.node_hours));
     this.figures.set("Core hours", figure(progress.core_hours));
-    this.figures.set("Cost", run && run.price_per_node_hour > 0 ? figure(progress.cost, 4) : undefined);
+    const isPriced = (run && run.price_per_node_hour > 0) || bill;
+    this.figures.set("Cost", isPriced ? figure(progress.cost, 4) : undefined);
+    for (const pool of bill?.pools ?? []) {
+      this.figures.set(`Pool ${pool.name}`, `${count(pool.running)} of ${count(pool.wanted)} nodes, ` +
+        `${figure(pool.node_hours)} h, ${figure(pool.cost, 4)}`);
+    }
+    this.figures.set("Pools an epoch", bill?.cost_per_epoch != null ? figure(bill.cost_per_epoch, 4) : undefined);
+    this.figures.set("Pools at the end", bill?.cost_at_end != null
+      ? `${figure(bill.cost_at_end, 4)} (at first ${figure(bill.first_cost ?? bill.cost_at_end, 4)})` : undefined);
     this.figures.set("Metrics dropped", count(progress.dropped), progress.dropped > 0);
   }
 }

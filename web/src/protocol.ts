@@ -45,6 +45,24 @@ export interface Progress {
   cost: number;
 }
 
+// What a run has got from one of its pools.
+export interface PoolBill {
+  name: string;
+  wanted: number;
+  running: number;
+  node_hours: number;
+  cost: number;
+  iterations: number;
+}
+
+export interface Bill {
+  pools: PoolBill[];
+  cost: number;
+  cost_per_epoch: number | null;
+  cost_at_end: number | null;
+  first_cost: number | null;
+}
+
 // Point `from` and those behind it are replaced; another `width` comes with all points.
 export interface SeriesPatch {
   width: number;
@@ -158,6 +176,7 @@ export interface Update {
   nodes?: RunNode[];
   validations?: Validation[];
   showers?: number[];
+  bill?: Bill;
   log?: LogLine[];
 }
 

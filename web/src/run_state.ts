@@ -2,7 +2,7 @@
 // below.
 
 import type {
-  LogLine, Mark, Progress, RunFacts, RunNode, Update, Validation,
+  Bill, LogLine, Mark, Progress, RunFacts, RunNode, Update, Validation,
 } from "./protocol.ts";
 import { Series } from "./series.ts";
 
@@ -11,9 +11,9 @@ const LOG_LINES = 500;
 const VALIDATIONS = 1000;
 
 export type Part =
-  | "run" | "progress" | "series" | "marks" | "nodes" | "validations" | "showers" | "log";
+  | "run" | "progress" | "series" | "marks" | "nodes" | "validations" | "showers" | "bill" | "log";
 const PARTS: Part[] = [
-  "run", "progress", "series", "marks", "nodes", "validations", "showers", "log",
+  "run", "progress", "series", "marks", "nodes", "validations", "showers", "bill", "log",
 ];
 
 export class RunState {
@@ -27,12 +27,13 @@ export class RunState {
   nodes: RunNode[] = [];
   validations: Validation[] = [];
   showers: number[] = [];
+  bill: Bill | undefined;
   log: LogLine[] = [];
   // How many lines were ever appended since the log was last replaced.
   logAppended = 0;
   // How often each part changed; a "whole" changes all of them.
   changes: Record<Part, number> = {
-    run: 0, progress: 0, series: 0, marks: 0, nodes: 0, validations: 0, showers: 0, log: 0,
+    run: 0, progress: 0, series: 0, marks: 0, nodes: 0, validations: 0, showers: 0, bill: 0, log: 0,
   };
   wholes = 0;
 
@@ -44,6 +45,7 @@ export class RunState {
     if (update.progress) this.progress = update.progress;
     if (update.nodes) this.nodes = update.nodes;
     if (update.showers) this.showers = update.showers;
+    if (update.bill) this.bill = update.bill;
     for (const [name, patch] of Object.entries(update.series ?? {})) {
       let series = this.series.get(name);
       if (!series) this.series.set(name, (series = new Series()));
@@ -73,6 +75,7 @@ export class RunState {
     this.nodes = [];
     this.validations = [];
     this.showers = [];
+    this.bill = undefined;
     this.log = [];
     this.logAppended = 0;
     ++this.wholes;

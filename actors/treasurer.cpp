@@ -1,0 +1,137 @@
+#include "actors/treasurer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace troupe::actors {
+namespace {
+
+using pipeline::BurstFacts;
+using pipeline::PoolOffer;
+using runtime::TimePoint;
+
+// Until it was measured, a node is thought to start in this share of the time that it may take.
+constexpr double kUsualShare = 0.1;
+// Losses count as if there had been so many node hours before, with one loss where nodes are spot.
+constexpr double kHoursBefore = 10.0;
+
+}  // namespace
+
+void Treasurer::note(const Pace& pace, TimePoint now) {
+  made_.note(pace, now);
+  const auto measured = made_.iteration_seconds();
+  if (!measured) return;
+  std::vector<pipeline::Crew> crews{made_.crew("")};
+  for (const auto& pool : options_.pools) crews.push_back(made_.crew(pool.name));
+  const double known = pipeline::iteration_time(options_.work, {}, crews).all();
+  if (std::isfinite(known)) unexplained_ = std::max(0.0, *measured - known);
+}
+
+double Treasurer::seconds(TimePoint now) const {
+  return options_.seconds_before + runtime::seconds(now - began_);
+}
+
+double Treasurer::speed_of_others() const {
+  if (const double speed = made_.crew("").speed; speed > 0.0) return speed;
+  double sum = 0.0;
+  int measured = 0;
+  for (const auto& pool : options_.pools) {
+    const double speed = made_.crew(pool.name).speed;
+    if (!(speed > 0.0)) continue;
+    sum += speed / pool.speed;
+    ++measured;
+  }
+  return measured > 0 ? sum / measured : 0.0;
+}
+
+PoolOffer Treasurer::offer(const TreasurerOptions::Pool& pool, TimePoint now) const {
+  const PoolAccount account = costs_.account(pool.name, now);
+  PoolOffer offer;
+  offer.name = pool.name;
+  offer.most = pool.most;
+  offer.workers = pool.workers;
+  offer.price = pool.price_per_node_hour;
+  offer.speed = made_.crew(pool.name).speed;
+  // Before anything is measured, only how pools compare counts.
+  if (!(offer.speed > 0.0)) {
+    const double others = speed_of_others();
+    offer.speed = pool.speed * (others > 0.0 ? others : 1.0);
+  }
+  offer.starts_in = account.started > 0 ? account.start_seconds / account.started
+                                        : kUsualShare * runtime::seconds(pool.starts_in);
+  offer.starts_in = std::max(offer.starts_in, account.longest_start);
+  offer.losses_per_hour =
+      (account.losses + (pool.spot ? 1.0 : 0.0)) / (account.node_seconds / 3600.0 + kHoursBefore);
+  offer.running = account.running;
+  offer.costing = account.costing;
+  return offer;
+}
+
+BurstFacts Treasurer::facts(const Wanted& wanted, TimePoint now) const {
+  BurstFacts facts;
+  facts.measured = speed_of_others() > 0.0;
+  facts.elapsed = seconds(now);
+  facts.iterations_left = made_.iterations_left();
+  facts.work = options_.work;
+  facts.unexplained = unexplained_;
+  facts.others = {made_.crew("").workers, speed_of_others()};
+  if (!made_.has_begun() && options_.others_come) facts.others.workers = 1;
+  for (const auto& pool : options_.pools) {
+    facts.spent += costs_.account(pool.name, now).node_seconds * pool.price_per_node_hour / 3600.0;
+    facts.pools.push_back(offer(pool, now));
+    const auto found = wanted.find(pool.name);
+    facts.pools.back().wanted = found == wanted.end() ? 0 : found->second;
+  }
+  return facts;
+}
+
+std::optional<pipeline::BurstDecision> Treasurer::decide(const Wanted& wanted, TimePoint now) {
+  if (!options_.limits) return std::nullopt;
+  const auto every = std::chrono::duration<double>(options_.limits->decide_every);
+  if (decided_ && now - *decided_ < every) return std::nullopt;
+  decided_ = now;
+  return pipeline::decide(facts(wanted, now), *options_.limits);
+}
+
+std::map<std::string, double> Treasurer::contributed() const {
+  std::map<std::string, double> all{{"", made_.contributed("")}};
+  for (const auto& pool : options_.pools) all[pool.name] = made_.contributed(pool.name);
+  return all;
+}
+
+telemetry::BillFacts Treasurer::bill(const Wanted& wanted, TimePoint now) {
+  telemetry::BillFacts bill;
+  const BurstFacts facts = this->facts(wanted, now);
+  for (std::size_t i = 0; i < options_.pools.size(); ++i) {
+    const PoolOffer& offer = facts.pools[i];
+    const double hours = costs_.account(offer.name, now).node_seconds / 3600.0;
+    bill.pools.push_back({offer.name, offer.price, offer.workers, offer.wanted, offer.running,
+                          hours, hours * offer.price, made_.contributed(offer.name),
+                          made_.crew(offer.name).speed});
+  }
+  bill.seconds = facts.elapsed;
+  bill.cost = facts.spent;
+  if (made_.epochs() > 0.0) bill.cost_per_epoch = bill.cost / made_.epochs();
+  bill.other_iterations = made_.contributed("");
+  bill.other_speed = made_.crew("").speed;
+  if (facts.measured && facts.iterations_left > 0.0) {
+    const auto forecast =
+        pipeline::forecast(facts, options_.limits.value_or(pipeline::BurstLimits{}));
+    if (std::isfinite(forecast.seconds)) {
+      bill.seconds_left = forecast.seconds;
+      bill.cost_at_end = forecast.cost;
+      // An iteration has to be timed before a forecast is worth being kept.
+      if (!options_.first_forecast && made_.iteration_seconds()) {
+        options_.first_forecast = {facts.elapsed + forecast.seconds, forecast.cost};
+      }
+    }
+  }
+  if (options_.first_forecast) {
+    bill.first_seconds = options_.first_forecast->seconds;
+    bill.first_cost = options_.first_forecast->cost;
+  }
+  return bill;
+}
+
+}  // namespace troupe::actors

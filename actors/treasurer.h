@@ -1,0 +1,89 @@
+#pragma once
+
+// Keeps the accounts of a run with pools, and decides within its limits how many nodes it takes
+// (pipeline/scaling/burst.h). The Provisioner's.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/cost_book.h"
+#include "actors/work_book.h"
+#include "pipeline/scaling/burst.h"
+#include "runtime/base/clock.h"
+#include "telemetry/record.h"
+
+namespace troupe::actors {
+
+// Of a whole run, as it looked when that was first known.
+struct FirstForecast {
+  double seconds = 0.0;
+  double cost = 0.0;
+};
+
+struct TreasurerOptions {
+  struct Pool {
+    std::string name;
+    std::uint32_t most = 1;     // nodes
+    std::uint32_t workers = 1;  // of a node
+    double price_per_node_hour = 0.0;
+    bool spot = false;
+    double speed = 1.0;  // of its workers beside the others, until measured
+    runtime::Duration starts_in{0};
+  };
+  std::vector<Pool> pools;
+  std::optional<pipeline::BurstLimits> limits;  // none: people decide
+  pipeline::IterationWork work;
+  WorkBookOptions made;
+  bool others_come = false;  // workers that are of no pool, although none has come yet
+  // From the beginning of the run to that of this session.
+  double seconds_before = 0.0;
+  std::optional<FirstForecast> first_forecast;  // of an earlier session
+};
+
+// One thread.
+class Treasurer {
+ public:
+  using Wanted = std::map<std::string, std::uint32_t>;  // nodes by pool
+
+  explicit Treasurer(TreasurerOptions options)
+      : options_(std::move(options)), made_(options_.made) {}
+
+  void begin(runtime::TimePoint now) { began_ = now; }
+  // As CostBook and WorkBook have them.
+  double note(const PoolNode& node, runtime::TimePoint now) { return costs_.note(node, now); }
+  void note(const Pace& pace, runtime::TimePoint now);
+  void enter(const ViewPointer& view, const WorkBook::PoolOf& pool_of) {
+    made_.enter(view, pool_of);
+  }
+  void reach(std::uint64_t iteration) { made_.reach(iteration); }
+  // The first that the run may not have made.
+  std::uint64_t step() const { return made_.iteration() * options_.made.steps_per_iteration; }
+
+  bool decides() const { return options_.limits.has_value(); }
+  // None: it is not time for it yet.
+  std::optional<pipeline::BurstDecision> decide(const Wanted& wanted, runtime::TimePoint now);
+  // Without a decision.
+  telemetry::BillFacts bill(const Wanted& wanted, runtime::TimePoint now);
+  const std::optional<FirstForecast>& first_forecast() const { return options_.first_forecast; }
+  // Iterations, by pool.
+  std::map<std::string, double> contributed() const;
+
+ private:
+  pipeline::BurstFacts facts(const Wanted& wanted, runtime::TimePoint now) const;
+  pipeline::PoolOffer offer(const TreasurerOptions::Pool& pool, runtime::TimePoint now) const;
+  // Of a worker that is of no pool; 0: nothing is measured.
+  double speed_of_others() const;
+  double seconds(runtime::TimePoint now) const;  // since the run began
+
+  TreasurerOptions options_;
+  CostBook costs_;
+  WorkBook made_;
+  runtime::TimePoint began_{0};
+  std::optional<runtime::TimePoint> decided_;
+  double unexplained_ = 0.0;  // BurstFacts::unexplained of the newest measurement
+};
+
+}  // namespace troupe::actors

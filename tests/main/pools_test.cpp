@@ -1,79 +1,22 @@
-// Nodes that a run gets from its pools: a made cloud of processes, and Slurm where it is installed.
+// Nodes that a run gets from its pools: a made cloud of processes, and hosts by OpenSSH where that
+// is installed.
 
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <memory>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "tests/main/cluster_run.h"
-#include "tests/support/stride.h"
+#include "tests/main/pool_run.h"
 
 namespace troupe {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-class PoolRun : public ClusterRun {
- protected:
-  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
-  Words listening() const { return {"--set", "cluster.listen=" + address()}; }
-  // A pool of the made cloud.
-  Words cloud_pool(int nodes, const std::string& more = "") const {
-    const std::string cloud = fmt::format("{} {}", TROUPE_MADE_CLOUD, path("cloud"));
-    return listening() +
-           Words{"--set", fmt::format("cluster.pools=[{{name: own, launcher: command, nodes: {}, "
-                                      "most: 4, start: '{} up {{name}} {{join}}', stop: '{} down "
-                                      "{{name}}', list: '{} ls'{}}}]",
-                                      nodes, cloud, cloud, cloud, more)};
-  }
-  ProcessEnd burst(const std::string& nodes, const std::string& pool = "own",
-                   const Words& more = {}) const {
-    return call(Words{"burst", address(), pool, nodes} + more);
-  }
-  // Waits until so many nodes of the pool have this state.
-  bool wait_until(Process& process, const std::string& pool, std::size_t count,
-                  const std::string& state) const {
-    for (int i = 0; i < 600 && process.running(); ++i) {
-      std::size_t found = 0;
-      for (const auto& [name, node] : nodes()) {
-        found += name.starts_with(pool + ".") && node.state == state ? 1 : 0;
-      }
-      if (found >= count) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return false;
-  }
-  std::string pools(const Words& more = {}) const {
-    const ProcessEnd end = call(Words{"pools", path("a")} + more);
-    EXPECT_EQ(end.exit_code, 0) << end.err;
-    return end.out;
-  }
-
-  // A run without an end, and its end. In ./dev test --slow it goes on to the bits of an
-  // undisturbed run, and no line of its metrics is dropped; both take as long again as the run
-  // took.
-  static bool is_thorough() { return stride(2) == 1; }
-  Words endless(const Words& more) const {
-    const Words all = kEndlessRun + Words{"--workers", "1"} + more;
-    return run_words(
-        "a",
-        is_thorough() ? all : Words(all.begin(), all.begin() + 4) + more + Words{"--workers", "1"});
-  }
-  void end(Process& process) const {
-    if (is_thorough()) return stop_and_expect_whole(process);
-    EXPECT_EQ(stop(process).exit_code, 128 + SIGTERM);
-  }
-
-  const std::uint16_t port_ = free_port();
-};
 
 TEST_F(PoolRun, GrowsAndShrinksWhileItTrainsAndLeavesNothing) {
   Process all(command(endless(cloud_pool(1))));
@@ -263,96 +206,6 @@ TEST_F(SshPool, HostWithoutTheProgramGetsACopy) {
   Process all(command(endless(ssh_pool("[node-a]", 1, ", program: /nowhere/troupe, workers: 2"))));
   ASSERT_TRUE(wait_until(all, "campus", 1, "running")) << log();
   EXPECT_TRUE(std::filesystem::exists(path("ssh/node-a/.cache/troupe/troupe")));
-  end(all);
-}
-
-// Slurm with four nodes, all on this machine; see allocation_test.cpp.
-class SlurmPool : public PoolRun {
- protected:
-  void SetUp() override {
-    for (const char* part : {"/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged"}) {
-      if (!std::filesystem::exists(part)) GTEST_SKIP() << part << " is not installed";
-    }
-    const ProcessEnd up =
-        Process({"/usr/bin/env", "-u", kMark, TROUPE_SLURM_CLUSTER, "up", path("slurm")}).wait();
-    ASSERT_EQ(up.exit_code, 0) << up.err;
-    ::setenv("SLURM_CONF", path("slurm/slurm.conf").c_str(), 1);
-  }
-  void TearDown() override {
-    if (std::filesystem::exists(path("slurm/slurm.conf"))) {
-      EXPECT_EQ(jobs(), "") << "no job of ours is left";
-      ::unsetenv("SLURM_CONF");
-      EXPECT_EQ(Process({TROUPE_SLURM_CLUSTER, "down", path("slurm")}).wait().exit_code, 0);
-    }
-    PoolRun::TearDown();
-  }
-  static std::string jobs() {
-    return Process({"/usr/bin/squeue", "--noheader", "--format=%i %T %j"}).wait().out;
-  }
-  // The number of the job of a node.
-  std::string job_of(const std::string& node) const {
-    const std::string text = pools({"--json"});
-    const std::string mark = "\"name\":\"" + node + "\"";
-    const std::size_t id = text.find("\"id\":\"", text.find(mark)) + 6;
-    return text.substr(id, text.find('"', id) - id);
-  }
-  Words slurm_pool(int nodes, const std::string& options = "[]") const {
-    return listening() +
-           Words{"--set", fmt::format("cluster.pools=[{{name: hpc, launcher: slurm, nodes: {}, "
-                                      "most: 6, options: {}}}]",
-                                      nodes, options)};
-  }
-  void slurm(const Words& words) const {
-    const ProcessEnd end = Process(words).wait();
-    EXPECT_EQ(end.exit_code, 0) << end.err;
-  }
-};
-
-TEST_F(SlurmPool, BurstsWhileItTrainsAndSurvivesACancelledJob) {
-  Process all(command(endless(slurm_pool(2))));
-  ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
-  EXPECT_EQ(burst("4", "hpc").exit_code, 0);
-  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
-  slurm({"/usr/bin/scancel", job_of("hpc.1")});
-  ASSERT_TRUE(wait_until_said(all, "hpc.4 is asked for")) << log();
-  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
-  EXPECT_EQ(burst("1", "hpc").exit_code, 0);
-  ASSERT_TRUE(wait_until(all, "hpc", 3, "ended")) << log();
-  end(all);
-}
-
-// Each job wants a whole node, and there are four.
-TEST_F(SlurmPool, JobsForWhichThereIsNoRoomStayQueued) {
-  Process all(command(endless(slurm_pool(6, "[--partition=alone]"))));
-  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
-  ASSERT_TRUE(wait_until(all, "hpc", 2, "queued")) << log();
-  wait_until_training(all, steps() + 40);
-  end(all);
-}
-
-TEST_F(SlurmPool, JobThatIsRequeuedJoinsAgain) {
-  Process all(command(endless(slurm_pool(1, "[--requeue]"))));
-  ASSERT_TRUE(wait_until(all, "hpc", 1, "running")) << log();
-  const std::string job = job_of("hpc.0");
-  slurm({"/usr/bin/scontrol", "requeue", job});
-  ASSERT_TRUE(wait_until(all, "hpc", 1, "queued")) << log();
-  // Slurm holds a job that was requeued back for two minutes.
-  slurm({"/usr/bin/scontrol", "update", "JobId=" + job, "StartTime=now"});
-  ASSERT_TRUE(wait_until(all, "hpc", 1, "running")) << log() << jobs();
-  EXPECT_EQ(job_of("hpc.0"), job);
-  end(all);
-}
-
-TEST_F(SlurmPool, ControllerThatIsAwayForAWhileCostsNothing) {
-  Process all(command(endless(slurm_pool(2))));
-  ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
-  const pid_t controller = std::stoi(read_text(path("slurm/slurmctld.pid")));
-  ::kill(controller, SIGSTOP);
-  EXPECT_EQ(burst("3", "hpc").exit_code, 0);
-  ASSERT_TRUE(wait_until_said(all, "hpc.2 could not be started")) << log();
-  wait_until_training(all, steps() + 40);
-  ::kill(controller, SIGCONT);
-  ASSERT_TRUE(wait_until(all, "hpc", 3, "running")) << log();
   end(all);
 }
 

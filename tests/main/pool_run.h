@@ -1,0 +1,73 @@
+#pragma once
+
+// A run that gets nodes from pools: the made cloud of processes, and what tests of every pool need.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+#include "tests/support/stride.h"
+
+namespace troupe {
+
+class PoolRun : public ClusterRun {
+ protected:
+  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
+  Words listening() const { return {"--set", "cluster.listen=" + address()}; }
+  // A pool of the made cloud.
+  Words cloud_pool(int nodes, const std::string& more = "") const {
+    const std::string cloud = fmt::format("{} {}", TROUPE_MADE_CLOUD, path("cloud"));
+    return listening() +
+           Words{"--set", fmt::format("cluster.pools=[{{name: own, launcher: command, nodes: {}, "
+                                      "most: 4, start: '{} up {{name}} {{join}}', stop: '{} down "
+                                      "{{name}}', list: '{} ls'{}}}]",
+                                      nodes, cloud, cloud, cloud, more)};
+  }
+  ProcessEnd burst(const std::string& nodes, const std::string& pool = "own",
+                   const Words& more = {}) const {
+    return call(Words{"burst", address(), pool, nodes} + more);
+  }
+  // Waits until so many nodes of the pool have this state.
+  bool wait_until(Process& process, const std::string& pool, std::size_t count,
+                  const std::string& state) const {
+    for (int i = 0; i < 600 && process.running(); ++i) {
+      std::size_t found = 0;
+      for (const auto& [name, node] : nodes()) {
+        found += name.starts_with(pool + ".") && node.state == state ? 1 : 0;
+      }
+      if (found >= count) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+  std::string pools(const Words& more = {}) const {
+    const ProcessEnd end = call(Words{"pools", path("a")} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return end.out;
+  }
+
+  // A run without an end, and its end. In ./dev test --slow it goes on to the bits of an
+  // undisturbed run, and no line of its metrics is dropped; both take as long again as the run
+  // took.
+  static bool is_thorough() { return stride(2) == 1; }
+  Words endless(const Words& more) const {
+    const Words all = kEndlessRun + Words{"--workers", "1"} + more;
+    return run_words(
+        "a",
+        is_thorough() ? all : Words(all.begin(), all.begin() + 4) + more + Words{"--workers", "1"});
+  }
+  void end(Process& process) const {
+    if (is_thorough()) return stop_and_expect_whole(process);
+    EXPECT_EQ(stop(process).exit_code, 128 + SIGTERM);
+  }
+
+  const std::uint16_t port_ = free_port();
+};
+
+}  // namespace troupe

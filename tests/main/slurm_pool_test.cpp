@@ -1,0 +1,62 @@
+// Nodes that a run gets from Slurm, where that is installed.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/main/slurm_pool.h"
+
+namespace troupe {
+namespace {
+
+TEST_F(SlurmPool, BurstsWhileItTrainsAndSurvivesACancelledJob) {
+  Process all(command(endless(slurm_pool(2))));
+  ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
+  EXPECT_EQ(burst("4", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  slurm({"/usr/bin/scancel", job_of("hpc.1")});
+  ASSERT_TRUE(wait_until_said(all, "hpc.4 is asked for")) << log();
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  EXPECT_EQ(burst("1", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "hpc", 3, "ended")) << log();
+  end(all);
+}
+
+// Each job wants a whole node, and there are four.
+TEST_F(SlurmPool, JobsForWhichThereIsNoRoomStayQueued) {
+  Process all(command(endless(slurm_pool(6, "[--partition=alone]"))));
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  ASSERT_TRUE(wait_until(all, "hpc", 2, "queued")) << log();
+  wait_until_training(all, steps() + 40);
+  end(all);
+}
+
+TEST_F(SlurmPool, JobThatIsRequeuedJoinsAgain) {
+  Process all(command(endless(slurm_pool(1, "[--requeue]"))));
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "running")) << log();
+  const std::string job = job_of("hpc.0");
+  slurm({"/usr/bin/scontrol", "requeue", job});
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "queued")) << log();
+  // Slurm holds a job that was requeued back for two minutes.
+  slurm({"/usr/bin/scontrol", "update", "JobId=" + job, "StartTime=now"});
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "running")) << log() << jobs();
+  EXPECT_EQ(job_of("hpc.0"), job);
+  end(all);
+}
+
+TEST_F(SlurmPool, ControllerThatIsAwayForAWhileCostsNothing) {
+  Process all(command(endless(slurm_pool(2))));
+  ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
+  const pid_t controller = std::stoi(read_text(path("slurm/slurmctld.pid")));
+  ::kill(controller, SIGSTOP);
+  EXPECT_EQ(burst("3", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until_said(all, "hpc.2 could not be started")) << log();
+  wait_until_training(all, steps() + 40);
+  ::kill(controller, SIGCONT);
+  ASSERT_TRUE(wait_until(all, "hpc", 3, "running")) << log();
+  end(all);
+}
+
+}  // namespace
+}  // namespace troupe

@@ -18,10 +18,11 @@ struct MemberGroupRequest {
   std::string token;  // each finds it on its standard input; "": none
 };
 
-// Returns when all have ended: the exit code of the first that failed, else 0. The first signal to
-// end asks all to leave the run, the second kills them; with this process they end anyway. Their
-// lines go to standard error behind their numbers. Must be called before other threads are started.
-// kInternal: one cannot be started.
+// A member that fails while others run is started anew after some seconds, up to three times for
+// all of them together. Returns when all have ended: the exit code of the first that has failed
+// last, else 0. The first signal to end asks all to leave the run, the second kills them; with this
+// process they end anyway. Their lines go to standard error behind their numbers. Must be called
+// before other threads are started. kInternal: one cannot be started.
 runtime::Result<int> run_member_group(const MemberGroupRequest& request);
 
 }  // namespace troupe::launch

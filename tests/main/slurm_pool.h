@@ -42,11 +42,12 @@ class SlurmPool : public PoolRun {
     const std::size_t id = text.find("\"id\":\"", text.find(mark)) + 6;
     return text.substr(id, text.find('"', id) - id);
   }
-  Words slurm_pool(int nodes, const std::string& options = "[]") const {
+  Words slurm_pool(int nodes, const std::string& options = "[]",
+                   const std::string& more = "") const {
     return listening() +
            Words{"--set", fmt::format("cluster.pools=[{{name: hpc, launcher: slurm, nodes: {}, "
-                                      "most: 6, options: {}}}]",
-                                      nodes, options)};
+                                      "most: 6, options: {}{}}}]",
+                                      nodes, options, more)};
   }
   void slurm(const Words& words) const {
     const ProcessEnd end = Process(words).wait();

@@ -4,11 +4,15 @@
 
 #include <csignal>
 #include <string>
+#include <vector>
 
 #include "tests/main/slurm_pool.h"
 
 namespace troupe {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 TEST_F(SlurmPool, BurstsWhileItTrainsAndSurvivesACancelledJob) {
   Process all(command(endless(slurm_pool(2))));
@@ -55,6 +59,41 @@ TEST_F(SlurmPool, ControllerThatIsAwayForAWhileCostsNothing) {
   wait_until_training(all, steps() + 40);
   ::kill(controller, SIGCONT);
   ASSERT_TRUE(wait_until(all, "hpc", 3, "running")) << log();
+  end(all);
+}
+
+TEST_F(SlurmPool, NodeOfTwoMembersGetsOneThatIsLostBackAndGivesBothBack) {
+  if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
+  Process all(command(endless(slurm_pool(1, "[]", ", workers: 2"))));
+  const auto trains = [&](const std::string& state, std::size_t count) {
+    return all.wait_until([&] {
+      std::size_t found = 0;
+      for (const auto& [name, node] : nodes()) {
+        found += name.starts_with("member.") && node.state == state ? 1 : 0;
+      }
+      return found == count;
+    });
+  };
+  // One is the run's own.
+  ASSERT_TRUE(trains("running", 3)) << log();
+  std::vector<pid_t> members;
+  for (const auto& [process, words] : processes()) {
+    const bool is_of_node = words.find("--launched hpc.0@") != std::string::npos;
+    if (is_of_node && words.find("--workers") == std::string::npos) members.push_back(process);
+  }
+  ASSERT_EQ(members.size(), 2U);
+  ::kill(members[1], SIGKILL);
+  ASSERT_TRUE(trains("dead", 1)) << log();
+  ASSERT_TRUE(trains("running", 3)) << log();
+  // Slurm sends the signal to every process of the job.
+  slurm({"/usr/bin/scancel", job_of("hpc.0")});
+  ASSERT_TRUE(trains("running", 1)) << log();
+  ASSERT_TRUE(trains("running", 3)) << log();
+  EXPECT_TRUE(trains("dead", 1)) << log();
+  EXPECT_EQ(burst("0", "hpc").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "ended")) << log();
+  ASSERT_TRUE(trains("running", 1)) << log();
+  EXPECT_EQ(jobs(), "");
   end(all);
 }
 

@@ -38,6 +38,8 @@ class Launcher {
   // The nodes of this run that the tool knows and that have not ended; a node that was started
   // twice is there twice.
   virtual runtime::Result<std::vector<ListedNode>> list() = 0;
+  // The last that a node has written before it was gone, in one line, for people; "": not known.
+  virtual std::string last_words(const std::string& /*name*/) { return ""; }
   // Asks it to end, and makes it where asking does not help. `id`: "" where it is not known. A node
   // that is gone is no error.
   virtual runtime::Result<void> stop(const std::string& name, const std::string& id) = 0;

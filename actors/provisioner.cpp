@@ -300,11 +300,20 @@ std::optional<Error> Provisioner::tell_changes(Context& context) {
   std::optional<Error> unwritten;
   for (PoolNode& node : book_.take_changed()) {
     node.paid_seconds = treasurer_.note(node, context.now());
+    const bool is_loss = node.state == PoolNodeState::kGone && !node.cause.empty();
+    // One that was never started was told of.
+    if (is_loss && !node.id.empty()) tell_loss(context, node);
     if (auto noted = options_.note_node(node); !noted.ok()) unwritten = noted.error();
     context.send_control("monitor", Message::of(NodeChange{facts_of(node)}));
   }
   if (unwritten) context.log().warning(unwritten->message);
   return unwritten;
+}
+
+void Provisioner::tell_loss(Context& context, PoolNode& node) {
+  const std::string words = pool(node.pool).launcher->last_words(node.name);
+  if (!words.empty()) node.cause += "; " + words;
+  context.log().warning(fmt::format("{} is gone: {}", node.name, node.cause));
 }
 
 std::string Provisioner::waiting_for() const {

@@ -93,6 +93,8 @@ class Provisioner final : public runtime::Actor {
   bool ask_for(Context& context, const AskForNode& asked);
   // Writes down and tells what has changed; returns why something could not be written.
   std::optional<runtime::Error> tell_changes(Context& context);
+  // Nobody asked for its end.
+  void tell_loss(Context& context, PoolNode& node);
 
   ProvisionerOptions options_;
   std::shared_ptr<RunOutcome> outcome_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -28,6 +29,7 @@ using runtime::Result;
 
 // A notice before the time limit or a preemption, so that members leave in order.
 constexpr const char* kNotice = "--signal=B:TERM@60";
+constexpr std::streamoff kMostOfLog = 300;  // bytes that people are told
 
 // A file that nobody else can read.
 Result<void> write_secret(const std::string& path, const std::string& text) {
@@ -40,6 +42,22 @@ Result<void> write_secret(const std::string& path, const std::string& text) {
   return Error{ErrorKind::kData, "cannot write " + path};
 }
 
+// The last line with text in it; "": there is none.
+std::string last_line(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const std::streamoff size = file.tellg();
+  file.seekg(std::max<std::streamoff>(0, size - 4 * kMostOfLog));
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line.substr(0, kMostOfLog);
+  }
+  for (char& c : last) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return last;
+}
+
 class SlurmLauncher final : public actors::Launcher {
  public:
   SlurmLauncher(config::PoolSection pool, JoinPlan plan)
@@ -47,10 +65,9 @@ class SlurmLauncher final : public actors::Launcher {
 
   Result<std::string> start(const NodeOrder& order) override {
     RETURN_IF_ERROR(disk_.make_folder(plan_.folder));
-    const std::string file = fmt::format("{}/{}", plan_.folder, order.name);
     std::string token_file;
     if (!order.token.empty()) {
-      token_file = file + ".token";
+      token_file = fmt::format("{}/{}.token", plan_.folder, order.name);
       RETURN_IF_ERROR(write_secret(token_file, order.token + "\n"));
     }
     const std::string command = command_line(join_words(plan_, pool_, order.name, token_file));
@@ -58,7 +75,7 @@ class SlurmLauncher final : public actors::Launcher {
     sbatch.words = {"sbatch",
                     "--parsable",
                     "--job-name=" + job_name(order.name),
-                    fmt::format("--output={}.log", file),
+                    "--output=" + log_of(order.name),
                     "--open-mode=append",
                     kNotice};
     sbatch.words.insert(sbatch.words.end(), pool_.options.begin(), pool_.options.end());
@@ -97,6 +114,11 @@ class SlurmLauncher final : public actors::Launcher {
     return nodes;
   }
 
+  std::string last_words(const std::string& name) override {
+    const std::string log = log_of(name), line = last_line(log);
+    return line.empty() ? "" : fmt::format("{} ends with: {}", log, line);
+  }
+
   Result<void> stop(const std::string& name, const std::string& id) override {
     const std::string job = id.empty() ? "--name=" + job_name(name) : id;
     // The script has become the first process of the job, which takes the signal for its members.
@@ -106,6 +128,9 @@ class SlurmLauncher final : public actors::Launcher {
   }
 
  private:
+  std::string log_of(const std::string& node) const {
+    return fmt::format("{}/{}.log", plan_.folder, node);
+  }
   std::string job_name(const std::string& node) const {
     return fmt::format("troupe-{}-{}", plan_.run, node);
   }

@@ -101,6 +101,19 @@ TEST_F(Launchers, SlurmsJobsAreReadAndThoseOfOthersAreNot) {
   EXPECT_THAT(calls(), HasSubstr("[--name=troupe-1a2b3c4d-hpc.1]"));
 }
 
+TEST_F(Launchers, LastWordsOfASlurmJobAreTheEndOfItsLog) {
+  const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
+  EXPECT_EQ(launcher->last_words("hpc.0"), "");
+  std::filesystem::create_directories(plan_.folder);
+  std::ofstream(plan_.folder + "/hpc.0.log") << "first\n/bin/sh: no\tprogram\n \n";
+  EXPECT_EQ(launcher->last_words("hpc.0"),
+            plan_.folder + "/hpc.0.log ends with: /bin/sh: no program");
+  std::ofstream(plan_.folder + "/hpc.1.log") << std::string(5000, 'x') << "\nlast";
+  EXPECT_THAT(launcher->last_words("hpc.1"), testing::EndsWith("ends with: last"));
+  std::ofstream(plan_.folder + "/hpc.2.log") << std::string(5000, 'x');
+  EXPECT_LT(launcher->last_words("hpc.2").size(), 300 + plan_.folder.size() + 40);
+}
+
 TEST_F(Launchers, FailuresSayWhatTheToolSaid) {
   const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
   tool("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");

@@ -62,6 +62,17 @@ TEST_F(SlurmPool, ControllerThatIsAwayForAWhileCostsNothing) {
   end(all);
 }
 
+TEST_F(SlurmPool, NodeThatCannotRunTheProgramTellsWhy) {
+  if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
+  Process all(command(endless(slurm_pool(1, "[]", ", program: /nowhere/troupe"))));
+  ASSERT_TRUE(wait_until_said(all, "hpc.0 is gone: ")) << log();
+  EXPECT_THAT(log(), HasSubstr("hpc.0.log ends with: "));
+  ASSERT_TRUE(all.wait_until([&] { return nodes()["hpc.0"].state == "dead"; })) << log();
+  EXPECT_THAT(nodes()["hpc.0"].cause, HasSubstr("/nowhere/troupe: not found"));
+  ASSERT_TRUE(wait_until_said(all, "hpc.1 is asked for")) << log();
+  stop(all);
+}
+
 TEST_F(SlurmPool, NodeOfTwoMembersGetsOneThatIsLostBackAndGivesBothBack) {
   if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
   Process all(command(endless(slurm_pool(1, "[]", ", workers: 2"))));

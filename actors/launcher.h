@@ -21,7 +21,8 @@ struct ListedNode {
   std::string name;
   std::string id;       // the tool's; "": it tells none
   bool queued = false;  // it waits for a machine
-  std::string where{};  // the machine, for people
+  std::string where{};  // the machine, or why it has none yet, for people
+  bool boots = false;   // it has a machine, which is not up yet; the tool sees to that
 };
 
 // One thread. Each call may take as long as the tool's deadline. Errors are kUsage or kLostPeers,

@@ -209,6 +209,8 @@ void PoolBook::look_at(Entry& entry, const ListedNode* row, TimePoint now) {
   } else if (entry.state < State::kStarting) {
     set(entry, State::kStarting, now);
   }
+  // The time in which it has to join begins when its machine is up.
+  if (row->boots && entry.state == State::kStarting) entry.since = now;
 }
 
 void PoolBook::listed(const std::string& pool, const std::vector<ListedNode>& nodes,

@@ -97,7 +97,7 @@ class SlurmLauncher final : public actors::Launcher {
   Result<std::vector<ListedNode>> list() override {
     ASSIGN_OR_RETURN(
         const std::string output,
-        output_of({.words = {"squeue", "--noheader", "--me", "--format=%i|%T|%N|%j"}}));
+        output_of({.words = {"squeue", "--noheader", "--me", "--format=%i|%T|%R|%j"}}));
     std::vector<ListedNode> nodes;
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);) {
@@ -108,8 +108,10 @@ class SlurmLauncher final : public actors::Launcher {
       const std::string prefix = job_name("");
       const std::string node = name.starts_with(prefix) ? name.substr(prefix.size()) : "";
       if (!node.starts_with(fmt::format("{}.", pool_.name))) continue;
-      const bool queued = state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD";
-      nodes.push_back({node, id, queued, where});
+      const bool queued = state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD" ||
+                          state == "SPECIAL_EXIT";
+      // Slurm gives up a machine that does not boot in its ResumeTimeout.
+      nodes.push_back({node, id, queued, where, state == "CONFIGURING"});
     }
     return nodes;
   }

@@ -78,6 +78,20 @@ TEST_F(PoolBookTest, NodeGoesThroughItsStates) {
   EXPECT_THAT(orders(5000), IsEmpty());
 }
 
+TEST_F(PoolBookTest, TimeToJoinBeginsWhenTheMachineIsUp) {
+  ASSERT_TRUE(book_.want("hpc", 1).ok());
+  orders(0);
+  book_.started("hpc.0", "17", at(0));
+  for (const int second : {1, 90, 180, 270}) {
+    book_.listed("hpc", {{"hpc.0", "17", false, "node1", true}}, at(second));
+    EXPECT_EQ(state("hpc.0"), "starting");
+    EXPECT_THAT(orders(second), IsEmpty()) << second;
+  }
+  book_.listed("hpc", {{"hpc.0", "17", false, "node1"}}, at(280));
+  EXPECT_THAT(orders(369), IsEmpty());
+  EXPECT_THAT(orders(370), ElementsAre("stop hpc.0 17"));
+}
+
 TEST_F(PoolBookTest, FewerNodesAreAskedForThanThePoolHas) {
   EXPECT_FALSE(book_.want("hpc", 5).ok());
   EXPECT_THAT(book_.want("cloud", 1).error().message, testing::HasSubstr("its pools are hpc"));

@@ -83,17 +83,22 @@ TEST_F(Launchers, SlurmGetsAJobWhoseTokenNobodyElseReads) {
 TEST_F(Launchers, SlurmsJobsAreReadAndThoseOfOthersAreNot) {
   const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
   tool("squeue",
-       "echo '17|RUNNING|node3|troupe-1a2b3c4d-hpc.0'; echo '18|PENDING||troupe-1a2b3c4d-hpc.1'; "
+       "echo '17|RUNNING|node3|troupe-1a2b3c4d-hpc.0'; "
+       "echo '18|PENDING|(Priority)|troupe-1a2b3c4d-hpc.1'; "
        "echo '19|RUNNING|node4|troupe-ffffffff-hpc.2'; echo '20|RUNNING|n|sleep'; "
        "echo '21|COMPLETING|node5|troupe-1a2b3c4d-hpc.3'; "
-       "echo '22|RUNNING|node6|troupe-1a2b3c4d-hpc2.0'");
+       "echo '22|RUNNING|node6|troupe-1a2b3c4d-hpc2.0'; "
+       "echo '23|CONFIGURING|node7|troupe-1a2b3c4d-hpc.4'; "
+       "echo '24|SPECIAL_EXIT|(held)|troupe-1a2b3c4d-hpc.5'");
   const auto nodes = launcher->list();
   ASSERT_TRUE(nodes.ok()) << nodes.error().message;
   std::vector<std::string> words;
   for (const auto& node : *nodes) {
-    words.push_back(node.name + " " + node.id + (node.queued ? " queued" : " " + node.where));
+    words.push_back(node.name + " " + node.id + (node.queued ? " queued " : " ") + node.where +
+                    (node.boots ? " boots" : ""));
   }
-  EXPECT_THAT(words, ElementsAre("hpc.0 17 node3", "hpc.1 18 queued", "hpc.3 21 node5"));
+  EXPECT_THAT(words, ElementsAre("hpc.0 17 node3", "hpc.1 18 queued (Priority)", "hpc.3 21 node5",
+                                 "hpc.4 23 node7 boots", "hpc.5 24 queued (held)"));
   tool("scancel", "");
   EXPECT_TRUE(launcher->stop("hpc.0", "17").ok());
   EXPECT_TRUE(launcher->stop("hpc.1", "").ok());

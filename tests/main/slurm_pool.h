@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,12 +16,16 @@ namespace troupe {
 // Slurm with four nodes, all on this machine; see allocation_test.cpp.
 class SlurmPool : public PoolRun {
  protected:
+  // A kind of slurm_cluster.
+  explicit SlurmPool(std::string kind = "plain") : kind_(std::move(kind)) {}
+
   void SetUp() override {
     for (const char* part : {"/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged"}) {
       if (!std::filesystem::exists(part)) GTEST_SKIP() << part << " is not installed";
     }
     const ProcessEnd up =
-        Process({"/usr/bin/env", "-u", kMark, TROUPE_SLURM_CLUSTER, "up", path("slurm")}).wait();
+        Process({"/usr/bin/env", "-u", kMark, TROUPE_SLURM_CLUSTER, "up", path("slurm"), kind_})
+            .wait();
     ASSERT_EQ(up.exit_code, 0) << up.err;
     ::setenv("SLURM_CONF", path("slurm/slurm.conf").c_str(), 1);
   }
@@ -28,7 +33,7 @@ class SlurmPool : public PoolRun {
     if (std::filesystem::exists(path("slurm/slurm.conf"))) {
       EXPECT_EQ(jobs(), "") << "no job of ours is left";
       ::unsetenv("SLURM_CONF");
-      EXPECT_EQ(Process({TROUPE_SLURM_CLUSTER, "down", path("slurm")}).wait().exit_code, 0);
+      EXPECT_EQ(Process({TROUPE_SLURM_CLUSTER, "down", path("slurm"), kind_}).wait().exit_code, 0);
     }
     PoolRun::TearDown();
   }
@@ -53,6 +58,8 @@ class SlurmPool : public PoolRun {
     const ProcessEnd end = Process(words).wait();
     EXPECT_EQ(end.exit_code, 0) << end.err;
   }
+
+  const std::string kind_;
 };
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -42,6 +43,23 @@ Result<void> write_secret(const std::string& path, const std::string& text) {
   return Error{ErrorKind::kData, "cannot write " + path};
 }
 
+// The clusters of a federation that sbatch is told of; "": it asks the one of this host.
+std::string clusters_of(const std::vector<std::string>& options) {
+  std::string clusters;
+  if (const char* const all = std::getenv("SBATCH_CLUSTERS")) clusters = all;
+  for (auto word = options.begin(); word != options.end(); ++word) {
+    const bool has_next = word + 1 != options.end();
+    if ((*word == "--clusters" || *word == "-M") && has_next) {
+      clusters = *(word + 1);
+    } else if (word->starts_with("--clusters=")) {
+      clusters = word->substr(word->find('=') + 1);
+    } else if (word->starts_with("-M")) {
+      clusters = word->substr(2);
+    }
+  }
+  return clusters;
+}
+
 // The last line with text in it; "": there is none.
 std::string last_line(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -61,7 +79,7 @@ std::string last_line(const std::string& path) {
 class SlurmLauncher final : public actors::Launcher {
  public:
   SlurmLauncher(config::PoolSection pool, JoinPlan plan)
-      : pool_(std::move(pool)), plan_(std::move(plan)) {}
+      : pool_(std::move(pool)), plan_(std::move(plan)), clusters_(clusters_of(pool_.options)) {}
 
   Result<std::string> start(const NodeOrder& order) override {
     RETURN_IF_ERROR(disk_.make_folder(plan_.folder));
@@ -83,10 +101,10 @@ class SlurmLauncher final : public actors::Launcher {
     const auto answer = output_of(sbatch);
     // A controller that does not answer in time may have taken the job.
     if (!answer.ok()) return Error{ErrorKind::kLostPeers, answer.error().message};
-    const std::string& output = *answer;
-    // "17", or "17;cluster".
-    const std::string id = output.substr(0, output.find_first_of(";\n"));
-    if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
+    // "17", or "17;cluster" where clusters were named.
+    std::string id = answer->substr(0, answer->find('\n'));
+    const std::string number = number_of(id);
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos) {
       return Error{ErrorKind::kLostPeers,
                    fmt::format("sbatch answered '{}', which is no job's number", id)};
     }
@@ -95,15 +113,19 @@ class SlurmLauncher final : public actors::Launcher {
 
   // A job that Slurm ends stays listed until its processes are gone.
   Result<std::vector<ListedNode>> list() override {
-    ASSIGN_OR_RETURN(
-        const std::string output,
-        output_of({.words = {"squeue", "--noheader", "--me", "--format=%i|%T|%R|%j"}}));
+    std::vector<std::string> words{"squeue", "--noheader", "--me", "--format=%i|%T|%R|%j"};
+    if (!clusters_.empty()) words.push_back("--clusters=" + clusters_);
+    ASSIGN_OR_RETURN(const std::string output, output_of({.words = words}));
+    std::string cluster;  // the jobs of each stand below its name
     std::vector<ListedNode> nodes;
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);) {
-      std::istringstream words(line);
+      if (line.starts_with(kClusterLine)) {
+        cluster = fmt::format(";{}", line.substr(kClusterLine.size()));
+      }
+      std::istringstream row(line);
       std::array<std::string, 4> parts;
-      for (std::string& part : parts) std::getline(words, part, '|');
+      for (std::string& part : parts) std::getline(row, part, '|');
       const auto& [id, state, where, name] = parts;
       const std::string prefix = job_name("");
       const std::string node = name.starts_with(prefix) ? name.substr(prefix.size()) : "";
@@ -111,7 +133,7 @@ class SlurmLauncher final : public actors::Launcher {
       const bool queued = state == "PENDING" || state == "REQUEUED" || state == "REQUEUE_HOLD" ||
                           state == "SPECIAL_EXIT";
       // Slurm gives up a machine that does not boot in its ResumeTimeout.
-      nodes.push_back({node, id, queued, where, state == "CONFIGURING"});
+      nodes.push_back({node, id + cluster, queued, where, state == "CONFIGURING"});
     }
     return nodes;
   }
@@ -122,14 +144,31 @@ class SlurmLauncher final : public actors::Launcher {
   }
 
   Result<void> stop(const std::string& name, const std::string& id) override {
-    const std::string job = id.empty() ? "--name=" + job_name(name) : id;
-    // The script has become the first process of the job, which takes the signal for its members.
-    const auto stopped = output_of({.words = {"scancel", "--quiet", "--full", job}});
-    if (!stopped.ok()) return stopped.error();
+    if (!id.empty()) return cancel(number_of(id), cluster_of(id));
+    std::istringstream clusters(clusters_.empty() ? "," : clusters_);
+    for (std::string cluster; std::getline(clusters, cluster, ',');) {
+      RETURN_IF_ERROR(cancel("--name=" + job_name(name), cluster));
+    }
     return {};
   }
 
  private:
+  static constexpr std::string_view kClusterLine = "CLUSTER: ";
+
+  // The script has become the first process of the job, which takes the signal for its members.
+  static Result<void> cancel(const std::string& job, const std::string& cluster) {
+    std::vector<std::string> words{"scancel", "--quiet", "--full", job};
+    if (!cluster.empty()) words.push_back("--clusters=" + cluster);
+    const auto cancelled = output_of({.words = std::move(words)});
+    if (!cancelled.ok()) return cancelled.error();
+    return {};
+  }
+  // Parts of an id.
+  static std::string number_of(const std::string& id) { return id.substr(0, id.find(';')); }
+  std::string cluster_of(const std::string& id) const {
+    const auto part = id.find(';');
+    return part == std::string::npos ? clusters_ : id.substr(part + 1);
+  }
   std::string log_of(const std::string& node) const {
     return fmt::format("{}/{}.log", plan_.folder, node);
   }
@@ -139,6 +178,7 @@ class SlurmLauncher final : public actors::Launcher {
 
   const config::PoolSection pool_;
   const JoinPlan plan_;
+  const std::string clusters_;
   runtime::FileDisk disk_;
 };
 

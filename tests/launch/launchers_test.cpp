@@ -64,7 +64,7 @@ TEST_F(Launchers, SlurmGetsAJobWhoseTokenNobodyElseReads) {
   pool.options = {"--partition=gpu", "--time=01:00:00"};
   pool.workers = 2;
   const auto launcher = *make_launcher(pool, plan_);
-  tool("sbatch", "echo '17;cluster'");
+  tool("sbatch", "echo 17");
   const auto id = launcher->start({"hpc.0", 2, "SECRET"});
   ASSERT_TRUE(id.ok()) << id.error().message;
   EXPECT_EQ(*id, "17");
@@ -104,6 +104,43 @@ TEST_F(Launchers, SlurmsJobsAreReadAndThoseOfOthersAreNot) {
   EXPECT_TRUE(launcher->stop("hpc.1", "").ok());
   EXPECT_THAT(calls(), HasSubstr("[17]"));
   EXPECT_THAT(calls(), HasSubstr("[--name=troupe-1a2b3c4d-hpc.1]"));
+}
+
+TEST_F(Launchers, SlurmsOtherClustersAreAskedForTheirJobs) {
+  config::PoolSection pool = pool_of("hpc", Kind::kSlurm);
+  tool("sbatch", "echo '17;west'");
+  tool("squeue",
+       "echo 'CLUSTER: east'; echo '17|RUNNING|node3|troupe-1a2b3c4d-hpc.1'; echo; "
+       "echo 'CLUSTER: west'; echo '17|RUNNING|node3|troupe-1a2b3c4d-hpc.0'");
+  tool("scancel", "");
+  using Words = std::vector<std::string>;
+  for (const Words& options :
+       {Words{"--clusters=east,west"}, Words{"--clusters", "east,west"}, Words{"-M", "east,west"},
+        Words{"-Meast,west"}, Words{"--time=1", "--clusters=south", "-Meast,west"}}) {
+    pool.options = options;
+    const auto launcher = *make_launcher(pool, plan_);
+    std::filesystem::remove(calls_);
+    EXPECT_EQ(*launcher->start({"hpc.0", 1, ""}), "17;west");
+    const auto nodes = launcher->list();
+    ASSERT_TRUE(nodes.ok()) << nodes.error().message;
+    ASSERT_EQ(nodes->size(), 2U);
+    EXPECT_EQ(nodes->front().name + " " + nodes->front().id, "hpc.1 17;east");
+    EXPECT_EQ(nodes->back().name + " " + nodes->back().id, "hpc.0 17;west");
+    EXPECT_THAT(calls(), HasSubstr("%j][--clusters=east,west]"));
+    EXPECT_TRUE(launcher->stop("hpc.0", "17;west").ok());
+    EXPECT_THAT(calls(), HasSubstr("[17][--clusters=west]"));
+    EXPECT_TRUE(launcher->stop("hpc.2", "").ok());
+    EXPECT_THAT(calls(), HasSubstr("[--name=troupe-1a2b3c4d-hpc.2][--clusters=east]"));
+    EXPECT_THAT(calls(), HasSubstr("[--name=troupe-1a2b3c4d-hpc.2][--clusters=west]"));
+  }
+  pool.options.clear();
+  std::filesystem::remove(calls_);
+  EXPECT_TRUE((*make_launcher(pool, plan_))->list().ok());
+  EXPECT_THAT(calls(), Not(HasSubstr("--clusters")));
+  ::setenv("SBATCH_CLUSTERS", "north", 1);
+  EXPECT_TRUE((*make_launcher(pool, plan_))->list().ok());
+  ::unsetenv("SBATCH_CLUSTERS");
+  EXPECT_THAT(calls(), HasSubstr("[--clusters=north]"));
 }
 
 TEST_F(Launchers, LastWordsOfASlurmJobAreTheEndOfItsLog) {

@@ -30,6 +30,8 @@ using runtime::Result;
 
 // A notice before the time limit or a preemption, so that members leave in order.
 constexpr const char* kNotice = "--signal=B:TERM@60";
+// The run asks for another node itself. A job that Slurm puts back may be held for good.
+constexpr const char* kOnce = "--no-requeue";
 constexpr std::streamoff kMostOfLog = 300;  // bytes that people are told
 
 // A file that nobody else can read.
@@ -95,6 +97,7 @@ class SlurmLauncher final : public actors::Launcher {
                     "--job-name=" + job_name(order.name),
                     "--output=" + log_of(order.name),
                     "--open-mode=append",
+                    kOnce,
                     kNotice};
     sbatch.words.insert(sbatch.words.end(), pool_.options.begin(), pool_.options.end());
     sbatch.input = fmt::format("#!/bin/sh\nexec {}\n", command);

@@ -69,7 +69,7 @@ TEST_F(Launchers, SlurmGetsAJobWhoseTokenNobodyElseReads) {
   ASSERT_TRUE(id.ok()) << id.error().message;
   EXPECT_EQ(*id, "17");
   EXPECT_THAT(calls(), HasSubstr("[--job-name=troupe-1a2b3c4d-hpc.0]"));
-  EXPECT_THAT(calls(), HasSubstr("[--partition=gpu][--time=01:00:00]"));
+  EXPECT_THAT(calls(), HasSubstr("[--no-requeue][--signal=B:TERM@60][--partition=gpu]"));
   EXPECT_THAT(calls() + input(), Not(HasSubstr("SECRET")));
   EXPECT_THAT(input(), HasSubstr("exec /opt/troupe join 'tcp://10.0.0.5:8500#KEY' --launched "
                                  "hpc.0@1a2b3c4d --workers 2 --token-file " +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -250,12 +251,14 @@ void Provisioner::act(Context& context) {
   }
   const std::vector<PoolOrder> orders = book_.next(context.now());
   const std::optional<Error> unwritten = tell_changes(context);
-  std::set<std::string> failing;  // pools
+  std::set<std::string> failing;                         // pools
+  std::map<std::string, std::vector<ListedNode>> stops;  // by pool
   for (const PoolOrder& order : orders) {
     const auto* asked = std::get_if<AskForNode>(&order);
-    if (asked == nullptr) {
-      const auto done = carry_out(context, order);
-      if (!done.ok()) context.log().warning(done.error().message);
+    if (const auto* stop = std::get_if<StopNode>(&order)) {
+      stops[stop->pool].push_back({stop->node, stop->id});
+    } else if (const auto* members = std::get_if<LetMembersGo>(&order)) {
+      let_go(context, *members);
     } else if (unwritten) {
       book_.start_failed(asked->node, *unwritten, context.now());
     } else if (failing.contains(asked->pool)) {
@@ -265,19 +268,32 @@ void Provisioner::act(Context& context) {
     }
     context.post_progress();
   }
+  for (const auto& [name, nodes] : stops) stop_nodes(context, name, nodes);
   tell_changes(context);
 }
 
-Result<void> Provisioner::carry_out(Context& context, const PoolOrder& order) {
-  if (const auto* let_go = std::get_if<LetMembersGo>(&order)) {
-    context.send_control("coordinator",
-                         Message::of(LetGo{let_go->members, let_go->node + " is given back"}));
-    return {};
+void Provisioner::let_go(Context& context, const LetMembersGo& order) {
+  context.send_control("coordinator",
+                       Message::of(LetGo{order.members, order.node + " is given back"}));
+}
+
+void Provisioner::stop_nodes(Context& context, const std::string& name,
+                             const std::vector<ListedNode>& nodes) {
+  for (auto rest = std::span(nodes); !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), kMostStopsAtOnce));
+    rest = rest.subspan(some.size());
+    const auto results = pool(name).launcher->stop_all({some.begin(), some.end()});
+    std::set<std::string> faults;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (results[i].ok()) {
+        book_.stopped(some[i].name, context.now());
+      } else {
+        faults.insert(results[i].error().message);
+      }
+    }
+    for (const std::string& fault : faults) context.log().warning(fault);
+    context.post_progress();
   }
-  const auto& stopped = std::get<StopNode>(order);
-  RETURN_IF_ERROR(pool(stopped.pool).launcher->stop(stopped.node, stopped.id));
-  book_.stopped(stopped.node, context.now());
-  return {};
 }
 
 bool Provisioner::ask_for(Context& context, const AskForNode& asked) {

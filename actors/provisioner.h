@@ -87,8 +87,8 @@ class Provisioner final : public runtime::Actor {
   void tell_bill(Context& context, const std::string& decision);
   void finish(Context& context);
   void look(Context& context);
-  // Any but an AskForNode.
-  runtime::Result<void> carry_out(Context& context, const PoolOrder& order);
+  void let_go(Context& context, const LetMembersGo& order);
+  void stop_nodes(Context& context, const std::string& pool, const std::vector<ListedNode>& nodes);
   // False: it failed, and so would others of the pool.
   bool ask_for(Context& context, const AskForNode& asked);
   // Writes down and tells what has changed; returns why something could not be written.

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -68,12 +70,14 @@ Result<void> stop_pool(const config::PoolSection& pool, const launch::PoolHistor
   } else {
     for (const PoolNode& node : left) there.push_back({node.name, node.id});
   }
-  for (const auto& row : there) {
-    if (const auto told = launcher->stop(row.name, row.id); !told.ok()) {
-      std::cerr << told.error().message << "\n";
-      continue;
+  for (auto rest = std::span(there); !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), actors::kMostStopsAtOnce));
+    const auto told = launcher->stop_all({some.begin(), some.end()});
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      std::cerr << (told[i].ok() ? fmt::format("{} ({}) is told to end\n", some[i].name, some[i].id)
+                                 : told[i].error().message + "\n");
     }
-    std::cerr << fmt::format("{} ({}) is told to end\n", row.name, row.id);
+    rest = rest.subspan(some.size());
   }
   const auto until = runtime::steady_now() + kWithin;
   while (launcher->lists() && !there.empty()) {

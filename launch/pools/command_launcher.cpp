@@ -99,6 +99,10 @@ class CommandLauncher final : public actors::Launcher {
     return {};
   }
 
+  std::vector<Result<void>> stop_all(const std::vector<ListedNode>& nodes) override {
+    return stop_at_once(*this, nodes);
+  }
+
  private:
   std::string full_name(const std::string& node) const {
     return fmt::format("troupe-{}-{}", plan_.run, node);

@@ -1,6 +1,11 @@
 #include "launch/pools/launchers.h"
 
+#include <thread>
+#include <utility>
+
 #include <fmt/format.h>
+
+#include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
 
@@ -26,6 +31,23 @@ std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSect
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
   words.insert(words.end(), pool.join.begin(), pool.join.end());
   return words;
+}
+
+std::vector<runtime::Result<void>> stop_at_once(actors::Launcher& launcher,
+                                                const std::vector<actors::ListedNode>& nodes) {
+  std::vector<runtime::Result<void>> results(nodes.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto stop = [&, i] { results[i] = launcher.stop(nodes[i].name, nodes[i].id); };
+    auto thread = runtime::start_thread("the stop of a node", stop);
+    if (thread.ok()) {
+      threads.push_back(std::move(*thread));
+    } else {
+      stop();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
 }
 
 runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::PoolSection& pool,

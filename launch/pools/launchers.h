@@ -34,6 +34,10 @@ std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSect
 runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::PoolSection& pool,
                                                                  const JoinPlan& plan);
 
+// Launcher::stop() of each on a thread of its own, for launchers that allow it.
+std::vector<runtime::Result<void>> stop_at_once(actors::Launcher& launcher,
+                                                const std::vector<actors::ListedNode>& nodes);
+
 // One per kind.
 std::shared_ptr<actors::Launcher> make_slurm_launcher(const config::PoolSection& pool,
                                                       const JoinPlan& plan);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -147,20 +148,39 @@ class SlurmLauncher final : public actors::Launcher {
   }
 
   Result<void> stop(const std::string& name, const std::string& id) override {
-    if (!id.empty()) return cancel(number_of(id), cluster_of(id));
+    if (!id.empty()) return cancel({number_of(id)}, cluster_of(id));
     std::istringstream clusters(clusters_.empty() ? "," : clusters_);
     for (std::string cluster; std::getline(clusters, cluster, ',');) {
-      RETURN_IF_ERROR(cancel("--name=" + job_name(name), cluster));
+      RETURN_IF_ERROR(cancel({"--name=" + job_name(name)}, cluster));
     }
     return {};
+  }
+
+  // One call for all jobs of a cluster, which share its result.
+  std::vector<Result<void>> stop_all(const std::vector<ListedNode>& nodes) override {
+    std::map<std::string, std::vector<std::string>> numbers;  // by cluster
+    for (const ListedNode& node : nodes) {
+      if (!node.id.empty()) numbers[cluster_of(node.id)].push_back(number_of(node.id));
+    }
+    std::map<std::string, Result<void>> cancelled;
+    for (const auto& [cluster, jobs] : numbers) {
+      cancelled.emplace(cluster, cancel(jobs, cluster));
+    }
+    std::vector<Result<void>> results;
+    for (const ListedNode& node : nodes) {
+      results.push_back(node.id.empty() ? stop(node.name, node.id)
+                                        : cancelled.at(cluster_of(node.id)));
+    }
+    return results;
   }
 
  private:
   static constexpr std::string_view kClusterLine = "CLUSTER: ";
 
   // The script has become the first process of the job, which takes the signal for its members.
-  static Result<void> cancel(const std::string& job, const std::string& cluster) {
-    std::vector<std::string> words{"scancel", "--quiet", "--full", job};
+  static Result<void> cancel(const std::vector<std::string>& jobs, const std::string& cluster) {
+    std::vector<std::string> words{"scancel", "--quiet", "--full"};
+    words.insert(words.end(), jobs.begin(), jobs.end());
     if (!cluster.empty()) words.push_back("--clusters=" + cluster);
     const auto cancelled = output_of({.words = std::move(words)});
     if (!cancelled.ok()) return cancelled.error();

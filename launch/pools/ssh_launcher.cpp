@@ -112,6 +112,10 @@ class SshLauncher final : public actors::Launcher {
     return {};
   }
 
+  std::vector<Result<void>> stop_all(const std::vector<ListedNode>& nodes) override {
+    return stop_at_once(*this, nodes);
+  }
+
  private:
   CommandRequest at(const std::string& host, const std::string& script) const {
     CommandRequest request;

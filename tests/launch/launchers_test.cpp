@@ -156,6 +156,34 @@ TEST_F(Launchers, LastWordsOfASlurmJobAreTheEndOfItsLog) {
   EXPECT_LT(launcher->last_words("hpc.2").size(), 300 + plan_.folder.size() + 40);
 }
 
+TEST_F(Launchers, SlurmEndsManyJobsWithOneCall) {
+  const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
+  const std::vector<actors::ListedNode> nodes{{"hpc.0", "17"}, {"hpc.1", ""}, {"hpc.2", "19"}};
+  tool("scancel", "");
+  for (const auto& stopped : launcher->stop_all(nodes)) EXPECT_TRUE(stopped.ok());
+  EXPECT_EQ(calls(), "[--quiet][--full][17][19][--quiet][--full][--name=troupe-1a2b3c4d-hpc.1]");
+  tool("scancel", "for job; do [ $job != 19 ] || exit 1; done");
+  const auto stopped = launcher->stop_all(nodes);
+  EXPECT_FALSE(stopped[0].ok());
+  EXPECT_TRUE(stopped[1].ok());
+  EXPECT_FALSE(stopped[2].ok());
+}
+
+// Each command waits for the others.
+TEST_F(Launchers, CommandsThatStopNodesRunAtOnce) {
+  config::PoolSection pool = pool_of("own", Kind::kCommand);
+  pool.start = "cloud up";
+  pool.stop = "cloud {id}";
+  tool("cloud", "[ $1 != bad ] || exit 3; touch " + (folder_ / "here-") + "$1; while [ $(ls " +
+                    (folder_ / "here-") + "* | wc -l) -lt 3 ]; do sleep 0.02; done");
+  const auto stopped =
+      (*make_launcher(pool, plan_))
+          ->stop_all({{"own.0", "a"}, {"own.1", "b"}, {"own.2", "bad"}, {"own.3", "c"}});
+  ASSERT_EQ(stopped.size(), 4U);
+  EXPECT_TRUE(stopped[0].ok() && stopped[1].ok() && stopped[3].ok());
+  EXPECT_THAT(stopped[2].error().message, HasSubstr("exit code 3"));
+}
+
 TEST_F(Launchers, FailuresSayWhatTheToolSaid) {
   const auto launcher = *make_launcher(pool_of("hpc", Kind::kSlurm), plan_);
   tool("sbatch", "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");

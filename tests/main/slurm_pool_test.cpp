@@ -62,6 +62,34 @@ TEST_F(SlurmPool, ControllerThatIsAwayForAWhileCostsNothing) {
   end(all);
 }
 
+// Each job wants a whole node, and there are four. Members of a dead head know a state that the
+// next one does not have, so their jobs end, and others are asked for.
+TEST_F(SlurmPool, JobsOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThereIsNone) {
+  Process all(command(endless(slurm_pool(5, "[--partition=alone]"))));
+  ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
+  ASSERT_TRUE(wait_until(all, "hpc", 1, "queued")) << log();
+  const std::string before = jobs();
+  all.send(SIGKILL);
+  all.wait();
+  EXPECT_EQ(jobs(), before) << "they wait for a head";
+  const Words resume{"run", "--resume", path("a")};
+  expect_refused(call(resume + Words{"--set", "cluster.pools=[]"}), 2,
+                 {" of pool hpc may still be there", "troupe pools DIR --stop"});
+  Process again(command(resume));
+  ASSERT_TRUE(again.wait_until([&] { return nodes()["hpc.4"].state == "running"; })) << log();
+  EXPECT_EQ(job_of("hpc.4"), "5") << "it has kept its place in the queue";
+  ASSERT_TRUE(wait_until(again, "hpc", 4, "running")) << log();
+  ASSERT_TRUE(wait_until(again, "hpc", 1, "queued")) << log();
+  if (!is_thorough()) return end(again);
+  // Members that have lost their head take some time to leave.
+  again.send(SIGKILL);
+  again.wait();
+  EXPECT_NE(jobs(), "");
+  EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
+  EXPECT_EQ(jobs(), "");
+  expect_goes_on({"--set", "cluster.pools=[]"});
+}
+
 TEST_F(SlurmPool, NodeThatCannotRunTheProgramTellsWhy) {
   if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
   Process all(command(endless(slurm_pool(1, "[]", ", program: /nowhere/troupe"))));

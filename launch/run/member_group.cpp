@@ -94,7 +94,8 @@ class MemberGroup {
       if (!again_at_[i] && restarts_ < kMostRestarts) {
         ++restarts_;
         again_at_[i] = clock_.now() + kStartAgainAfter;
-        lines_of(i)(fmt::format("it {}, and is started anew", end->text()));
+        lines_of(i)(fmt::format("it {}; it is started anew in {} s, if another one runs then",
+                                end->text(), kStartAgainAfter.count()));
       } else if (again_at_[i] && *again_at_[i] <= clock_.now()) {
         again_at_[i].reset();
         auto member = start_member(i);

@@ -18,7 +18,7 @@ using testing::Not;
 
 class SlurmCloud : public SlurmPool {
  protected:
-  SlurmCloud() : SlurmPool("cloud") {}
+  SlurmCloud() : SlurmPool("cloud", true) {}
 
   // How many machines are on, which are those that cost money.
   int machines() const {
@@ -30,7 +30,6 @@ class SlurmCloud : public SlurmPool {
 };
 
 TEST_F(SlurmCloud, MachinesBootForTheRunAndAreLetGo) {
-  if (!is_thorough()) GTEST_SKIP() << "it takes two minutes: TROUPE_THOROUGH";
   write_text(path("slurm/slow"), "");
   Process all(command(endless(slurm_pool(1, "[]", ", starts_in: 12 s"))));
   ASSERT_TRUE(wait_until(all, "hpc", 1, "starting")) << log();

@@ -38,16 +38,20 @@ class SlurmNotice : public SlurmPool {
   // A job that wants so many whole nodes for a while.
   void submit_urgent(int count) const {
     slurm({"/usr/bin/sbatch", "--partition=urgent", fmt::format("--nodes={}", count),
-           "--output=/dev/null", "--job-name=urgent", "--wrap=exec sleep 5"});
+           "--output=/dev/null", "--job-name=urgent", "--wrap=exec sleep 3"});
   }
   bool wait_until_urgent_runs(Process& process) const {
     return process.wait_until([&] { return jobs().find("RUNNING urgent") != std::string::npos; });
   }
 };
 
+class SlurmTimeLimit : public SlurmNotice {
+ protected:
+  SlurmTimeLimit() : SlurmNotice("plain", true) {}
+};
+
 // Slurm sends the notice 30 s to 60 s after the start of a job of two minutes.
-TEST_F(SlurmNotice, NodesWhoseTimeIsOverLeaveInOrderAndOthersCome) {
-  if (!is_thorough()) GTEST_SKIP() << "it takes a minute: TROUPE_THOROUGH";
+TEST_F(SlurmTimeLimit, NodesWhoseTimeIsOverLeaveInOrderAndOthersCome) {
   Process all(command(endless(slurm_pool(2, "[--time=2]"))));
   ASSERT_TRUE(wait_until(all, "hpc", 2, "running")) << log();
   ASSERT_TRUE(wait_until_said(all, "hpc.3 is asked for")) << log();
@@ -77,12 +81,11 @@ TEST_F(SlurmCancelling, NodesAreLeftToAJobThatIsMoreUrgentAndComeBackAfterIt) {
 
 class SlurmRequeuing : public SlurmNotice {
  protected:
-  SlurmRequeuing() : SlurmNotice("requeuing") {}
+  SlurmRequeuing() : SlurmNotice("requeuing", true) {}
 };
 
 // The notice is the signal that Slurm sends before it kills.
 TEST_F(SlurmRequeuing, JobThatIsPutBackJoinsAgainAfterTheOneThatIsMoreUrgent) {
-  if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
   Process all(command(endless(slurm_pool(4, "[--requeue]"))));
   ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
   submit_urgent(1);

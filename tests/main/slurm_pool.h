@@ -16,10 +16,12 @@ namespace troupe {
 // Slurm with four nodes, all on this machine; see allocation_test.cpp.
 class SlurmPool : public PoolRun {
  protected:
-  // A kind of slurm_cluster.
-  explicit SlurmPool(std::string kind = "plain") : kind_(std::move(kind)) {}
+  // A kind of slurm_cluster. Tests that take long are played by ./dev test --slow alone.
+  explicit SlurmPool(std::string kind = "plain", bool takes_long = false)
+      : kind_(std::move(kind)), takes_long_(takes_long) {}
 
   void SetUp() override {
+    if (takes_long_ && !is_thorough()) GTEST_SKIP() << "it takes long: TROUPE_THOROUGH";
     for (const char* part : {"/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/sbin/munged"}) {
       if (!std::filesystem::exists(part)) GTEST_SKIP() << part << " is not installed";
     }
@@ -60,6 +62,7 @@ class SlurmPool : public PoolRun {
   }
 
   const std::string kind_;
+  const bool takes_long_;
 };
 
 }  // namespace troupe

@@ -90,8 +90,12 @@ TEST_F(SlurmPool, JobsOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThereIsNone
   expect_goes_on({"--set", "cluster.pools=[]"});
 }
 
-TEST_F(SlurmPool, NodeThatCannotRunTheProgramTellsWhy) {
-  if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
+class SlurmPoolAtLength : public SlurmPool {
+ protected:
+  SlurmPoolAtLength() : SlurmPool("plain", true) {}
+};
+
+TEST_F(SlurmPoolAtLength, NodeThatCannotRunTheProgramTellsWhy) {
   Process all(command(endless(slurm_pool(1, "[]", ", program: /nowhere/troupe"))));
   ASSERT_TRUE(wait_until_said(all, "hpc.0 is gone: ")) << log();
   EXPECT_THAT(log(), HasSubstr("hpc.0.log ends with: "));
@@ -101,8 +105,7 @@ TEST_F(SlurmPool, NodeThatCannotRunTheProgramTellsWhy) {
   stop(all);
 }
 
-TEST_F(SlurmPool, NodeOfTwoMembersGetsOneThatIsLostBackAndGivesBothBack) {
-  if (!is_thorough()) GTEST_SKIP() << "it takes half a minute: TROUPE_THOROUGH";
+TEST_F(SlurmPoolAtLength, NodeOfTwoMembersGetsOneThatIsLostBackAndGivesBothBack) {
   Process all(command(endless(slurm_pool(1, "[]", ", workers: 2"))));
   const auto trains = [&](const std::string& state, std::size_t count) {
     return all.wait_until([&] {

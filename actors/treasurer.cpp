@@ -45,7 +45,7 @@ double Treasurer::speed_of_others() const {
   return measured > 0 ? sum / measured : 0.0;
 }
 
-PoolOffer Treasurer::offer(const TreasurerOptions::Pool& pool, TimePoint now) const {
+PoolOffer Treasurer::offer(const config::PoolSection& pool, TimePoint now) const {
   const PoolAccount account = costs_.account(pool.name, now);
   PoolOffer offer;
   offer.name = pool.name;

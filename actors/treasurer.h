@@ -11,29 +11,21 @@
 
 #include "actors/cost_book.h"
 #include "actors/work_book.h"
+#include "config/topology.h"
 #include "pipeline/scaling/burst.h"
 #include "runtime/base/clock.h"
 #include "telemetry/record.h"
 
 namespace troupe::actors {
 
-// Of a whole run, as it looked when that was first known.
+// How a whole run looked when that was first known.
 struct FirstForecast {
   double seconds = 0.0;
   double cost = 0.0;
 };
 
 struct TreasurerOptions {
-  struct Pool {
-    std::string name;
-    std::uint32_t most = 1;     // nodes
-    std::uint32_t workers = 1;  // of a node
-    double price_per_node_hour = 0.0;
-    bool spot = false;
-    double speed = 1.0;  // of its workers beside the others, until measured
-    runtime::Duration starts_in{0};
-  };
-  std::vector<Pool> pools;
+  std::vector<config::PoolSection> pools;
   std::optional<pipeline::BurstLimits> limits;  // none: people decide
   pipeline::IterationWork work;
   WorkBookOptions made;
@@ -73,8 +65,8 @@ class Treasurer {
 
  private:
   pipeline::BurstFacts facts(const Wanted& wanted, runtime::TimePoint now) const;
-  pipeline::PoolOffer offer(const TreasurerOptions::Pool& pool, runtime::TimePoint now) const;
-  // Of a worker that is of no pool; 0: nothing is measured.
+  pipeline::PoolOffer offer(const config::PoolSection& pool, runtime::TimePoint now) const;
+  // The speed of a worker that is of no pool; 0: nothing is measured.
   double speed_of_others() const;
   double seconds(runtime::TimePoint now) const;  // since the run began
 

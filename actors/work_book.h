@@ -42,7 +42,7 @@ class WorkBook {
   std::uint64_t iteration() const { return iteration_; }
   double iterations_left() const;
   double epochs() const;  // made
-  // Of the View's iterations, lately; none: it has made too few.
+  // How long an iteration of the View takes, lately; none: it has made too few.
   std::optional<double> iteration_seconds() const { return iteration_seconds_; }
   // The pool's workers in the View, at their mean speed. Without any: its newest speed; 0: not
   // measured.

@@ -123,7 +123,7 @@ struct PoolBill {
   double speed = 0.0;       // micro-batches of an iteration a worker makes per second; 0: not known
 };
 
-// Of a run with pools, now and then, and whenever other nodes are wanted.
+// A run with pools tells this now and then, and whenever other nodes are wanted.
 struct BillFacts {
   static constexpr std::string_view kKind = "bill";
   std::vector<PoolBill> pools = {};

@@ -63,9 +63,8 @@ actors::TreasurerOptions RunPools::treasurer(const TrainingSetup& setup,
   const config::ClusterSection& cluster = setup.topology.cluster;
   actors::TreasurerOptions options;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
-    const config::PoolSection& pool = cluster.pools[i];
-    options.pools.push_back({pool.name, pools_[i].limits.most, pool.workers,
-                             pool.price_per_node_hour, pool.spot, pool.speed, pool.starts_in});
+    options.pools.push_back(cluster.pools[i]);
+    options.pools.back().most = pools_[i].limits.most;  // of ssh: no more than hosts
   }
   if (cluster.burst) {
     options.limits.emplace();

@@ -41,6 +41,7 @@ double cost_per_second(const BurstFacts& facts, const Nodes& nodes) {
 
 // Seconds for so many iterations, the first `delay` of them at another pace.
 double seconds_for(double iterations, double delay, double seconds_before, double seconds_after) {
+  if (iterations <= 0.0) return 0.0;
   const double before = std::isfinite(seconds_before) ? delay / seconds_before : 0.0;
   if (before >= iterations) return iterations * seconds_before;
   return delay + (iterations - before) * seconds_after;
@@ -89,6 +90,9 @@ BurstForecast best_of(const BurstFacts& facts, const BurstLimits& limits,
     if (cheapest == nullptr || each.cost < cheapest->cost) cheapest = &each;
   }
   if (cheapest != nullptr) return *cheapest;
+  // None ends, so most has to be made of the budget.
+  if (!std::isfinite(first->seconds))
+    return *std::ranges::max_element(all, {}, &BurstForecast::made);
   const double nearly = first->seconds * kNearlyAsGood;
   const BurstForecast* best = first;
   for (const BurstForecast& each : all) {
@@ -99,7 +103,9 @@ BurstForecast best_of(const BurstFacts& facts, const BurstLimits& limits,
 
 bool is_worth_a_change(const BurstFacts& facts, const BurstLimits& limits, const BurstForecast& now,
                        const BurstForecast& best) {
-  if (!std::isfinite(now.seconds)) return true;
+  if (!std::isfinite(now.seconds)) {
+    return std::isfinite(best.seconds) || now.made < kWorthwhile * best.made;
+  }
   const bool is_quicker = best.seconds < kWorthwhile * now.seconds;
   const bool is_cheaper = best.cost - facts.spent < kWorthwhile * (now.cost - facts.spent);
   if (!limits.finish_within) {
@@ -139,7 +145,7 @@ std::string time_text(double seconds) {
 
 BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {
   BurstForecast made{.nodes = nodes};
-  made.iteration_seconds = iteration_seconds(facts, nodes);
+  const double seconds_then = iteration_seconds(facts, nodes);
   Nodes at_first = nodes;
   double delay = 0.0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -148,8 +154,8 @@ BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const
   }
   const double seconds_at_first = iteration_seconds(facts, at_first);
   const double rate = cost_per_second(facts, nodes);
-  made.seconds =
-      seconds_for(facts.iterations_left, delay, seconds_at_first, made.iteration_seconds);
+  made.seconds = seconds_for(facts.iterations_left, delay, seconds_at_first, seconds_then);
+  made.made = facts.iterations_left;
   made.cost = facts.spent + rate * (made.seconds + kGiveBackSeconds);
   if (rate == 0.0) made.cost = facts.spent;
   if (!limits.budget || rate == 0.0 || made.cost <= *limits.budget) return made;
@@ -158,10 +164,10 @@ BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const
   const double reserve = rate * (limits.decide_every + kGiveBackSeconds);
   const double lasts = std::max(0.0, (*limits.budget - facts.spent - reserve) / rate);
   const double first = std::min(lasts, delay);
-  const double made_by_then = (std::isfinite(seconds_at_first) ? first / seconds_at_first : 0.0) +
-                              (lasts - first) / made.iteration_seconds;
-  const double alone = iteration_seconds(facts, Nodes(nodes.size(), 0));
-  made.seconds = lasts + std::max(0.0, facts.iterations_left - made_by_then) * alone;
+  made.made = first / seconds_at_first + (lasts - first) / seconds_then;
+  const double left = facts.iterations_left - made.made;
+  made.seconds = lasts;
+  if (left > 0.0) made.seconds += left * iteration_seconds(facts, Nodes(nodes.size(), 0));
   made.cost = std::min(*limits.budget, facts.spent + rate * (lasts + kGiveBackSeconds));
   return made;
 }
@@ -194,6 +200,13 @@ std::vector<Nodes> worth_a_look(const BurstFacts& facts) {
 
 namespace {
 
+std::string spent_text(const BurstFacts& facts, const BurstLimits& limits) {
+  return fmt::format(
+      "{:.2f} of {:.2f} are spent, which leaves too little for a node, and no other worker is "
+      "there",
+      facts.spent, limits.budget.value_or(0.0));
+}
+
 // Nodes that cost most for their work go first.
 BurstDecision decide_unmeasured(const BurstFacts& facts, const BurstLimits& limits) {
   BurstDecision decision{forecast(facts, limits)};
@@ -205,7 +218,9 @@ BurstDecision decide_unmeasured(const BurstFacts& facts, const BurstLimits& limi
   }
   decision.must_end = !has_workers(facts, nodes);
   decision.changes = nodes != forecast(facts, limits).nodes;
-  decision.reason = fmt::format("{}: nothing is measured yet", text_of(facts, nodes));
+  decision.reason = decision.must_end
+                        ? spent_text(facts, limits)
+                        : fmt::format("{}: nothing is measured yet", text_of(facts, nodes));
   return decision;
 }
 
@@ -221,9 +236,7 @@ BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits) {
   }
   const BurstForecast now = forecast(facts, limits);
   if (all.empty()) {
-    return {now, false, true,
-            fmt::format("{:.2f} of {:.2f} are spent, and no other worker is there", facts.spent,
-                        limits.budget.value_or(0.0))};
+    return {now, false, true, spent_text(facts, limits)};
   }
   BurstDecision decision{best_of(facts, limits, all)};
   const BurstForecast& best = decision.forecast;

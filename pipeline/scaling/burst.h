@@ -6,7 +6,7 @@
 // The budget is for nodes of pools. It counts what was spent, what nodes cost until the run ends,
 // and what they cost while they are given back, so that it is not exceeded where nodes end within
 // kGiveBackSeconds. Where it does not last to the end of the run, nodes are used as long as it
-// does, and the other workers go on alone.
+// does, and the other workers go on alone. Where there are none, as much as possible is made of it.
 //
 // A deadline is aimed at with a tenth to spare. Nodes are given back early only where this saves a
 // tenth of what is still to be spent, so that nodes do not come and go with every measurement.
@@ -59,8 +59,8 @@ struct BurstForecast {
   std::vector<std::uint32_t> nodes;
   double seconds = 0.0;  // from now until the run ends; infinite: it does not
   double cost = 0.0;     // of nodes of pools, in the end
-  double iteration_seconds = 0.0;
-  bool lasts = true;  // the budget does, to the end of the run
+  bool lasts = true;     // the budget does, to the end of the run
+  double made = 0.0;     // iterations from now on with nodes of pools, as long as it lasts
 };
 BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits,
                        const std::vector<std::uint32_t>& nodes);

@@ -12,8 +12,8 @@ namespace {
 constexpr double kMostWeight = 1e6;  // of the fastest worker
 constexpr double kLeastBucket = 4096;
 
-// The quantile of the normal distribution above its middle, to 0.5 in a thousand (Abramowitz and
-// Stegun, 26.2.23).
+// The quantile of the normal distribution above its middle, within 4.5e-4 (Abramowitz and Stegun,
+// 26.2.23).
 double upper_quantile(double probability) {
   const double t = std::sqrt(-2.0 * std::log(1.0 - probability));
   return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -63,7 +63,6 @@ IterationTime iteration_time(const IterationWork& work, const RingLine& line,
   for (const Crew& crew : crews) members += crew.speed > 0.0 ? crew.workers : 0;
   IterationTime time;
   time.computing = computing_seconds(work, crews);
-  time.applying = work.apply_seconds;
   if (members < 2.0 || !std::isfinite(time.computing)) return time;
   time.waiting = time.computing * line.deviation * slowest_of(members);
   for (const double bytes : work.step_bytes) {

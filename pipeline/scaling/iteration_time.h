@@ -20,7 +20,6 @@ struct IterationWork {
   // That members sum in each step of the schedule; empty: not known, and taken as nothing.
   std::vector<double> step_bytes{};
   double bucket_bytes = 1 << 20;
-  double apply_seconds = 0.0;  // of all steps
   // Micro-batches are shared out by speed; else all workers get as many.
   bool by_speed = true;
 };
@@ -32,13 +31,13 @@ struct RingLine {
   double deviation = 0.01;  // of a member's time, relative
 };
 
-// Seconds. Nothing of the sums is counted as hidden behind computing, so these are the most.
+// Seconds. Nothing of the sums is counted as hidden behind computing, so these are the most. Steps
+// have to be applied besides, which takes any workers as long.
 struct IterationTime {
   double computing = 0.0;  // of the crew that takes longest, by its mean
   double waiting = 0.0;    // for the slowest member
   double summing = 0.0;
-  double applying = 0.0;
-  double all() const { return computing + waiting + summing + applying; }
+  double all() const { return computing + waiting + summing; }
 };
 
 // Infinite without any worker that has a speed.

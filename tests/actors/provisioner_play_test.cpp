@@ -123,7 +123,12 @@ void pass_a_second(Cloud& cloud) {
 
 TreasurerOptions treasurer(std::optional<double> budget, int second) {
   TreasurerOptions options;
-  options.pools.push_back({"hpc", kMost, 1, 3600.0, false, 1.0, seconds(40)});
+  config::PoolSection pool;
+  pool.name = "hpc";
+  pool.most = kMost;
+  pool.price_per_node_hour = 3600.0;
+  pool.starts_in = seconds(40);
+  options.pools.push_back(pool);
   if (budget) options.limits = {.budget = budget, .decide_every = 10.0};
   options.work.micro_batches = 8;
   options.made.iterations = 100'000;

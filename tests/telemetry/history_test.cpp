@@ -187,6 +187,22 @@ TEST(History, CostIsNodesByTimeAndLeavesOutThePauseBetweenSessions) {
   EXPECT_NEAR(progress.cost, 2.0, 1e-9);
 }
 
+// The price of the run is that of the others.
+TEST(History, NodesOfPoolsCostWhatTheirBillSays) {
+  History history;
+  history.take(run_line(1000.0));
+  history.take(
+      read(R"({"kind":"node","time":1000,"step":0,"node":"member.0","state":"running","pid":8})"));
+  history.take(step_line(0, 1000.0 + 3600.0));
+  EXPECT_NEAR(history.progress().cost, 4.0, 1e-9);
+  history.take(read(
+      R"({"kind":"bill","time":4600,"step":0,"cost":7,"pools":[{"name":"hpc","node_hours":0.5,"workers":2,"cost":7}]})"));
+  EXPECT_NEAR(history.progress().cost, 7.0 + 2.0, 1e-9);
+  ASSERT_TRUE(history.news(0).bill);
+  EXPECT_EQ(history.news(0).bill->pools[0].name, "hpc");
+  EXPECT_FALSE(history.news(history.version()).bill);
+}
+
 TEST(History, CoresOfNodesAddUpUntilTheyAreGone) {
   History history;
   history.take(run_line(1000.0));

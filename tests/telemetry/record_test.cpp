@@ -59,8 +59,15 @@ const std::string kShowers =
 const std::string kSamples =
     R"({"kind":"samples","step":8,"time":1.000,"values":{"node/head/cores":[2,1.5,1,2,2]}})";
 
+const std::string kBill =
+    R"({"kind":"bill","step":8,"time":1.000,"pools":[{"name":"hpc","price_per_node_hour":0.5,)"
+    R"("workers":2,"wanted":4,"running":3,"node_hours":1.5,"cost":0.75,"iterations":310.5,)"
+    R"("speed":2.25}],"seconds":3600,"cost":0.75,"cost_per_epoch":0.25,"other_iterations":289.5,)"
+    R"("other_speed":2,"seconds_left":1200,"cost_at_end":1.5,"first_seconds":null,)"
+    R"("first_cost":null,"decision":"4 of hpc: the run ends in 20 min"})";
+
 TEST(Record, LineOfEachKindComesBackAsItWas) {
-  for (const std::string& line : {kRun, kNode, kView, kCheckpoint, kShowers, kSamples}) {
+  for (const std::string& line : {kRun, kNode, kView, kCheckpoint, kShowers, kSamples, kBill}) {
     EXPECT_EQ(line_of(read(line)), line);
   }
   const Record step = read(kStep);
@@ -100,6 +107,10 @@ TEST(Record, RunTellsItsFactsAndItsNode) {
 TEST(Record, LostNodeIsAMarkWithItsCause) {
   EXPECT_EQ(mark_of(read(kNode)), "member.1 was lost: was killed by signal 9 [Killed]");
   EXPECT_EQ(body_of<NodeFacts>(read(kNode)).role, "member");
+}
+
+TEST(Record, DecisionIsAMark) {
+  EXPECT_EQ(mark_of(read(kBill)), "4 of hpc: the run ends in 20 min");
 }
 
 TEST(Record, ViewTellsWhoJoinedAndWhy) {

@@ -28,6 +28,8 @@ constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
            "resident_bytes":1234567,
            "devices":[{"device":"cuda:0","name":"card","own_bytes":1200000000,"used_bytes":-1,
                        "memory_bytes":80000000000,"busy":0.93,"watts":312.4,"celsius":-1}]}],
+ "bill":{"cost":0.75,"cost_per_epoch":0.25,"cost_at_end":1.5,"first_cost":1.25,
+         "pools":[{"name":"hpc","wanted":4,"running":3,"node_hours":1.5,"cost":0.75,"iterations":310}]},
  "log":[{"time":1.0,"level":"warning","text":"slow \u001b[2Jdisk"}]})";
 
 HistoryNews news_of(std::string_view json) {
@@ -55,6 +57,9 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   EXPECT_THAT(screen, HasSubstr("cuda:0 (card)  1.2 GB of 80.0 GB  93 % busy  312 W\n"));
   EXPECT_THAT(screen, HasSubstr("member.1 was lost"));
   EXPECT_THAT(screen, HasSubstr("cost 0.50"));
+  EXPECT_THAT(screen,
+              HasSubstr("pools  cost 0.75, 0.25 an epoch, 1.50 at the end (at first 1.25)"));
+  EXPECT_THAT(screen, HasSubstr("3 of 4 nodes  1.50 node hours  0.75  310 iterations"));
 }
 
 TEST(WatchScreen, TextsOfARunCannotCommandTheTerminal) {

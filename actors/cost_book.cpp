@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipeline/scaling/burst.h"
+
 namespace troupe::actors {
 
 using runtime::TimePoint;
@@ -9,20 +11,32 @@ using State = PoolNodeState;
 
 bool is_costing(State state) { return state != State::kQueued && state != State::kGone; }
 
-double CostBook::Entry::paid_at(TimePoint now) const {
-  return paid + (is_costing(state) ? runtime::seconds(now - since) : 0.0);
+Payment CostBook::paid_at(const Entry& entry, TimePoint now) const {
+  if (!is_costing(entry.state)) return entry.paid;
+  const double seconds = runtime::seconds(now - entry.since);
+  return {entry.paid.seconds + seconds,
+          entry.paid.cost + seconds / 3600.0 * past_.at(entry.pool).price};
 }
 
-double CostBook::note(const PoolNode& node, TimePoint now) {
+void CostBook::set_price(const std::string& pool, double price, TimePoint now) {
+  for (auto& [name, entry] : nodes_) {
+    if (entry.pool != pool) continue;
+    entry.paid = paid_at(entry, now);
+    entry.since = now;
+  }
+  past_[pool].price = price;
+}
+
+Payment CostBook::note(const PoolNode& node, TimePoint now) {
   const auto [found, is_new] =
-      nodes_.try_emplace(node.name, Entry{node.pool, node.state, now, node.paid_seconds, now});
+      nodes_.try_emplace(node.name, Entry{node.pool, node.state, now, node.paid, now, {}});
   Entry& entry = found->second;
   PoolAccount& past = past_[node.pool];
   if (!is_new) {
-    entry.paid = entry.paid_at(now);
+    entry.paid = paid_at(entry, now);
     entry.since = now;
     // Until it was known to wait for a machine it had none.
-    if (entry.state == State::kAsked && node.state == State::kQueued) entry.paid = 0.0;
+    if (entry.state == State::kAsked && node.state == State::kQueued) entry.paid = {};
     const bool trained = entry.state == State::kRunning;
     if (node.state == State::kRunning && entry.state < State::kRunning) {
       ++past.started;
@@ -31,9 +45,15 @@ double CostBook::note(const PoolNode& node, TimePoint now) {
     if (trained && node.state > State::kDraining && !node.cause.empty()) ++past.losses;
     entry.state = node.state;
   }
-  const double paid = entry.paid;
+  if (entry.state < State::kDraining) {
+    entry.leaves.reset();
+  } else if (!entry.leaves) {
+    entry.leaves = now;
+  }
+  const Payment paid = entry.paid;
   if (node.state != State::kGone) return paid;
-  past.node_seconds += paid;
+  past.paid.seconds += paid.seconds;
+  past.paid.cost += paid.cost;
   nodes_.erase(found);
   return paid;
 }
@@ -43,8 +63,15 @@ PoolAccount CostBook::account(const std::string& pool, TimePoint now) const {
   PoolAccount account = before == past_.end() ? PoolAccount{} : before->second;
   for (const auto& [name, entry] : nodes_) {
     if (entry.pool != pool) continue;
-    account.node_seconds += entry.paid_at(now);
-    account.costing += is_costing(entry.state) ? 1 : 0;
+    const Payment paid = paid_at(entry, now);
+    account.paid.seconds += paid.seconds;
+    account.paid.cost += paid.cost;
+    if (entry.leaves) {
+      const double seconds = runtime::seconds(now - *entry.leaves);
+      account.leaving_seconds += std::max(0.0, pipeline::kGiveBackSeconds - seconds);
+    } else {
+      account.costing += is_costing(entry.state) ? 1 : 0;
+    }
     account.running += entry.state == State::kRunning ? 1 : 0;
     if (entry.state >= State::kRunning) continue;
     account.longest_start = std::max(account.longest_start, runtime::seconds(now - entry.asked));

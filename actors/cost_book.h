@@ -2,10 +2,11 @@
 
 // What the nodes of each pool have cost, how long they take to start, and how often they are lost.
 // A node costs something from the moment that it is asked for until it is gone, but not while it
-// waits for a machine.
+// waits for a machine. Prices may change meanwhile.
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "actors/pool_book.h"
@@ -17,8 +18,12 @@ namespace troupe::actors {
 bool is_costing(PoolNodeState state);
 
 struct PoolAccount {
-  double node_seconds = 0.0;   // that were paid for
-  std::uint32_t costing = 0;   // nodes that cost something now
+  Payment paid{};
+  double price = 0.0;  // of a node for an hour, now
+  // Nodes that cost something now and are not being given back; and for how long others may go on
+  // to do so, all together, if each is gone within pipeline::kGiveBackSeconds.
+  std::uint32_t costing = 0;
+  double leaving_seconds = 0.0;
   std::uint32_t running = 0;   // nodes that train now
   std::uint32_t started = 0;   // nodes that came to train,
   double start_seconds = 0.0;  // and how long they took for it, all together
@@ -29,9 +34,11 @@ struct PoolAccount {
 // One thread.
 class CostBook {
  public:
+  // What a node of the pool costs for an hour from now on; 0 before.
+  void set_price(const std::string& pool, double price, runtime::TimePoint now);
   // The node is new, or has changed its state. What one that is new here says of its payment was
-  // spent before. Returns the seconds for which it was paid so far.
-  double note(const PoolNode& node, runtime::TimePoint now);
+  // spent before. Returns what was paid for it so far.
+  Payment note(const PoolNode& node, runtime::TimePoint now);
   PoolAccount account(const std::string& pool, runtime::TimePoint now) const;
 
  private:
@@ -39,10 +46,12 @@ class CostBook {
     std::string pool;
     PoolNodeState state = PoolNodeState::kAsked;
     runtime::TimePoint asked{0};
-    double paid = 0.0;            // seconds, until `since`
-    runtime::TimePoint since{0};  // of the last change
-    double paid_at(runtime::TimePoint now) const;
+    Payment paid{};                            // until `since`
+    runtime::TimePoint since{0};               // of the last change, of its price too
+    std::optional<runtime::TimePoint> leaves;  // it was given back then
   };
+  Payment paid_at(const Entry& entry, runtime::TimePoint now) const;
+
   std::map<std::string, Entry> nodes_;       // by name
   std::map<std::string, PoolAccount> past_;  // by pool: nodes that are gone, starts and losses
 };

@@ -227,10 +227,12 @@ void PoolBook::listed(const std::string& pool, const std::vector<ListedNode>& no
   // The first of two with one name has given its id to the node by now.
   Pool& listed_pool = pools_.at(pool);
   listed_pool.has_strays = false;
+  listed_pool.survivors = 0;
   for (const ListedNode& row : nodes) {
     const Entry* const entry = find(row.name);
-    const bool is_known = entry != nullptr && entry->state != State::kGone && is_of(row, *entry);
-    if (is_known) continue;
+    const bool is_there = entry != nullptr && entry->state != State::kGone;
+    if (is_there && is_of(row, *entry)) continue;
+    listed_pool.survivors += is_there ? 0 : 1;
     listed_pool.strays.push_back({pool, row.name, row.id});
     listed_pool.has_strays = true;
   }
@@ -277,7 +279,7 @@ void PoolBook::ask_member_again(const std::string& member) {
 void PoolBook::fill(Pool& pool, std::vector<PoolOrder>& orders, TimePoint now) {
   if (ended_ || now < pool.ask_again) return;
   const std::string& name = pool.limits.name;
-  while (present(name) < pool.wanted && not_gone(name) < pool.limits.most) {
+  while (present(name) < pool.wanted && not_gone(name) + pool.survivors < pool.limits.most) {
     const std::string node = fmt::format("{}.{}", name, pool.next_number++);
     nodes_.push_back(Entry{{.name = node, .pool = name}, now});
     orders.emplace_back(AskForNode{name, node});

@@ -44,14 +44,22 @@ enum class PoolNodeState : std::uint8_t {
 const char* word_of(PoolNodeState state);
 std::optional<PoolNodeState> pool_node_state(std::string_view word);
 
+// For a node, until some moment.
+struct Payment {
+  double seconds = 0.0;
+  double cost = 0.0;
+};
+
 struct PoolNode {
   std::string name;  // "hpc.3"
   std::string pool;
   PoolNodeState state = PoolNodeState::kAsked;
-  std::string id{};           // the launcher's; "": not known yet
-  std::string where{};        // the machine, for people
-  std::string cause{};        // why it is stopped or gone, where nobody asked for it
-  double paid_seconds = 0.0;  // CostBook's; of an adopted one: until it was adopted
+  std::string id{};     // the launcher's; "": not known yet
+  std::string where{};  // the machine, for people
+  std::string cause{};  // why it is stopped or gone, where nobody asked for it
+  // CostBook's; of an adopted one: until it was adopted.
+  Payment paid{};
+  double price_per_node_hour = 0.0;
 };
 
 // What is to be done.
@@ -133,7 +141,8 @@ class PoolBook {
     std::uint32_t failures = 0;  // in a row
     runtime::TimePoint ask_again{0};
     std::vector<StopNode> strays{};
-    bool has_strays = false;  // when it was listed last
+    bool has_strays = false;      // when it was listed last
+    std::uint32_t survivors = 0;  // likewise: strays whose node is gone
   };
 
   static bool is_present(const Entry& entry);

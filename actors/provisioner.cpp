@@ -22,6 +22,7 @@ constexpr std::chrono::seconds kLookSoon(2), kLookLater(15);
 // From the end of the run until nodes that are still there are left to people.
 constexpr auto kEndsWithin = std::chrono::minutes(2);
 constexpr auto kTellBillEvery = std::chrono::seconds(10);
+constexpr auto kAskPriceEvery = std::chrono::minutes(1);
 constexpr auto kNoteWorkEvery = std::chrono::minutes(1);
 
 std::vector<PoolLimits> limits_of(const std::vector<ProvisionerOptions::Pool>& pools) {
@@ -193,8 +194,30 @@ void Provisioner::look(Context& context) {
     if (listed.ok()) {
       warned_.erase(name);
       book_.listed(name, *listed, context.now());
-    } else if (std::exchange(warned_[name], listed.error().message) != listed.error().message) {
-      context.log().warning(fmt::format("pool {}: {}", name, listed.error().message));
+    } else {
+      warn_once(context, name, listed.error());
+    }
+  }
+}
+
+void Provisioner::warn_once(Context& context, const std::string& name, const Error& why) {
+  if (std::exchange(warned_[name], why.message) == why.message) return;
+  context.log().warning(fmt::format("pool {}: {}", name, why.message));
+}
+
+void Provisioner::ask_prices(Context& context) {
+  for (const ProvisionerOptions::Pool& pool : options_.pools) {
+    const std::string& name = pool.limits.name;
+    const auto asked = priced_at_.find(name);
+    const bool is_due =
+        asked == priced_at_.end() || context.now() - asked->second >= kAskPriceEvery;
+    if (!pool.price || !is_due) continue;
+    const auto price = pool.price();
+    priced_at_[name] = context.now();
+    if (price.ok()) {
+      treasurer_.set_price(name, *price, context.now());
+    } else {
+      warn_once(context, name, price.error());
     }
   }
 }
@@ -245,6 +268,7 @@ void Provisioner::tell_bill(Context& context, const std::string& decision) {
 
 void Provisioner::act(Context& context) {
   look(context);
+  ask_prices(context);
   if (!ends_by_) {
     decide(context);
     tell_bill(context, "");
@@ -315,7 +339,8 @@ bool Provisioner::ask_for(Context& context, const AskForNode& asked) {
 std::optional<Error> Provisioner::tell_changes(Context& context) {
   std::optional<Error> unwritten;
   for (PoolNode& node : book_.take_changed()) {
-    node.paid_seconds = treasurer_.note(node, context.now());
+    node.paid = treasurer_.note(node, context.now());
+    node.price_per_node_hour = treasurer_.price(node.pool, context.now());
     const bool is_loss = node.state == PoolNodeState::kGone && !node.cause.empty();
     // One that was never started was told of.
     if (is_loss && !node.id.empty()) tell_loss(context, node);

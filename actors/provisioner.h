@@ -35,6 +35,8 @@ struct ProvisionerOptions {
     PoolLimits limits;
     std::uint32_t workers = 1;  // of a node
     std::shared_ptr<Launcher> launcher;
+    // What a node costs for an hour now; null: what TreasurerOptions has. May take seconds.
+    std::function<runtime::Result<double>()> price{};
   };
   TreasurerOptions treasurer;
   std::vector<Pool> pools;
@@ -87,6 +89,8 @@ class Provisioner final : public runtime::Actor {
   void tell_bill(Context& context, const std::string& decision);
   void finish(Context& context);
   void look(Context& context);
+  void ask_prices(Context& context);
+  void warn_once(Context& context, const std::string& pool, const runtime::Error& why);
   void let_go(Context& context, const LetMembersGo& order);
   void stop_nodes(Context& context, const std::string& pool, const std::vector<ListedNode>& nodes);
   // False: it failed, and so would others of the pool.
@@ -102,7 +106,8 @@ class Provisioner final : public runtime::Actor {
   Treasurer treasurer_;
   std::optional<runtime::TimePoint> bill_told_, work_noted_;
   bool told_to_end_ = false;                             // the run, since its budget is spent
-  std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked
+  std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked,
+  std::map<std::string, runtime::TimePoint> priced_at_;  // and its price
   std::map<std::string, std::string> warned_;            // of a pool: what was said last
   std::optional<runtime::TimePoint> ends_by_;            // it was told to stop
 };

@@ -18,6 +18,33 @@ constexpr double kHoursBefore = 10.0;
 
 }  // namespace
 
+PoolOffer offer_of(const config::PoolSection& pool, const PoolAccount& account, double speed,
+                   double of_others, std::uint32_t workers_per_member) {
+  PoolOffer offer;
+  offer.name = pool.name;
+  offer.most = pool.most;
+  offer.workers = pool.workers * workers_per_member;
+  offer.price = account.price;
+  // Before anything is measured, only how pools compare counts.
+  offer.speed = speed > 0.0 ? speed : pool.speed * (of_others > 0.0 ? of_others : 1.0);
+  offer.starts_in = account.started > 0 ? account.start_seconds / account.started
+                                        : kUsualShare * runtime::seconds(pool.starts_in);
+  offer.starts_in = std::max(offer.starts_in, account.longest_start);
+  offer.losses_per_hour =
+      (account.losses + (pool.spot ? 1.0 : 0.0)) / (account.paid.seconds / 3600.0 + kHoursBefore);
+  offer.running = account.running;
+  offer.costing = account.costing;
+  offer.leaving_seconds = account.leaving_seconds;
+  return offer;
+}
+
+Treasurer::Treasurer(TreasurerOptions options)
+    : options_(std::move(options)), made_(options_.made) {
+  for (const auto& pool : options_.pools) {
+    costs_.set_price(pool.name, pool.price_per_node_hour, TimePoint{0});
+  }
+}
+
 void Treasurer::note(const Pace& pace, TimePoint now) {
   made_.note(pace, now);
   const auto measured = made_.iteration_seconds();
@@ -45,29 +72,6 @@ double Treasurer::speed_of_others() const {
   return measured > 0 ? sum / measured : 0.0;
 }
 
-PoolOffer Treasurer::offer(const config::PoolSection& pool, TimePoint now) const {
-  const PoolAccount account = costs_.account(pool.name, now);
-  PoolOffer offer;
-  offer.name = pool.name;
-  offer.most = pool.most;
-  offer.workers = pool.workers;
-  offer.price = pool.price_per_node_hour;
-  offer.speed = made_.crew(pool.name).speed;
-  // Before anything is measured, only how pools compare counts.
-  if (!(offer.speed > 0.0)) {
-    const double others = speed_of_others();
-    offer.speed = pool.speed * (others > 0.0 ? others : 1.0);
-  }
-  offer.starts_in = account.started > 0 ? account.start_seconds / account.started
-                                        : kUsualShare * runtime::seconds(pool.starts_in);
-  offer.starts_in = std::max(offer.starts_in, account.longest_start);
-  offer.losses_per_hour =
-      (account.losses + (pool.spot ? 1.0 : 0.0)) / (account.node_seconds / 3600.0 + kHoursBefore);
-  offer.running = account.running;
-  offer.costing = account.costing;
-  return offer;
-}
-
 BurstFacts Treasurer::facts(const Wanted& wanted, TimePoint now) const {
   BurstFacts facts;
   facts.measured = speed_of_others() > 0.0;
@@ -78,8 +82,10 @@ BurstFacts Treasurer::facts(const Wanted& wanted, TimePoint now) const {
   facts.others = {made_.crew("").workers, speed_of_others()};
   if (!made_.has_begun() && options_.others_come) facts.others.workers = 1;
   for (const auto& pool : options_.pools) {
-    facts.spent += costs_.account(pool.name, now).node_seconds * pool.price_per_node_hour / 3600.0;
-    facts.pools.push_back(offer(pool, now));
+    const PoolAccount account = costs_.account(pool.name, now);
+    facts.spent += account.paid.cost;
+    facts.pools.push_back(offer_of(pool, account, made_.crew(pool.name).speed, facts.others.speed,
+                                   options_.made.replicas_per_member));
     const auto found = wanted.find(pool.name);
     facts.pools.back().wanted = found == wanted.end() ? 0 : found->second;
   }
@@ -105,10 +111,10 @@ telemetry::BillFacts Treasurer::bill(const Wanted& wanted, TimePoint now) {
   const BurstFacts facts = this->facts(wanted, now);
   for (std::size_t i = 0; i < options_.pools.size(); ++i) {
     const PoolOffer& offer = facts.pools[i];
-    const double hours = costs_.account(offer.name, now).node_seconds / 3600.0;
-    bill.pools.push_back({offer.name, offer.price, offer.workers, offer.wanted, offer.running,
-                          hours, hours * offer.price, made_.contributed(offer.name),
-                          made_.crew(offer.name).speed});
+    const Payment paid = costs_.account(offer.name, now).paid;
+    bill.pools.push_back({offer.name, offer.price, options_.pools[i].workers, offer.wanted,
+                          offer.running, paid.seconds / 3600.0, paid.cost,
+                          made_.contributed(offer.name), made_.crew(offer.name).speed});
   }
   bill.seconds = facts.elapsed;
   bill.cost = facts.spent;

@@ -35,17 +35,27 @@ struct TreasurerOptions {
   std::optional<FirstForecast> first_forecast;  // of an earlier session
 };
 
+// What the pool offers, by its account. `speed`: of one of its workers, and `of_others`: of one of
+// no pool; 0: not measured. `workers_per_member`: how many compute in each of a node's members.
+pipeline::PoolOffer offer_of(const config::PoolSection& pool, const PoolAccount& account,
+                             double speed, double of_others, std::uint32_t workers_per_member);
+
 // One thread.
 class Treasurer {
  public:
   using Wanted = std::map<std::string, std::uint32_t>;  // nodes by pool
 
-  explicit Treasurer(TreasurerOptions options)
-      : options_(std::move(options)), made_(options_.made) {}
+  explicit Treasurer(TreasurerOptions options);
 
   void begin(runtime::TimePoint now) { began_ = now; }
   // As CostBook and WorkBook have them.
-  double note(const PoolNode& node, runtime::TimePoint now) { return costs_.note(node, now); }
+  void set_price(const std::string& pool, double price, runtime::TimePoint now) {
+    costs_.set_price(pool, price, now);
+  }
+  double price(const std::string& pool, runtime::TimePoint now) const {
+    return costs_.account(pool, now).price;
+  }
+  Payment note(const PoolNode& node, runtime::TimePoint now) { return costs_.note(node, now); }
   void note(const Pace& pace, runtime::TimePoint now);
   void enter(const ViewPointer& view, const WorkBook::PoolOf& pool_of) {
     made_.enter(view, pool_of);
@@ -65,7 +75,6 @@ class Treasurer {
 
  private:
   pipeline::BurstFacts facts(const Wanted& wanted, runtime::TimePoint now) const;
-  pipeline::PoolOffer offer(const config::PoolSection& pool, runtime::TimePoint now) const;
   // The speed of a worker that is of no pool; 0: nothing is measured.
   double speed_of_others() const;
   double seconds(runtime::TimePoint now) const;  // since the run began

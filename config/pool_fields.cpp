@@ -87,6 +87,9 @@ CodecOf<Pools> pools() {
       .field("price_per_node_hour", &PoolSection::price_per_node_hour,
              number(NumberRange{0.0, 1e6, false}), Scope::kFree,
              "Price of one of its nodes for an hour, in any currency.")
+      .field("price", &PoolSection::price, text("a command"), Scope::kFree,
+             "Command that prints this price as it is now, and nothing before it; it is run every "
+             "minute. \"\": the price does not change.")
       .field("spot", &PoolSection::spot, boolean(), Scope::kFree,
              "Whether its nodes may be taken away at any time. Until losses were measured, "
              "forecasts count one in ten hours of a node.")

@@ -1,6 +1,5 @@
-// Nodes by commands of the topology. Each is split into words as a shell does with quotes and
-// backslashes, and with nothing else; {name}, {id} and {join} in them are replaced afterwards, so
-// that no shell reads what stands for these.
+// Nodes by commands of the topology. {name}, {id} and {join} are replaced in their words, so that
+// no shell reads what stands for these.
 
 #include <sstream>
 #include <utility>
@@ -23,35 +22,6 @@ using Words = std::vector<std::string>;
 
 // Clouds take their time.
 constexpr auto kWithin = std::chrono::minutes(2);
-
-Result<Words> split(const std::string& pool, const std::string& command) {
-  Words words;
-  std::string word;
-  bool begun = false;
-  char quote = 0;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
-      if (begun) words.push_back(std::exchange(word, ""));
-      begun = false;
-      continue;
-    }
-    begun = true;
-    if (c == quote) {
-      quote = 0;
-    } else if (quote == 0 && (c == '\'' || c == '"')) {
-      quote = c;
-    } else if (c == '\\' && quote != '\'' && i + 1 < command.size()) {
-      word += command[++i];
-    } else {
-      word += c;
-    }
-  }
-  if (begun) words.push_back(word);
-  if (quote == 0) return words;
-  return Error{ErrorKind::kUsage,
-               fmt::format("pool {}: a quote of `{}` does not end", pool, command)};
-}
 
 class CommandLauncher final : public actors::Launcher {
  public:
@@ -143,9 +113,9 @@ class CommandLauncher final : public actors::Launcher {
 
 Result<std::shared_ptr<actors::Launcher>> make_command_launcher(const config::PoolSection& pool,
                                                                 const JoinPlan& plan) {
-  ASSIGN_OR_RETURN(Words start, split(pool.name, pool.start));
-  ASSIGN_OR_RETURN(Words stop, split(pool.name, pool.stop));
-  ASSIGN_OR_RETURN(Words list, split(pool.name, pool.list));
+  ASSIGN_OR_RETURN(Words start, words_in(pool, pool.start));
+  ASSIGN_OR_RETURN(Words stop, words_in(pool, pool.stop));
+  ASSIGN_OR_RETURN(Words list, words_in(pool, pool.list));
   if (start.empty() || stop.empty()) {
     return Error{ErrorKind::kUsage,
                  fmt::format("pool {}: `start` and `stop` are commands", pool.name)};

@@ -1,10 +1,14 @@
 #include "launch/pools/launchers.h"
 
+#include <cmath>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "launch/processes/command.h"
+#include "launch/processes/shell_word.h"
 #include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
@@ -31,6 +35,28 @@ std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSect
   if (!token_file.empty()) words.insert(words.end(), {"--token-file", token_file});
   words.insert(words.end(), pool.join.begin(), pool.join.end());
   return words;
+}
+
+runtime::Result<std::vector<std::string>> words_in(const config::PoolSection& pool,
+                                                   const std::string& command) {
+  if (auto words = words_of_line(command)) return *std::move(words);
+  return runtime::Error{runtime::ErrorKind::kUsage,
+                        fmt::format("pool {}: a quote of `{}` does not end", pool.name, command)};
+}
+
+runtime::Result<std::function<runtime::Result<double>()>> make_price(
+    const config::PoolSection& pool) {
+  using Price = std::function<runtime::Result<double>()>;
+  ASSIGN_OR_RETURN(const auto words, words_in(pool, pool.price));
+  if (words.empty()) return Price();
+  return Price([words]() -> runtime::Result<double> {
+    ASSIGN_OR_RETURN(const std::string output, output_of({.words = words}));
+    double price = 0.0;
+    std::istringstream text(output);
+    if (text >> price && std::isfinite(price) && price >= 0.0) return price;
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          fmt::format("`{}` prints no price, such as 0.45", command_line(words))};
+  });
 }
 
 std::vector<runtime::Result<void>> stop_at_once(actors::Launcher& launcher,

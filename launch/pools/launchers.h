@@ -2,6 +2,7 @@
 
 // The launchers that topologies name: Slurm, ssh, and any command.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,15 @@ std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSect
 // kUsage: a command of the pool cannot be understood.
 runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::PoolSection& pool,
                                                                  const JoinPlan& plan);
+
+// The words of a command of the pool. kUsage: a quote does not end.
+runtime::Result<std::vector<std::string>> words_in(const config::PoolSection& pool,
+                                                   const std::string& command);
+
+// What a node of the pool costs for an hour now, as its command `price` says; null where it has
+// none. kUsage: the command cannot be understood.
+runtime::Result<std::function<runtime::Result<double>()>> make_price(
+    const config::PoolSection& pool);
 
 // Launcher::stop() of each on a thread of its own, for launchers that allow it.
 std::vector<runtime::Result<void>> stop_at_once(actors::Launcher& launcher,

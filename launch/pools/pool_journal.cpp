@@ -44,7 +44,7 @@ void fields(Archive& archive, runtime::Like<WantedLine> auto& line) {
 struct NodeLine {
   static constexpr std::string_view kKind = "node";
   std::string name, pool, state, id, where, cause, time;
-  double paid_seconds = 0.0;
+  double paid_seconds = 0.0, cost = 0.0, price_per_node_hour = 0.0;
 };
 template <class Archive>
 void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
@@ -56,6 +56,8 @@ void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
   archive.text("cause", line.cause, kMostText);
   archive.text("time", line.time, kMostText);
   archive.real("paid_seconds", line.paid_seconds);
+  archive.real("cost", line.cost);
+  archive.real("price_per_node_hour", line.price_per_node_hour);
 }
 
 struct WorkLine {
@@ -78,20 +80,31 @@ const char* fault_of(const NodeLine& line) {
   return line.name.empty() || line.pool.empty() ? "a node without a name or a pool" : nullptr;
 }
 
+std::optional<actors::PoolNode> node_of(const NodeLine& line) {
+  const auto state = actors::pool_node_state(line.state);
+  if (!state) return std::nullopt;
+  return actors::PoolNode{line.name,
+                          line.pool,
+                          *state,
+                          line.id,
+                          line.where,
+                          line.cause,
+                          {line.paid_seconds, line.cost},
+                          line.price_per_node_hour};
+}
+
 void take_line(std::string_view text, PoolHistory& history) {
   const nlohmann::json parsed = runtime::parse_json(text);
   if (NodeLine line; read_line(parsed, line)) {
-    const auto state = actors::pool_node_state(line.state);
-    if (!state) return;
-    const actors::PoolNode node{line.name,  line.pool,  *state,           line.id,
-                                line.where, line.cause, line.paid_seconds};
-    const auto known = std::ranges::find(history.nodes, node.name, &actors::PoolNode::name);
+    const auto node = node_of(line);
+    if (!node) return;
+    const auto known = std::ranges::find(history.nodes, node->name, &actors::PoolNode::name);
     if (known == history.nodes.end()) {
-      history.nodes.push_back(node);
+      history.nodes.push_back(*node);
     } else {
-      *known = node;
+      *known = *node;
     }
-    history.since[node.name] = line.time;
+    history.since[node->name] = line.time;
   } else if (WantedLine wanted; read_line(parsed, wanted)) {
     history.wanted[wanted.pool] = wanted.nodes;
   } else if (RunLine run; read_line(parsed, run)) {
@@ -111,7 +124,9 @@ void pay_until_now(PoolHistory& history) {
   for (actors::PoolNode& node : history.nodes) {
     const auto since = runtime::read_utc(history.since.at(node.name));
     if (!actors::is_costing(node.state) || !since) continue;
-    node.paid_seconds += std::max(0.0, runtime::seconds(runtime::wall_now() - *since));
+    const double seconds = std::max(0.0, runtime::seconds(runtime::wall_now() - *since));
+    node.paid.seconds += seconds;
+    node.paid.cost += seconds / 3600.0 * node.price_per_node_hour;
   }
 }
 
@@ -122,6 +137,19 @@ PoolHistory read_pool_journal(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   for (std::string line; std::getline(in, line);) take_line(line, history);
   return history;
+}
+
+actors::CostBook read_pool_costs(const std::string& path) {
+  actors::CostBook costs;
+  std::ifstream in(path, std::ios::binary);
+  for (std::string text; std::getline(in, text);) {
+    NodeLine line;
+    if (!read_line(runtime::parse_json(text), line)) continue;
+    const auto node = node_of(line);
+    const auto time = runtime::read_utc(line.time);
+    if (node && time) costs.note(*node, time->time_since_epoch());
+  }
+  return costs;
 }
 
 Result<PoolJournal> PoolJournal::open(const std::string& path) {
@@ -139,9 +167,9 @@ Result<PoolJournal> PoolJournal::open(const std::string& path) {
 }
 
 Result<void> PoolJournal::add(const actors::PoolNode& node) {
-  return file_.add_for_good(
-      text_of(NodeLine{node.name, node.pool, actors::word_of(node.state), node.id, node.where,
-                       node.cause, time_of_day(), node.paid_seconds}));
+  return file_.add_for_good(text_of(
+      NodeLine{node.name, node.pool, actors::word_of(node.state), node.id, node.where, node.cause,
+               time_of_day(), node.paid.seconds, node.paid.cost, node.price_per_node_hour}));
 }
 
 Result<void> PoolJournal::add_work(const std::map<std::string, double>& contributed,

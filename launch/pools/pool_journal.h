@@ -5,7 +5,8 @@
 //
 //   run     the name by which this run's nodes are known to launchers
 //   wanted  how many nodes a pool shall have, as of `troupe burst`
-//   node    a node's state, as it changes, and for how long it was paid until then
+//   node    a node's state, as it changes, for how long it was paid until then, what it has cost,
+//           and its price then
 //   work    iterations that workers of each pool ("": of none) have contributed, and how long the
 //           run was thought to take and to cost at first
 //
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cost_book.h"
 #include "actors/pool_book.h"
 #include "actors/treasurer.h"
 #include "launch/folder/line_file.h"
@@ -37,6 +39,8 @@ struct PoolHistory {
 
 // Reads a file that another process may write. One that is missing is empty.
 PoolHistory read_pool_journal(const std::string& path);
+// What its nodes have cost, how long they took to start, and how often they were lost.
+actors::CostBook read_pool_costs(const std::string& path);
 
 // Any thread.
 class PoolJournal {

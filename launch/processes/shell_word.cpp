@@ -1,5 +1,7 @@
 #include "launch/processes/shell_word.h"
 
+#include <utility>
+
 namespace troupe::launch {
 
 std::string quoted(std::string_view text) {
@@ -22,6 +24,34 @@ std::string command_line(const std::vector<std::string>& words) {
     line += shell_word(word);
   }
   return line;
+}
+
+std::optional<std::vector<std::string>> words_of_line(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool begun = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      if (begun) words.push_back(std::exchange(word, ""));
+      begun = false;
+      continue;
+    }
+    begun = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
+      word += line[++i];
+    } else {
+      word += c;
+    }
+  }
+  if (begun) words.push_back(word);
+  if (quote != 0) return std::nullopt;
+  return words;
 }
 
 }  // namespace troupe::launch

@@ -21,6 +21,19 @@ constexpr auto kTokenLives = std::chrono::hours(24);
 
 }  // namespace
 
+pipeline::BurstLimits limits_of(const config::BurstSection& burst) {
+  pipeline::BurstLimits limits;
+  if (burst.finish_within) limits.finish_within = runtime::seconds(*burst.finish_within);
+  limits.budget = burst.budget;
+  limits.decide_every = runtime::seconds(burst.decide_every);
+  return limits;
+}
+
+std::uint32_t most_nodes(const config::PoolSection& pool) {
+  const auto hosts = static_cast<std::uint32_t>(pool.hosts.size());
+  return hosts > 0 ? std::min(pool.most, hosts) : pool.most;
+}
+
 Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
                                 const config::ClusterSection& cluster) {
   ASSIGN_OR_RETURN(PoolJournal journal, PoolJournal::open(path));
@@ -29,11 +42,11 @@ Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
   plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const config::PoolSection& section : cluster.pools) {
     ASSIGN_OR_RETURN(auto launcher, make_launcher(section, plan));
-    const auto hosts = static_cast<std::uint32_t>(section.hosts.size());
-    const std::uint32_t most = hosts > 0 ? std::min(section.most, hosts) : section.most;
-    made.pools_.push_back({{section.name, section.nodes, most, section.starts_in},
+    ASSIGN_OR_RETURN(auto price, make_price(section));
+    made.pools_.push_back({{section.name, section.nodes, most_nodes(section), section.starts_in},
                            section.workers,
-                           std::move(launcher)});
+                           std::move(launcher),
+                           std::move(price)});
   }
   return made;
 }
@@ -64,16 +77,9 @@ actors::TreasurerOptions RunPools::treasurer(const TrainingSetup& setup,
   actors::TreasurerOptions options;
   for (std::size_t i = 0; i < pools_.size(); ++i) {
     options.pools.push_back(cluster.pools[i]);
-    options.pools.back().most = pools_[i].limits.most;  // of ssh: no more than hosts
+    options.pools.back().most = pools_[i].limits.most;
   }
-  if (cluster.burst) {
-    options.limits.emplace();
-    if (const auto within = cluster.burst->finish_within) {
-      options.limits->finish_within = runtime::seconds(*within);
-    }
-    options.limits->budget = cluster.burst->budget;
-    options.limits->decide_every = runtime::seconds(cluster.burst->decide_every);
-  }
+  if (cluster.burst) options.limits = limits_of(*cluster.burst);
   options.work = iteration_work(setup);
   options.made.steps_per_iteration = setup.options.schedule.size();
   options.made.iterations = setup.iterations;

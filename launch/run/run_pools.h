@@ -23,6 +23,10 @@ namespace troupe::launch {
 runtime::Result<void> check_nodes_left(const std::string& path, std::uint32_t members,
                                        const config::ClusterSection& cluster);
 
+pipeline::BurstLimits limits_of(const config::BurstSection& burst);
+// How many nodes the pool may have; of ssh no more than hosts.
+std::uint32_t most_nodes(const config::PoolSection& pool);
+
 class RunPools {
  public:
   // `path` of the journal, `plan` without the run's name and the program. kUsage: a pool's commands

@@ -194,6 +194,7 @@ pipeline::IterationWork iteration_work(const TrainingSetup& setup) {
   pipeline::IterationWork work;
   work.micro_batches = setup.options.micro_batches;
   work.bucket_bytes = static_cast<double>(setup.topology.reducer.segment_bytes);
+  work.workers_per_member = setup.topology.replica.count;
   work.by_speed = setup.topology.cluster.rebalance && setup.topology.cluster.shares.empty();
   const auto lossy = setup.options.lossy;
   for (const model::SlotKind slot : setup.options.schedule) {

@@ -24,15 +24,6 @@ double share_of_time(const PoolOffer& pool) {
   return 1.0 / (1.0 + pool.losses_per_hour * pool.starts_in / 3600.0);
 }
 
-double iteration_seconds(const BurstFacts& facts, const Nodes& nodes) {
-  std::vector<Crew> crews{facts.others};
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const PoolOffer& pool = facts.pools[i];
-    crews.push_back({nodes[i] * pool.workers, pool.speed * share_of_time(pool)});
-  }
-  return iteration_time(facts.work, facts.line, crews).all() + facts.unexplained;
-}
-
 double cost_per_second(const BurstFacts& facts, const Nodes& nodes) {
   double cost = 0.0;
   for (std::size_t i = 0; i < nodes.size(); ++i) cost += nodes[i] * facts.pools[i].price / 3600.0;
@@ -47,14 +38,6 @@ double seconds_for(double iterations, double delay, double seconds_before, doubl
   return delay + (iterations - before) * seconds_after;
 }
 
-std::string text_of(const BurstFacts& facts, const Nodes& nodes) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i] > 0) parts.push_back(fmt::format("{} of {}", nodes[i], facts.pools[i].name));
-  }
-  return parts.empty() ? "no nodes" : fmt::format("{}", fmt::join(parts, ", "));
-}
-
 // Whether these can be kept until the next decision, which could still give all back in time. Those
 // that are too many now are given back by then.
 bool can_be_held(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {
@@ -62,8 +45,9 @@ bool can_be_held(const BurstFacts& facts, const BurstLimits& limits, const Nodes
   double cost = 0.0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const PoolOffer& pool = facts.pools[i];
-    const double seconds =
-        nodes[i] * limits.decide_every + std::max(nodes[i], pool.costing) * kGiveBackSeconds;
+    const double seconds = nodes[i] * limits.decide_every +
+                           std::max(nodes[i], pool.costing) * kGiveBackSeconds +
+                           pool.leaving_seconds;
     cost += seconds * pool.price / 3600.0;
   }
   return cost_per_second(facts, nodes) == 0.0 || facts.spent + cost <= *limits.budget;
@@ -73,6 +57,8 @@ bool has_workers(const BurstFacts& facts, const Nodes& nodes) {
   return facts.others.workers > 0 ||
          std::ranges::any_of(nodes, [](auto count) { return count > 0; });
 }
+
+double most_cost(const BurstForecast& made) { return made.cost + made.give_back; }
 
 bool is_in_time(const BurstFacts& facts, const BurstLimits& limits, const BurstForecast& made,
                 double spare) {
@@ -87,7 +73,7 @@ BurstForecast best_of(const BurstFacts& facts, const BurstLimits& limits,
   for (const BurstForecast& each : all) {
     if (first == nullptr || each.seconds < first->seconds) first = &each;
     if (!limits.finish_within || !is_in_time(facts, limits, each, kSpare)) continue;
-    if (cheapest == nullptr || each.cost < cheapest->cost) cheapest = &each;
+    if (cheapest == nullptr || most_cost(each) < most_cost(*cheapest)) cheapest = &each;
   }
   if (cheapest != nullptr) return *cheapest;
   // None ends, so most has to be made of the budget.
@@ -96,7 +82,7 @@ BurstForecast best_of(const BurstFacts& facts, const BurstLimits& limits,
   const double nearly = first->seconds * kNearlyAsGood;
   const BurstForecast* best = first;
   for (const BurstForecast& each : all) {
-    if (each.seconds <= nearly && each.cost < best->cost) best = &each;
+    if (each.seconds <= nearly && most_cost(each) < most_cost(*best)) best = &each;
   }
   return *best;
 }
@@ -107,7 +93,8 @@ bool is_worth_a_change(const BurstFacts& facts, const BurstLimits& limits, const
     return std::isfinite(best.seconds) || now.made < kWorthwhile * best.made;
   }
   const bool is_quicker = best.seconds < kWorthwhile * now.seconds;
-  const bool is_cheaper = best.cost - facts.spent < kWorthwhile * (now.cost - facts.spent);
+  const bool is_cheaper =
+      most_cost(best) - facts.spent < kWorthwhile * (most_cost(now) - facts.spent);
   if (!limits.finish_within) {
     return is_quicker || (is_cheaper && best.seconds <= kNearlyAsGood * now.seconds);
   }
@@ -119,7 +106,7 @@ bool is_worth_a_change(const BurstFacts& facts, const BurstLimits& limits, const
 
 std::string reason_for(const BurstFacts& facts, const BurstLimits& limits,
                        const BurstForecast& made) {
-  std::string text = fmt::format("{}: ", text_of(facts, made.nodes));
+  std::string text = fmt::format("{}: ", nodes_text(facts, made.nodes));
   text += std::isfinite(made.seconds) ? fmt::format("the run ends in {}", time_text(made.seconds))
                                       : std::string("the run cannot end");
   if (limits.finish_within) {
@@ -136,11 +123,28 @@ std::string reason_for(const BurstFacts& facts, const BurstLimits& limits,
 
 }  // namespace
 
+std::string nodes_text(const BurstFacts& facts, const Nodes& nodes) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i] > 0) parts.push_back(fmt::format("{} of {}", nodes[i], facts.pools[i].name));
+  }
+  return parts.empty() ? "no nodes" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string time_text(double seconds) {
   if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
   const auto minutes = std::llround(seconds / 60.0);
   if (minutes < 100) return fmt::format("{} min", minutes);
   return fmt::format("{} h {} min", minutes / 60, minutes % 60);
+}
+
+double iteration_seconds(const BurstFacts& facts, const Nodes& nodes) {
+  std::vector<Crew> crews{facts.others};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const PoolOffer& pool = facts.pools[i];
+    crews.push_back({nodes[i] * pool.workers, pool.speed * share_of_time(pool)});
+  }
+  return iteration_time(facts.work, facts.line, crews).all() + facts.unexplained;
 }
 
 BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {
@@ -156,19 +160,21 @@ BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const
   const double rate = cost_per_second(facts, nodes);
   made.seconds = seconds_for(facts.iterations_left, delay, seconds_at_first, seconds_then);
   made.made = facts.iterations_left;
-  made.cost = facts.spent + rate * (made.seconds + kGiveBackSeconds);
-  if (rate == 0.0) made.cost = facts.spent;
-  if (!limits.budget || rate == 0.0 || made.cost <= *limits.budget) return made;
+  made.cost = facts.spent;
+  if (rate == 0.0) return made;
+  made.cost += rate * made.seconds;
+  made.give_back = rate * kGiveBackSeconds;
+  if (!limits.budget || most_cost(made) <= *limits.budget) return made;
   // The nodes go when the money has gone, and the others make the rest.
   made.lasts = false;
-  const double reserve = rate * (limits.decide_every + kGiveBackSeconds);
+  const double reserve = rate * limits.decide_every + made.give_back;
   const double lasts = std::max(0.0, (*limits.budget - facts.spent - reserve) / rate);
   const double first = std::min(lasts, delay);
   made.made = first / seconds_at_first + (lasts - first) / seconds_then;
   const double left = facts.iterations_left - made.made;
   made.seconds = lasts;
   if (left > 0.0) made.seconds += left * iteration_seconds(facts, Nodes(nodes.size(), 0));
-  made.cost = std::min(*limits.budget, facts.spent + rate * (lasts + kGiveBackSeconds));
+  made.cost = facts.spent + rate * lasts;
   return made;
 }
 
@@ -220,7 +226,7 @@ BurstDecision decide_unmeasured(const BurstFacts& facts, const BurstLimits& limi
   decision.changes = nodes != forecast(facts, limits).nodes;
   decision.reason = decision.must_end
                         ? spent_text(facts, limits)
-                        : fmt::format("{}: nothing is measured yet", text_of(facts, nodes));
+                        : fmt::format("{}: nothing is measured yet", nodes_text(facts, nodes));
   return decision;
 }
 

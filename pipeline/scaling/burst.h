@@ -3,10 +3,11 @@
 // Decides how many nodes each pool of a run shall have, by a deadline and a budget. Pure functions
 // of what was measured: nothing here asks for a node or knows the time.
 //
-// The budget is for nodes of pools. It counts what was spent, what nodes cost until the run ends,
-// and what they cost while they are given back, so that it is not exceeded where nodes end within
-// kGiveBackSeconds. Where it does not last to the end of the run, nodes are used as long as it
-// does, and the other workers go on alone. Where there are none, as much as possible is made of it.
+// The budget is for nodes of pools. It has to do for what was spent, for what nodes cost until the
+// run ends, and for the time in which they are given back, so that it is not exceeded where nodes
+// end within kGiveBackSeconds. Where it does not last to the end of the run, nodes are used as long
+// as it does, and the other workers go on alone. Where there are none, as much as possible is made
+// of it.
 //
 // A deadline is aimed at with a tenth to spare. Nodes are given back early only where this saves a
 // tenth of what is still to be spent, so that nodes do not come and go with every measurement.
@@ -30,14 +31,17 @@ struct BurstLimits {
 struct PoolOffer {
   std::string name;
   std::uint32_t most = 1;
-  std::uint32_t workers = 1;     // of a node
+  std::uint32_t workers = 1;     // of a node, all its members together
   double price = 0.0;            // of a node for an hour
   double speed = 0.0;            // of a worker; as Crew has it
   double starts_in = 0.0;        // seconds from asking for a node until it trains
   double losses_per_hour = 0.0;  // of a node
   std::uint32_t wanted = 0;      // nodes, now
   std::uint32_t running = 0;     // those that train
-  std::uint32_t costing = 0;     // those that cost something, or may do so at any moment
+  // Those that cost something, or may do so at any moment, and are not being given back; and for
+  // how long all others together may go on to cost something.
+  std::uint32_t costing = 0;
+  double leaving_seconds = 0.0;
 };
 
 struct BurstFacts {
@@ -54,13 +58,19 @@ struct BurstFacts {
   std::vector<PoolOffer> pools;
 };
 
+// "2 of hpc, 1 of cloud"; "no nodes".
+std::string nodes_text(const BurstFacts& facts, const std::vector<std::uint32_t>& nodes);
+// Of an iteration with so many nodes of each pool, all of them there.
+double iteration_seconds(const BurstFacts& facts, const std::vector<std::uint32_t>& nodes);
+
 // What would come of so many nodes of each pool.
 struct BurstForecast {
   std::vector<std::uint32_t> nodes;
-  double seconds = 0.0;  // from now until the run ends; infinite: it does not
-  double cost = 0.0;     // of nodes of pools, in the end
-  bool lasts = true;     // the budget does, to the end of the run
-  double made = 0.0;     // iterations from now on with nodes of pools, as long as it lasts
+  double seconds = 0.0;    // from now until the run ends; infinite: it does not
+  double cost = 0.0;       // of nodes of pools, in the end, if they are given back at once
+  double give_back = 0.0;  // that it may cost besides to give them back
+  bool lasts = true;       // the budget does, to the end of the run
+  double made = 0.0;       // iterations from now on with nodes of pools, as long as it lasts
 };
 BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits,
                        const std::vector<std::uint32_t>& nodes);

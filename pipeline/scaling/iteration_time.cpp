@@ -61,6 +61,7 @@ IterationTime iteration_time(const IterationWork& work, const RingLine& line,
                              std::span<const Crew> crews) {
   double members = 0.0;
   for (const Crew& crew : crews) members += crew.speed > 0.0 ? crew.workers : 0;
+  members = std::ceil(members / work.workers_per_member);
   IterationTime time;
   time.computing = computing_seconds(work, crews);
   if (members < 2.0 || !std::isfinite(time.computing)) return time;

@@ -20,6 +20,7 @@ struct IterationWork {
   // That members sum in each step of the schedule; empty: not known, and taken as nothing.
   std::vector<double> step_bytes{};
   double bucket_bytes = 1 << 20;
+  std::uint32_t workers_per_member = 1;  // which share its place in the ring
   // Micro-batches are shared out by speed; else all workers get as many.
   bool by_speed = true;
 };

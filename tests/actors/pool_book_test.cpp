@@ -243,6 +243,22 @@ TEST_F(PoolBookTest, NameOfANodeThatIsGoneIsNotGivenAgain) {
   EXPECT_EQ(std::get<AskForNode>(next.next(at(0)).at(0)).node, "hpc.8");
 }
 
+// Started twice, and the one that was kept is gone: the other is on its way out, and there.
+TEST_F(PoolBookTest, SecondOfANameCountsUntilItIsGone) {
+  PoolBook book({{"hpc", 1, 1, seconds(100)}});
+  book.next(at(0));
+  book.started("hpc.0", "job0", at(0));
+  book.listed("hpc", {{"hpc.0", "job0"}, {"hpc.0", "job1"}}, at(1));
+  book.next(at(1));
+  book.listed("hpc", {{"hpc.0", "job1"}}, at(60));
+  EXPECT_EQ(book.nodes()[0].state, PoolNodeState::kGone);
+  for (const PoolOrder& order : book.next(at(1000))) {
+    EXPECT_FALSE(std::holds_alternative<AskForNode>(order)) << "there would be two";
+  }
+  book.listed("hpc", {}, at(1001));
+  EXPECT_TRUE(std::holds_alternative<AskForNode>(book.next(at(1002)).at(0)));
+}
+
 TEST_F(PoolBookTest, NodeThatWasDrainingWhenTheHeadDiedGoesOnToDrain) {
   PoolBook next({{"hpc", 0, 4, seconds(100)}});
   next.adopt({"hpc.0", "hpc", PoolNodeState::kDraining, "job0"}, at(0));

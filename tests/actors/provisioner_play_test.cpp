@@ -23,17 +23,21 @@ using runtime::Script;
 using std::chrono::seconds;
 
 constexpr std::uint32_t kMost = 3;
+// Seconds from the word to leave on, nearly as long as a budget reckons with.
+constexpr std::uint64_t kLeavesWithin = 115;
 
 // Machines, and what the tool says of them. It outlives the heads.
 struct Cloud {
   struct Machine {
     std::string name;
     int queued_for = 0;  // looks
+    int boots_for = 0;   // seconds, behind that
     bool stops = false;
     bool is_stray = false;  // nobody can know that it costs something
     int told_to_stop = -1;  // when; below 0: never
   };
   std::map<std::string, Machine> machines;  // by id
+  std::map<std::string, int> leaving;       // members that were let go: when they have left
   int next = 0;
   int second = 0;
   double cost = 0.0;             // a second of a machine costs 1
@@ -41,7 +45,8 @@ struct Cloud {
   std::vector<std::string> wrong;
 
   void start(const std::string& name, sim::Dice& dice, bool is_stray = false) {
-    machines[std::to_string(next++)] = {name, static_cast<int>(dice.below(4)), false, is_stray};
+    machines[std::to_string(next++)] = {name, static_cast<int>(dice.below(4)),
+                                        static_cast<int>(dice.below(30)), false, is_stray};
     std::set<std::string> names;
     for (const auto& [id, machine] : machines) {
       if (!machine.stops) names.insert(machine.name);
@@ -61,9 +66,13 @@ runtime::Error fault(const char* what) { return {runtime::ErrorKind::kLostPeers,
 
 class FaultyLauncher final : public Launcher {
  public:
-  // `deaths`: the calls during which the head is killed, before or after they take effect.
+  // The head is killed in one of so many calls, before or after it takes effect.
   FaultyLauncher(Cloud& cloud, Journal& journal, sim::Dice& dice, bool& dead)
-      : cloud_(cloud), journal_(journal), dice_(dice), dead_(dead) {}
+      : cloud_(cloud),
+        journal_(journal),
+        dice_(dice),
+        dead_(dead),
+        dies_in_(dice.below(3) > 0 ? 2000 : 40) {}
 
   Result<std::string> start(const NodeOrder& order) override {
     if (dead_ || dies()) return fault("the head is dead");
@@ -91,18 +100,20 @@ class FaultyLauncher final : public Launcher {
     return nodes;
   }
   Result<void> stop(const std::string& name, const std::string& id) override {
-    if (dead_ || dies() || dice_.below(6) == 0) return fault("no answer");
+    if (dead_ || dies()) return fault("the head is dead");
+    const bool answers = dice_.below(6) > 0;
     for (auto& [own, machine] : cloud_.machines) {
       if (id.empty() ? machine.name != name : own != id) continue;
-      machine.stops = dice_.below(5) > 0;
+      machine.stops = machine.stops || (answers && dice_.below(5) > 0);
       if (machine.told_to_stop < 0) machine.told_to_stop = cloud_.second;
     }
+    if (!answers) return fault("no answer");
     return {};
   }
 
  private:
   bool dies() {
-    if (dice_.below(40) > 0) return false;
+    if (dice_.below(dies_in_) > 0) return false;
     return dead_ = true;
   }
 
@@ -110,12 +121,14 @@ class FaultyLauncher final : public Launcher {
   Journal& journal_;
   sim::Dice& dice_;
   bool& dead_;
+  const std::uint64_t dies_in_;
 };
 
 // A tool that does not stop what it is told to stop is not the run's to pay for.
 void pass_a_second(Cloud& cloud) {
   ++cloud.second;
-  for (const auto& [id, machine] : cloud.machines) {
+  for (auto& [id, machine] : cloud.machines) {
+    if (machine.queued_for == 0 && machine.boots_for > 0) --machine.boots_for;
     const bool stays = machine.told_to_stop >= 0 && cloud.second - machine.told_to_stop > 60;
     if (machine.queued_for == 0 && !machine.is_stray && !stays) cloud.cost += 1.0;
   }
@@ -131,7 +144,7 @@ TreasurerOptions treasurer(std::optional<double> budget, int second) {
   options.pools.push_back(pool);
   if (budget) options.limits = {.budget = budget, .decide_every = 10.0};
   options.work.micro_batches = 8;
-  options.made.iterations = 100'000;
+  options.made.iterations = 200;
   options.seconds_before = second;
   return options;
 }
@@ -147,9 +160,10 @@ void begin_to_train(Context& context) {
   }
 }
 
-// One head: until the run is over, it is killed, or 400 s are over. Whether it was killed.
-bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, std::uint64_t seed,
+// One head: until it is killed, or 400 s are over. Whether it was killed.
+bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, std::uint64_t seed,
                std::optional<double> budget) {
+  constexpr int kLives = 400;
   bool dead = false;
   ProvisionerOptions options;
   PoolLimits limits{"hpc", 2, kMost, seconds(40)};
@@ -157,7 +171,7 @@ bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
       {limits, 1, std::make_shared<FaultyLauncher>(cloud, journal, dice, dead)});
   options.treasurer = treasurer(budget, cloud.second);
   for (auto& [name, node] : journal.nodes) {
-    if (is_costing(node.state)) node.paid_seconds += cloud.second - journal.written[name];
+    if (is_costing(node.state)) node.paid.cost += cloud.second - journal.written[name];
     journal.written[name] = cloud.second;
     options.adopted.push_back(node);
   }
@@ -194,10 +208,17 @@ bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
   };
   root.timer = [&](Context& context, runtime::TimerId) {
     pass_a_second(cloud);
-    if (dead || ++second == 400 || (is_last && second == 200)) return context.finish();
+    context.post_progress();  // as steps are
+    if (dead || ++second == kLives) return context.finish();
+    for (const auto& [member, when] : cloud.leaving) {
+      if (when > cloud.second) continue;
+      if (members.erase(member) > 0) change(context, member, "ended");
+      cloud.machines.erase(member.substr(1, member.find(' ') - 1));
+    }
     std::set<std::string> there;
     for (const auto& [id, machine] : cloud.machines) {
-      if (machine.queued_for == 0 && dice.below(4) > 0) there.insert("m" + id + " " + machine.name);
+      if (machine.queued_for == 0 && machine.boots_for == 0)
+        there.insert("m" + id + " " + machine.name);
     }
     for (const std::string& member : members) {
       const std::string id = member.substr(1, member.find(' ') - 1);
@@ -222,15 +243,16 @@ bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, bool is_last, st
   };
   root.receive = [&](Context& context, const Message& message) {
     // The budget is spent, so the run ends.
-    if (message.as<MemberFailed>() != nullptr) second = is_last ? 199 : 399;
+    if (message.as<MemberFailed>() != nullptr) second = kLives - 1;
     const auto* let_go = message.as<LetGo>();
     if (let_go == nullptr) return;
     for (const std::string& member : let_go->nodes) {
-      if (dice.below(5) == 0) {
+      // The last member ends a run with a budget, and is kept otherwise.
+      if (!budget && dice.below(5) == 0) {
         context.send_control("provisioner", Message::of(Kept{member, "it is the last"}));
-      } else if (members.erase(member) > 0) {
-        change(context, member, "ended");
-        cloud.machines.erase(member.substr(1, member.find(' ') - 1));
+      } else {
+        const auto takes = static_cast<int>(kLeavesWithin - dice.below(10));
+        cloud.leaving.try_emplace(member, cloud.second + takes);
       }
     }
   };
@@ -247,12 +269,12 @@ void play_run(std::uint64_t seed) {
   sim::Dice dice(seed);
   Cloud cloud;
   Journal journal;
-  const std::uint64_t heads = 1 + dice.below(3);
+  const std::uint64_t heads = 1 + dice.below(4);
   std::optional<double> budget;
-  if (dice.below(2) > 0) budget = 200.0 + 20.0 * static_cast<double>(dice.below(80));
+  if (dice.below(2) > 0) budget = 300.0 + 10.0 * static_cast<double>(dice.below(40));
   bool was_killed = false;
   for (std::uint64_t head = 0; head < heads; ++head) {
-    was_killed = play_head(cloud, journal, dice, head + 1 == heads, seed + head, budget);
+    was_killed = play_head(cloud, journal, dice, seed + head, budget);
   }
   EXPECT_LE(cloud.cost, budget.value_or(1e9));
   EXPECT_TRUE(cloud.wrong.empty()) << cloud.wrong.front();

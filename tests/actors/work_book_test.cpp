@@ -60,7 +60,7 @@ TEST(CostBook, CountsWhatNodesCostFromAskingForThemToTheirEnd) {
   PoolNode node{.name = "hpc.0", .pool = "hpc"};
   const auto become = [&](PoolNodeState state, int second) {
     node.state = state;
-    return book.note(node, seconds(second));
+    return book.note(node, seconds(second)).seconds;
   };
   become(PoolNodeState::kAsked, 0);
   EXPECT_EQ(become(PoolNodeState::kQueued, 10), 0.0) << "it had no machine";
@@ -68,26 +68,49 @@ TEST(CostBook, CountsWhatNodesCostFromAskingForThemToTheirEnd) {
   EXPECT_EQ(become(PoolNodeState::kStarting, 110), 0.0);
   EXPECT_EQ(become(PoolNodeState::kRunning, 130), 20.0);
   const PoolAccount running = book.account("hpc", seconds(140));
-  EXPECT_EQ(running.node_seconds, 30.0);
+  EXPECT_EQ(running.paid.seconds, 30.0);
   EXPECT_EQ(running.running, 1U);
   EXPECT_EQ(running.started, 1U);
   EXPECT_EQ(running.start_seconds, 130.0);
   node.cause = "its members are gone";
+  EXPECT_EQ(book.account("hpc", seconds(149)).costing, 1U);
   EXPECT_EQ(become(PoolNodeState::kStopping, 150), 40.0);
+  EXPECT_EQ(book.account("hpc", seconds(155)).costing, 0U);
+  EXPECT_EQ(book.account("hpc", seconds(155)).leaving_seconds, 115.0);
+  EXPECT_EQ(book.account("hpc", seconds(500)).leaving_seconds, 0.0) << "it had 120 s";
   EXPECT_EQ(become(PoolNodeState::kGone, 160), 50.0);
   const PoolAccount gone = book.account("hpc", seconds(1000));
-  EXPECT_EQ(gone.node_seconds, 50.0);
+  EXPECT_EQ(gone.paid.seconds, 50.0);
   EXPECT_EQ(gone.costing, 0U);
   EXPECT_EQ(gone.losses, 1U);
 }
 
 TEST(CostBook, GoesOnFromWhatAnEarlierHeadHasPaid) {
   CostBook book;
-  book.note({.name = "hpc.0", .pool = "hpc", .state = PoolNodeState::kGone, .paid_seconds = 7.0},
+  book.note({.name = "hpc.0", .pool = "hpc", .state = PoolNodeState::kGone, .paid = {7.0, 0.5}},
             seconds(0));
-  book.note({.name = "hpc.1", .pool = "hpc", .state = PoolNodeState::kRunning, .paid_seconds = 5.0},
+  book.note({.name = "hpc.1", .pool = "hpc", .state = PoolNodeState::kRunning, .paid = {5.0, 0.25}},
             seconds(0));
-  EXPECT_EQ(book.account("hpc", seconds(10)).node_seconds, 22.0);
+  const PoolAccount account = book.account("hpc", seconds(10));
+  EXPECT_EQ(account.paid.seconds, 22.0);
+  EXPECT_EQ(account.paid.cost, 0.75) << "no price is known";
+}
+
+TEST(CostBook, CountsEachHourAtThePriceThatItHad) {
+  CostBook book;
+  book.set_price("hpc", 2.0, seconds(0));
+  book.note({.name = "hpc.0", .pool = "hpc", .state = PoolNodeState::kRunning}, seconds(0));
+  book.note({.name = "own.0", .pool = "own", .state = PoolNodeState::kRunning}, seconds(0));
+  book.set_price("hpc", 6.0, seconds(3600));
+  EXPECT_DOUBLE_EQ(book.account("hpc", seconds(5400)).paid.cost, 2.0 + 3.0);
+  EXPECT_EQ(book.account("hpc", seconds(5400)).price, 6.0);
+  const Payment paid =
+      book.note({.name = "hpc.0", .pool = "hpc", .state = PoolNodeState::kGone}, seconds(7200));
+  EXPECT_DOUBLE_EQ(paid.cost, 2.0 + 6.0);
+  EXPECT_DOUBLE_EQ(paid.seconds, 7200.0);
+  book.set_price("hpc", 100.0, seconds(7200));
+  EXPECT_DOUBLE_EQ(book.account("hpc", seconds(9000)).paid.cost, 8.0);
+  EXPECT_EQ(book.account("own", seconds(9000)).paid.cost, 0.0);
 }
 
 }  // namespace

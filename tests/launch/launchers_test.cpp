@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -252,6 +254,28 @@ TEST_F(Launchers, SshStartsWhatGoesOnAloneFindsItAndEndsIt) {
   const auto refused = launcher->start({"campus.1", 1, ""});
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.error().message, HasSubstr("Permission denied (publickey)"));
+}
+
+TEST_F(Launchers, PriceIsTheFirstWordOfACommand) {
+  config::PoolSection pool = pool_of("spot", Kind::kCommand);
+  EXPECT_EQ(*make_price(pool), nullptr) << "it does not change";
+  pool.price = "price 'large node'";
+  tool("price", "echo 0.25 EUR");
+  const auto price = make_price(pool);
+  ASSERT_TRUE(price.ok());
+  EXPECT_EQ(*(*price)(), 0.25);
+  EXPECT_EQ(calls(), "[large node]");
+  for (const char* answer : {"none", "-1", "nan", ""}) {
+    tool("price", fmt::format("echo {}", answer));
+    const auto wrong = (*price)();
+    ASSERT_FALSE(wrong.ok()) << answer;
+    EXPECT_EQ(wrong.error().message, "`price 'large node'` prints no price, such as 0.45");
+  }
+  tool("price", "echo no market >&2; exit 1");
+  EXPECT_THAT((*price)().error().message, HasSubstr("no market"));
+  pool.price = "price 'large";
+  EXPECT_THAT(make_price(pool).error().message,
+              HasSubstr("pool spot: a quote of `price 'large` does not end"));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <fstream>
+
+#include <fmt/format.h>
 
 #include "tests/launch/launch_support.h"
 
@@ -52,7 +55,8 @@ TEST_F(PoolJournalTest, NodesThatWereNotGoneWerePaidEverSince) {
   std::ofstream(path_) << R"({"kind":"run","run":"0a"})"
                        << "\n"
                        << R"({"kind":"node","name":"a.0","pool":"a","state":"running",)"
-                       << R"("time":"2020-01-01T00:00:00.000Z","paid_seconds":60})"
+                       << R"("time":"2020-01-01T00:00:00.000Z","paid_seconds":60,)"
+                       << R"("cost":1,"price_per_node_hour":2})"
                        << "\n"
                        << R"({"kind":"node","name":"a.1","pool":"a","state":"ended",)"
                        << R"("time":"2020-01-01T00:00:00.000Z","paid_seconds":60})"
@@ -62,9 +66,36 @@ TEST_F(PoolJournalTest, NodesThatWereNotGoneWerePaidEverSince) {
                        << "\n";
   const PoolHistory history = open().history();
   ASSERT_EQ(history.nodes.size(), 3U);
-  EXPECT_GT(history.nodes[0].paid_seconds, 60.0 + 365 * 86400.0);
-  EXPECT_EQ(history.nodes[1].paid_seconds, 60.0);
-  EXPECT_EQ(history.nodes[2].paid_seconds, 0.0);
+  EXPECT_GT(history.nodes[0].paid.seconds, 60.0 + 365 * 86400.0);
+  EXPECT_GT(history.nodes[0].paid.cost, 1.0 + 365 * 24 * 2.0);
+  EXPECT_EQ(history.nodes[1].paid.seconds, 60.0);
+  EXPECT_EQ(history.nodes[2].paid.seconds, 0.0);
+}
+
+// A minute to start, an hour of training, and a loss; and one that is still on its way.
+TEST_F(PoolJournalTest, TellsWhatNodesHaveCostAndHowLongTheyTookToStart) {
+  std::ofstream file(path_);
+  const auto write = [&](const char* node, const char* state, const char* time, const char* cause) {
+    file << fmt::format(
+        R"({{"kind":"node","name":"{}","pool":"a","state":"{}","id":"","where":"","cause":"{}",)"
+        R"("time":"2020-01-01T{}.000Z","paid_seconds":0}})"
+        "\n",
+        node, state, cause, time);
+  };
+  write("a.0", "asked", "10:00:00", "");
+  write("a.0", "starting", "10:00:10", "");
+  write("a.1", "asked", "10:00:30", "");
+  write("a.0", "running", "10:01:00", "");
+  write("a.0", "ended", "11:01:00", "it is gone");
+  file << "no line at all\n";
+  file.close();
+  const auto now = std::chrono::sys_days(std::chrono::January / 1 / 2020) + std::chrono::hours(12);
+  const actors::PoolAccount account = read_pool_costs(path_).account("a", now.time_since_epoch());
+  EXPECT_EQ(account.started, 1);
+  EXPECT_EQ(account.start_seconds, 60.0);
+  EXPECT_EQ(account.losses, 1);
+  EXPECT_EQ(account.paid.seconds, 3660.0 + 3600.0 * 2 - 30.0);
+  EXPECT_EQ(read_pool_costs(folder_ / "nowhere").account("a", {}).started, 0);
 }
 
 }  // namespace

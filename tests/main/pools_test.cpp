@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
@@ -95,10 +96,13 @@ TEST_F(PoolRun, CloudThatRefusesIsAskedAgainAndTheRunGoesOn) {
   end(all);
 }
 
-// There is time enough, so a node is only a cost.
+// There is time enough, so a node is only a cost; and it costs what the command says.
 TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
   const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 1s}"};
-  Process all(command(endless(cloud_pool(1, ", price_per_node_hour: 3600") + limits)));
+  std::ofstream(path("price")) << "3600 an hour\n";
+  const std::string price =
+      fmt::format(", price_per_node_hour: 1, price: 'cat {}'", path("price"));
+  Process all(command(endless(cloud_pool(1, price) + limits)));
   ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
   ASSERT_TRUE(wait_until_said(all, "no nodes: the run ends in")) << log();
   ASSERT_TRUE(wait_until(all, "own", 1, "ended")) << log();
@@ -108,6 +112,7 @@ TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
   const JsonValue own = bill["pools"].list().front();
   EXPECT_EQ(own["name"].text(), "own");
   EXPECT_GT(own["node_hours"].number(), 0.0);
+  EXPECT_EQ(own["price_per_node_hour"].number(), 3600.0);
   EXPECT_NEAR(own["cost"].number(), 3600.0 * own["node_hours"].number(), 1e-3);
   EXPECT_EQ(bill["cost"].number(), own["cost"].number());
   EXPECT_GT(own["iterations"].number(), 0.0);

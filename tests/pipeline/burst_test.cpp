@@ -42,7 +42,7 @@ TEST(Burst, ForecastsTimeAndCost) {
   // For a minute one worker goes on alone, and makes an iteration less than one.
   const BurstForecast both = forecast(facts, {}, {1});
   EXPECT_NEAR(both.seconds, 32 * kHour + 30.0, 1.0);
-  EXPECT_NEAR(both.cost, (both.seconds + kGiveBackSeconds) / kHour, 1e-9);
+  EXPECT_NEAR(both.cost, both.seconds / kHour, 1e-9);
   facts.pools[0].running = 1;
   EXPECT_NEAR(forecast(facts, {}, {1}).seconds, 32 * kHour, 1e-6);
 }
@@ -60,7 +60,7 @@ TEST(Burst, TakesAsManyNodesAsTheDeadlineNeeds) {
   EXPECT_THAT(decision.forecast.nodes, ElementsAre(7));
   EXPECT_TRUE(decision.changes);
   EXPECT_EQ(decision.reason,
-            "7 of cloud: the run ends in 8 h 1 min of 10 h 0 min that are left, for 56.34");
+            "7 of cloud: the run ends in 8 h 1 min of 10 h 0 min that are left, for 56.10");
 }
 
 TEST(Burst, NeedsNoNodesWhereThereIsTimeEnough) {
@@ -227,7 +227,8 @@ class Economy {
   struct Node {
     std::size_t pool;
     int starts_in;
-    int leaves_in = -1;  // below 0: it stays
+    int leaves_in = -1;       // below 0: it stays
+    double given_back = 0.0;  // seconds ago
   };
   std::uint32_t draw(std::uint32_t least, std::uint32_t most) {
     return std::uniform_int_distribution<std::uint32_t>(least, most)(random_);
@@ -253,13 +254,21 @@ class Economy {
       for (Node& node : nodes) {
         spend(node, 1.0);
         --node.starts_in;
-        if (node.leaves_in >= 0) --node.leaves_in;
+        if (node.leaves_in >= 0) {
+          --node.leaves_in;
+          node.given_back += 1.0;
+        }
         const bool works = node.starts_in < 0 && node.leaves_in < 0;
         workers += works ? 0.7 * pool.workers : 0;
         if (draw(1, 3600) <= pool.losses_per_hour) node.leaves_in = 0;
       }
       std::erase_if(nodes, [](const Node& node) { return node.leaves_in == 0; });
-      pool.costing = std::uint32_t(nodes.size());
+      pool.costing = 0;
+      pool.leaving_seconds = 0.0;
+      for (const Node& node : nodes) {
+        pool.costing += node.leaves_in < 0 ? 1 : 0;
+        if (node.leaves_in >= 0) pool.leaving_seconds += kGiveBackSeconds - node.given_back;
+      }
       pool.running = std::uint32_t(std::ranges::count_if(
           nodes, [](const Node& node) { return node.starts_in < 0 && node.leaves_in < 0; }));
     }

@@ -45,6 +45,17 @@ TEST(IterationTime, SumsAsTheModelOfTheBenchDoes) {
   EXPECT_NEAR(summing(1024), 0.8541, 1e-4);
 }
 
+TEST(IterationTime, SumsOnceForAllWorkersOfAMember) {
+  IterationWork work{.micro_batches = 64, .step_bytes = {1e8}};
+  const auto summing = [&](std::uint32_t workers) {
+    return time_of(work, {{workers, 1.0}}).summing;
+  };
+  const double of_two_members = summing(2);
+  work.workers_per_member = 4;
+  EXPECT_EQ(summing(4), 0.0);
+  EXPECT_DOUBLE_EQ(summing(8), of_two_members);
+}
+
 // bench/scaling_model.py takes the quantile from its library: 1.298 s of computing and a deviation
 // of 1 % make 7.7 ms with 2 members and 42.0 ms with 1,024.
 TEST(IterationTime, WaitsForTheSlowest) {

@@ -14,10 +14,12 @@ PORTS = 4  # the head's three, and the relay's
 class Program:
     """A program under way in a folder; its output is kept for when it fails."""
 
-    def __init__(self, words, folder, **environment):
+    def __init__(self, words, folder, enter=None, **environment):
+        """`enter` is called in its process before it begins."""
         self.words, self.output = words, open(f"{folder}/output-{time.monotonic_ns()}", "w+")
         self.process = subprocess.Popen(words, cwd=folder, env=dict(os.environ, **environment),
-                                        stdout=self.output, stderr=subprocess.STDOUT)
+                                        stdout=self.output, stderr=subprocess.STDOUT,
+                                        preexec_fn=enter)
 
     def runs(self):
         return self.process.poll() is None

@@ -143,7 +143,10 @@ std::string topology_reference() {
              layer_table();
     }
     if (field.name == "cluster") {
-      out += "\n### `cluster.hosts`, each\n" + rows_inside(field_of(section, "hosts").type);
+      for (const char* const list : {"hosts", "pools"}) {
+        out += fmt::format("\n### `cluster.{}`, each\n{}", list,
+                           rows_inside(field_of(section, list).type));
+      }
     }
   }
   const FieldDescription& links = field_of(topology, "links");

@@ -100,8 +100,7 @@ TEST_F(PoolRun, CloudThatRefusesIsAskedAgainAndTheRunGoesOn) {
 TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
   const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 1s}"};
   std::ofstream(path("price")) << "3600 an hour\n";
-  const std::string price =
-      fmt::format(", price_per_node_hour: 1, price: 'cat {}'", path("price"));
+  const std::string price = fmt::format(", price_per_node_hour: 1, price: 'cat {}'", path("price"));
   Process all(command(endless(cloud_pool(1, price) + limits)));
   ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
   ASSERT_TRUE(wait_until_said(all, "no nodes: the run ends in")) << log();

@@ -1,0 +1,121 @@
+#!/usr/bin/python3
+"""How far off `troupe plan` is, with nodes that have shares of a processor (cloud.py).
+
+usage: forecast.py TROUPE [--small]
+
+`troupe plan` measures gan3d_12 on one node with 0.3 of a processor. Then runs get 1 and 2 nodes like
+it, and as many of a zone whose nodes have half of that. Of each run: events per second once all have
+come and micro-batches are shared out by speed, time and cost of the whole run as the cloud counts
+it, each beside the forecast. Every run has to end in the same state. Needs root.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import cloud  # noqa: E402
+import runs  # noqa: E402
+
+TOPOLOGY = """name: forecast
+model: {zoo: gan3d_12}
+data:
+  {train: synthetic, synthetic: {events: 1600, seed: 1}, test_one_in: 0, preprocessing: {power: 0.35}}
+train: {epochs: 1000, iterations: ITERATIONS, micro_batch: 4, micro_batches: 48, seed: 1}
+actors: {checkpointer: {every: none}, validator: {every: none}, monitor: {listen: none}}
+"""
+SHARE = 0.3
+ZONES = {"quick": {"share": SHARE, "prices": [[0, 1.0]], "starts_in": 1.0},
+         "slow": {"share": SHARE / 2, "prices": [[0, 0.4]], "starts_in": 1.0}}
+
+
+def pools(made, nodes):
+    return [made.pool("quick", nodes=nodes, most=2, starts_in="20 s"),
+            made.pool("slow", nodes=nodes, most=2, speed=0.5, starts_in="20 s")]
+
+
+def words(made, nodes, port):
+    return ["--set", f"cluster.pools={json.dumps(pools(made, nodes))}",
+            "--set", f"cluster.listen=127.0.0.1:{port}"]
+
+
+def plan(troupe, folder, made, measured):
+    """The forecast for so many nodes of each zone."""
+    command = [troupe, "plan", f"{folder}/run.yaml", "--json", "--iterations", str(measured),
+               "--log-level", "warning", *words(made, 0, runs.free_port())]
+    group = f"plan-{os.getpid()}"
+    end = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False,
+                         preexec_fn=cloud.limited(group, SHARE))
+    cloud.end_group(group)
+    if end.returncode != 0:
+        sys.exit(f"{end.stderr}\ntroupe plan ended with {end.returncode}")
+    told = json.loads(end.stdout.splitlines()[-1])
+    return told, {tuple(line["nodes"].values()): line for line in told["lines"]}
+
+
+def steady_rate(out, members):
+    """Events per second of the run's last half, which has to be that of all members."""
+    steps, viewed = [], 1
+    with open(f"{out}/metrics.jsonl") as file:
+        for record in map(json.loads, file):
+            if record["kind"] == "view":
+                viewed, steps = len(record["members"]), []
+            elif record["kind"] == "step":
+                steps.append((record["time"], record["events"]))
+    if viewed != members:
+        sys.exit(f"{out}: {viewed} members at the end, and {members} were asked for")
+    half = steps[len(steps) // 2:]
+    return sum(events for _, events in half[1:]) / 4 / (half[-1][0] - half[0][0])
+
+
+def truth(troupe, folder, name, made, nodes):
+    """Events per second, seconds, cost and state of a run with so many nodes of each zone."""
+    out, before = f"{folder}/{name}", made.total_cost()
+    program = runs.Program([troupe, "run", f"{folder}/run.yaml", "--out", out,
+                            *words(made, nodes, runs.free_port())], folder)
+    program.finish()
+    summary = runs.summary_of(out)
+    cost = made.total_cost() - before
+    return steady_rate(out, 2 * nodes), summary["bill"]["seconds"], cost, summary["state_hash"]
+
+
+def main():
+    small = "--small" in sys.argv
+    given = [word for word in sys.argv[1:] if word != "--small"]
+    if len(given) != 1:
+        sys.exit(__doc__)
+    troupe = os.path.abspath(given[0])
+    iterations, rounds, measured = (40, 1, 3) if small else (120, 3, 8)
+    cloud.require()
+    states, errors = set(), {"events/s": [], "time": [], "cost": []}
+    print(f"{'nodes':<20} {'':>9} {'forecast':>9} {'truth':>9} {'error':>7}")
+    with tempfile.TemporaryDirectory(prefix="troupe-bench-forecast-") as folder:
+        runs.write_topology(folder, TOPOLOGY, iterations=iterations)
+        made = cloud.Cloud(f"{folder}/cloud", ZONES)
+        for number in range(rounds):
+            _, lines = plan(troupe, folder, made, measured)
+            for nodes in (1, 2):
+                line = lines[(nodes, nodes)]
+                rate, seconds, cost, state = truth(troupe, folder, f"{number}-{nodes}", made, nodes)
+                states.add(state)
+                told = {"events/s": (line["events_per_second"], rate),
+                        "time": (line["expected"]["seconds"], seconds),
+                        "cost": (line["expected"]["cost"], cost)}
+                for what, (forecast, found) in told.items():
+                    error = forecast / found - 1
+                    errors[what].append(abs(error))
+                    print(f"{nodes} quick, {nodes} slow    {what:>9} {forecast:>9.4g} {found:>9.4g} "
+                          f"{100 * error:>6.1f} %", flush=True)
+    if len(states) != 1:
+        sys.exit(f"the runs end in different states: {states}")
+    for what, found in errors.items():
+        print(f"{what}: off by {100 * statistics.median(found):.1f} % in the median, "
+              f"{100 * max(found):.1f} % at most")
+
+
+if __name__ == "__main__":
+    main()

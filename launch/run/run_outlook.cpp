@@ -1,0 +1,133 @@
+#include "launch/run/run_outlook.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/treasurer.h"
+#include "config/workers.h"
+#include "launch/pools/launchers.h"
+#include "launch/pools/pool_journal.h"
+#include "launch/run/run_pools.h"
+#include "launch/run/training_setup.h"
+
+namespace troupe::launch {
+namespace {
+
+using config::PoolSection;
+using runtime::Result;
+
+constexpr double kLeastDoubt = 0.02;
+constexpr double kMostDoubt = 0.9;
+
+// As far as the tenth of the iterations goes that was fastest, and that which was slowest.
+double doubt_of(std::vector<double> iterations) {
+  std::ranges::sort(iterations);
+  const std::size_t tenth = iterations.size() / 10;
+  const double low = iterations[tenth], high = iterations[iterations.size() - 1 - tenth];
+  return std::clamp((high - low) / (high + low), kLeastDoubt, kMostDoubt);
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Nodes like this machine, for a topology without pools.
+PoolSection nodes_like_here(const config::Topology& topology) {
+  PoolSection pool;
+  pool.name = "node";
+  pool.most = (topology.train.options.micro_batches - 1) / topology.replica.count + 1;
+  pool.price_per_node_hour = topology.monitor.price_per_node_hour;
+  pool.starts_in = {};
+  return pool;
+}
+
+// What an iteration took beyond what workers and the model account for.
+double unexplained(const MeasuredPace& pace, const pipeline::IterationWork& work,
+                   const pipeline::RingLine& line) {
+  const pipeline::Crew crew{pace.workers, 1.0 / pace.busy_seconds};
+  const pipeline::IterationTime known = pipeline::iteration_time(work, line, {&crew, 1});
+  return std::max(0.0, mean_of(pace.iterations) - pace.busy_seconds - known.summing -
+                           pace.busy_seconds * known.waiting / known.computing);
+}
+
+std::vector<std::string> assumptions_of(const std::vector<PoolSection>& pools,
+                                        const actors::CostBook& costs, const MeasuredPace& pace,
+                                        const pipeline::BurstFacts& facts) {
+  std::vector<std::string> all{
+      fmt::format("members reach each other with {:.0f} Gbit/s, and {:.0f} us for a message",
+                  facts.line.bytes_per_second * 8e-9, facts.line.message_seconds * 1e6)};
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const PoolSection& pool = pools[i];
+    if (!pace.pool_speeds.contains(pool.name)) {
+      const std::string times = pool.speed == 1.0 ? "" : fmt::format("{:g} times ", pool.speed);
+      all.push_back(
+          fmt::format("a worker of {} is {}as fast as the one measured", pool.name, times));
+    }
+    if (costs.account(pool.name, {}).started == 0) {
+      all.push_back(fmt::format("a node of {} starts in {}", pool.name,
+                                pipeline::time_text(facts.pools[i].starts_in)));
+    }
+    if (pool.price_per_node_hour == 0.0) {
+      all.push_back(fmt::format("a node of {} costs nothing", pool.name));
+    }
+  }
+  all.emplace_back("validation and checkpoints take no time");
+  return all;
+}
+
+}  // namespace
+
+Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
+                               std::optional<std::uint32_t> workers, const MeasuredPace& pace,
+                               const std::string& earlier) {
+  config::LoadedTopology asked = loaded;
+  std::vector<PoolSection> pools = asked.topology.cluster.pools;
+  const bool has_others = workers.value_or(0) > 0 || !asked.topology.cluster.hosts.empty();
+  const bool has_none = pools.empty() && !has_others;
+  const std::uint32_t members = std::max(1U, config::workers_of(asked.topology, workers));
+  if (has_none) pools.push_back(nodes_like_here(asked.topology));
+  const RunSize size{members, members, 0};
+  const auto micro_batches = config::scaled(asked.topology, members).train.options.micro_batches;
+  const std::uint64_t per_epoch =
+      std::max<std::uint64_t>(1, pace.iterations_per_epoch * pace.micro_batches / micro_batches);
+  ASSIGN_OR_RETURN(const TrainingSetup setup, set_up_training(asked, size, {{}, per_epoch}));
+
+  RunOutlook told;
+  pipeline::BurstFacts facts;
+  facts.iterations_left = static_cast<double>(setup.iterations);
+  facts.work = iteration_work(setup);
+  facts.unexplained = unexplained(pace, facts.work, facts.line);
+  const std::uint32_t replicas = asked.topology.replica.count;
+  facts.others = {has_others ? members * replicas : 0, pace.speed};
+  const actors::CostBook costs =
+      earlier.empty() ? actors::CostBook{}
+                      : read_pool_costs(fmt::format("{}/{}", earlier, PoolJournal::kName));
+  for (PoolSection& pool : pools) {
+    pool.most = most_nodes(pool);
+    ASSIGN_OR_RETURN(const auto price, make_price(pool));
+    if (price) {
+      ASSIGN_OR_RETURN(pool.price_per_node_hour, price());
+    }
+    actors::PoolAccount account = costs.account(pool.name, {});
+    account.price = pool.price_per_node_hour;
+    const auto measured = pace.pool_speeds.find(pool.name);
+    const double speed = measured == pace.pool_speeds.end() ? 0.0 : measured->second;
+    facts.pools.push_back(offer_of(pool, account, speed, pace.speed, replicas));
+    told.pools.push_back(pool.name);
+  }
+  told.doubt.pace = doubt_of(pace.iterations);
+  const auto& burst = asked.topology.cluster.burst;
+  told.outlook =
+      pipeline::outlook(facts, burst ? std::optional(limits_of(*burst)) : std::nullopt, told.doubt);
+  told.iterations = setup.iterations;
+  told.events_per_iteration = std::uint64_t{micro_batches} * setup.options.micro_batch;
+  told.speed = pace.speed * setup.options.micro_batch;
+  told.assumptions = assumptions_of(pools, costs, pace, facts);
+  return told;
+}
+
+}  // namespace troupe::launch

@@ -34,8 +34,8 @@ ZONES = {"quick": {"share": SHARE, "prices": [[0, 1.0]], "starts_in": 1.0},
 
 
 def pools(made, nodes):
-    return [made.pool("quick", nodes=nodes, most=2, starts_in="20 s"),
-            made.pool("slow", nodes=nodes, most=2, speed=0.5, starts_in="20 s")]
+    return [made.pool("quick", nodes=nodes, most=nodes, starts_in="20 s"),
+            made.pool("slow", nodes=nodes, most=nodes, speed=0.5, starts_in="20 s")]
 
 
 def words(made, nodes, port):
@@ -43,18 +43,18 @@ def words(made, nodes, port):
             "--set", f"cluster.listen=127.0.0.1:{port}"]
 
 
-def plan(troupe, folder, made, measured):
-    """The forecast for so many nodes of each zone."""
+def plan(troupe, folder, made, nodes, measured):
+    """The line of the forecast for so many nodes of each zone."""
     command = [troupe, "plan", f"{folder}/run.yaml", "--json", "--iterations", str(measured),
-               "--log-level", "warning", *words(made, 0, runs.free_port())]
+               "--log-level", "warning", *words(made, nodes, runs.free_port())]
     group = f"plan-{os.getpid()}"
     end = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False,
                          preexec_fn=cloud.limited(group, SHARE))
     cloud.end_group(group)
     if end.returncode != 0:
         sys.exit(f"{end.stderr}\ntroupe plan ended with {end.returncode}")
-    told = json.loads(end.stdout.splitlines()[-1])
-    return told, {tuple(line["nodes"].values()): line for line in told["lines"]}
+    lines = json.loads(end.stdout.splitlines()[-1])["lines"]
+    return next(line for line in lines if set(line["nodes"].values()) == {nodes})
 
 
 def steady_rate(out, members):
@@ -63,7 +63,7 @@ def steady_rate(out, members):
     with open(f"{out}/metrics.jsonl") as file:
         for record in map(json.loads, file):
             if record["kind"] == "view":
-                viewed, steps = len(record["members"]), []
+                viewed, steps = len(record["fields"]["members"]), []
             elif record["kind"] == "step":
                 steps.append((record["time"], record["events"]))
     if viewed != members:
@@ -97,9 +97,8 @@ def main():
         runs.write_topology(folder, TOPOLOGY, iterations=iterations)
         made = cloud.Cloud(f"{folder}/cloud", ZONES)
         for number in range(rounds):
-            _, lines = plan(troupe, folder, made, measured)
             for nodes in (1, 2):
-                line = lines[(nodes, nodes)]
+                line = plan(troupe, folder, made, nodes, measured)
                 rate, seconds, cost, state = truth(troupe, folder, f"{number}-{nodes}", made, nodes)
                 states.add(state)
                 told = {"events/s": (line["events_per_second"], rate),

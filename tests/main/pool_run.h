@@ -18,7 +18,7 @@ namespace troupe {
 
 class PoolRun : public ClusterRun {
  protected:
-  std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
+  std::string address() const { return fmt::format("{}:{}", host_, port_); }
   Words listening() const { return {"--set", "cluster.listen=" + address()}; }
   // A pool of the made cloud.
   Words cloud_pool(int nodes, const std::string& more = "") const {
@@ -62,11 +62,12 @@ class PoolRun : public ClusterRun {
         "a",
         is_thorough() ? all : Words(all.begin(), all.begin() + 4) + more + Words{"--workers", "1"});
   }
-  void end(Process& process) const {
-    if (is_thorough()) return stop_and_expect_whole(process);
+  void end(Process& process, const Words& resumed_with = {}) const {
+    if (is_thorough()) return stop_and_expect_whole(process, resumed_with);
     EXPECT_EQ(stop(process).exit_code, 128 + SIGTERM);
   }
 
+  std::string host_ = "127.0.0.1";
   const std::uint16_t port_ = free_port();
 };
 

@@ -187,3 +187,17 @@ test("The table of actors is sorted and shows one node alone", options, async ()
   await page.locator("#actors select").selectOption("head");
   await page.waitForFunction(() => document.querySelectorAll("#actors tbody tr").length === 5);
 });
+
+test("What pools have cost and will cost stands with the pace", options, async () => {
+  it.run.bill = { pools: [{ name: "hpc", wanted: 4, running: 3, node_hours: 1.5, cost: 0.75, iterations: 310 }],
+    cost: 0.75, cost_per_epoch: 0.25, cost_at_end: 1.5, first_cost: 1.25 };
+  const page = await openPage(it.browser, it.address);
+  await page.locator("#pace").scrollIntoViewIfNeeded();
+  const figure = async (name) =>
+    (await page.locator("#pace dt", { hasText: name }).locator("xpath=..").locator("dd").textContent());
+  await page.locator("#pace dt", { hasText: "Pool hpc" }).waitFor();
+  assert.equal(await figure("Pool hpc"), "3 of 4 nodes, 1.50 h, 0.7500");
+  assert.equal(await figure("Pools an epoch"), "0.2500");
+  assert.equal(await figure("Pools at the end"), "1.500 (at first 1.250)");
+  delete it.run.bill;
+});

@@ -102,6 +102,10 @@ RecordOf<MonitorSection> monitor_record() {
       .field("token", &MonitorSection::token, optional(path("a file")), Scope::kFree,
              "File with the token; by default the run makes one where it needs one, page.token in "
              "its folder.")
+      .field(
+          "control", &MonitorSection::control, optional(path("a file")), Scope::kFree,
+          "File with another token: whoever gives it to the page may change how many nodes pools "
+          "have, as `troupe burst` does. By default nobody may.")
       .field("publish", &MonitorSection::publish,
              text("none, or an address such as tcp://127.0.0.1:8500 or ipc:///tmp/run",
                   fmt::format(R"(none|tcp://[^/ ]{{1,253}}:(\*|{})|ipc://[^ ]{{1,100}})",
@@ -129,7 +133,7 @@ std::shared_ptr<Record<Topology>> actors_record() {
       .section("validator", &Topology::validator, validator_record(),
                "Compares generated showers with real ones.")
       .section("monitor", &Topology::monitor, monitor_record(),
-               "Where people watch the run; nothing of it changes or slows training.");
+               "Where people watch the run; watching neither changes nor slows training.");
   return record;
 }
 

@@ -116,7 +116,7 @@ struct ValidatorSection {
   bool validates() const { return every.unit != Every::Unit::kNever; }
 };
 
-// Where people watch the run. Nothing of it can change or slow training.
+// Where people watch the run. Watching can neither change nor slow training.
 struct MonitorSection {
   // HOST:PORT of the page; if that is taken, the next free port of a hundred. "none": no page.
   // Default "127.0.0.1:8400".
@@ -124,6 +124,9 @@ struct MonitorSection {
   // File with the word that a browser has to give, absolute; default none: beyond loopback the run
   // makes one, RUN/page.token.
   std::optional<std::string> token;
+  // File with the word that a client of the page has to give to change how many nodes pools have,
+  // absolute; default none: nobody can.
+  std::optional<std::string> control;
   // Address at which ZeroMQ publishes every line of metrics, tcp on loopback or ipc; "none", the
   // default: nowhere.
   std::string publish = "none";

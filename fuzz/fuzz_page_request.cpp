@@ -21,12 +21,13 @@ using telemetry::WebAnswer;
 
 // Histories and lists of the site, and the parser.
 constexpr std::size_t kConstantBytes = std::size_t{1} << 20;
-constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kHeaderBytes = 4096, kBodyBytes = 256;
 
 telemetry::WebSite make_site(const std::string& token) {
   telemetry::WebSite site;
   site.version = std::string(1, '1');
   site.access.token = token;
+  site.access.control = "another word";
   telemetry::RunSource run;
   run.name = "toy";
   run.history = std::make_shared<telemetry::History>();
@@ -34,6 +35,9 @@ telemetry::WebSite make_site(const std::string& token) {
     return std::to_string(step);
   };
   run.trace = [](const telemetry::RunSource::Answer&) {};
+  run.burst = [](const telemetry::PoolWish& wish, const telemetry::RunSource::Answer&) {
+    CHECK(!wish.pool.empty() && !wish.nodes.empty(), "half a wish");
+  };
   site.runs = {run};
   return site;
 }
@@ -52,7 +56,10 @@ void answer_both_ways(const telemetry::WebRequest& request) {
   for (const telemetry::WebSite* site : {&open, &guarded}) {
     WebAnswer answer = telemetry::answer(request, *site);
     CHECK(answer.status >= 200 && answer.status < 600, "no status");
-    if (site == &guarded && answer.status == 200) {
+    if (answer.change) {
+      CHECK(field_of(request, "Authorization").ends_with("another word"), "an unknown client may");
+      answer.change([](const auto&) {});
+    } else if (site == &guarded && answer.status == 200) {
       CHECK(path_of(request) == "/healthz" ||
                 field_of(request, "Authorization").ends_with("a secret") ||
                 !field_of(request, "Cookie").empty(),
@@ -79,6 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   while (true) {
     telemetry::RequestParser parser;
     parser.header_limit(kHeaderBytes);
+    parser.body_limit(kBodyBytes);
     boost::beast::error_code failed;
     boost::beast::http::read(stream, buffer, parser, failed);
     if (!failed) {

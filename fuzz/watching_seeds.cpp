@@ -30,6 +30,9 @@ void add_page_requests(const Folder& folder) {
       {"unidentified",
        "\xffHEAD / HTTP/1.0\r\nHost: example.org\r\nConnection: keep-alive\r\n\r\n"},
       {"pipelined", "\x03GET /1 HTTP/1.1\r\nHost: [::1]\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n"},
+      {"burst",
+       "\x10POST /api/runs/0/burst HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer another "
+       "word\r\nContent-Length: 30\r\n\r\n{\"pool\": \"hpc\", \"nodes\": \"+4\"}"},
       {"body", "\x10POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"},
       {"chunked",
        "\x10GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"},

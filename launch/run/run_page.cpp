@@ -14,6 +14,7 @@
 #include "runtime/base/disk.h"
 #include "runtime/base/secret.h"
 #include "runtime/base/start_thread.h"
+#include "runtime/transport/head_request.h"
 #include "telemetry/page/token_file.h"
 #include "telemetry/page/web_access.h"
 #include "telemetry/watch/run_files.h"
@@ -35,16 +36,12 @@ telemetry::RunSource source_of(const HeadRunRequest& request, const RunFolder& f
   source.showers = [path = folder.path()](std::uint64_t step) {
     return telemetry::read_showers(path, step);
   };
+  const config::ClusterSection& cluster = request.loaded.topology.cluster;
+  if (cluster.burst) return source;  // its limits decide, and nobody else
+  for (const config::PoolSection& pool : cluster.pools) {
+    source.pools.push_back({pool.name, pool.most});
+  }
   return source;
-}
-
-telemetry::PageServerOptions server_options(const config::MonitorSection& monitor,
-                                            const std::string& token) {
-  telemetry::PageServerOptions options;
-  options.listen = monitor.listen;
-  options.next_free_port = true;
-  options.token = token;
-  return options;
 }
 
 // 128 bits.
@@ -71,6 +68,33 @@ Result<std::string> page_token(const config::MonitorSection& monitor, const std:
   return telemetry::read_token_file(own_file, own_file);
 }
 
+// The word that a client has to give to change something; "": nobody may. kUsage: as above, or it
+// is the one that lets people look.
+Result<std::string> control_token(const config::MonitorSection& monitor, const std::string& token) {
+  if (!monitor.control) return std::string();
+  ASSIGN_OR_RETURN(const std::string control,
+                   telemetry::read_token_file(*monitor.control, "actors.monitor.control"));
+  if (control != token) return control;
+  return Error{ErrorKind::kUsage,
+               fmt::format("actors.monitor.control: {} holds the token that lets people look; "
+                           "changes need another one",
+                           *monitor.control)};
+}
+
+Result<telemetry::PageServerOptions> server_options(const config::MonitorSection& monitor,
+                                                    const std::string& own_file) {
+  telemetry::PageServerOptions options;
+  options.listen = monitor.listen;
+  options.next_free_port = true;
+  ASSIGN_OR_RETURN(options.token, page_token(monitor, own_file));
+  ASSIGN_OR_RETURN(options.control, control_token(monitor, options.token));
+  return options;
+}
+
+Error not_training() {
+  return {ErrorKind::kUsage, "the run does not train at the moment; ask it later"};
+}
+
 std::string no_page(const Error& why) { return "there is no page: " + why.message; }
 
 // A trace may need much memory, which is no reason to end a run.
@@ -86,9 +110,9 @@ Result<std::string> words_of(const actors::NodeAnswers& answers) {
 
 std::optional<std::string> try_page(const config::MonitorSection& monitor) {
   if (monitor.listen == "none") return std::nullopt;
-  const auto token = page_token(monitor, "");
-  if (!token.ok()) return no_page(token.error());
-  const auto server = telemetry::PageServer::open(server_options(monitor, *token), {});
+  const auto options = server_options(monitor, "");
+  if (!options.ok()) return no_page(options.error());
+  const auto server = telemetry::PageServer::open(*options, {});
   if (!server.ok()) return no_page(server.error());
   return std::nullopt;
 }
@@ -104,13 +128,17 @@ RunPage::RunPage(const HeadRunRequest& request, const RunFolder& folder, const r
 runtime::Result<void> RunPage::open(const HeadRunRequest& request, const RunFolder& folder,
                                     const runtime::Log& log) {
   const config::MonitorSection& monitor = request.loaded.topology.monitor;
-  ASSIGN_OR_RETURN(const std::string token,
-                   page_token(monitor, folder.file(RunFolder::kPageToken)));
-  if (!monitor.token) own_token_ = token;
+  ASSIGN_OR_RETURN(telemetry::PageServerOptions options,
+                   server_options(monitor, folder.file(RunFolder::kPageToken)));
+  if (!monitor.token) own_token_ = options.token;
   telemetry::RunSource source = source_of(request, folder);
   source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
   source.waits = [this](Answer answer) { ask(actors::Probe::Wants::kWaits, std::move(answer)); };
-  telemetry::PageServerOptions options = server_options(monitor, token);
+  if (!request.loaded.topology.cluster.pools.empty()) {
+    source.burst = [this](const telemetry::PoolWish& wish, Answer answer) {
+      burst(wish, std::move(answer));
+    };
+  }
   options.version = request.version;
   options.assets = request.page;
   ASSIGN_OR_RETURN(writer_,
@@ -118,7 +146,7 @@ runtime::Result<void> RunPage::open(const HeadRunRequest& request, const RunFold
   ASSIGN_OR_RETURN(server_, telemetry::PageServer::open(options, {std::move(source)}));
   const std::string token_file = monitor.token.value_or(folder.file(RunFolder::kPageToken));
   log.info(fmt::format("watch it at {}{}", server_->address(),
-                       token.empty() ? "" : " with the token in " + token_file));
+                       options.token.empty() ? "" : " with the token in " + token_file));
   return {};
 }
 
@@ -160,9 +188,7 @@ void RunPage::tell_end(const HeadRunResult& result) {
 // The answer is put into words on a thread of its own: that of a long trace takes a second.
 void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
   const std::scoped_lock lock(mutex_);
-  if (node_ == nullptr) {
-    return answer(Error{ErrorKind::kUsage, "the run does not train at the moment; ask it later"});
-  }
+  if (node_ == nullptr) return answer(not_training());
   const auto done = [this, answer = std::move(answer)](actors::NodeAnswers answers) {
     {
       const std::scoped_lock again(mutex_);
@@ -171,6 +197,19 @@ void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
     changed_.notify_one();
   };
   node_->send_control("monitor", Message::of(actors::Question{wants, done}));
+}
+
+// As its gate passes on what `troupe burst` asks for.
+void RunPage::burst(const telemetry::PoolWish& wish, Answer answer) {
+  const std::scoped_lock lock(mutex_);
+  if (node_ == nullptr) return answer(not_training());
+  const auto reply = std::make_shared<runtime::RequestReply>(std::move(answer));
+  node_->send_control(
+      "coordinator",
+      Message::of(runtime::RequestAsked{
+          {.kind = runtime::HeadRequest::Kind::kBurst, .name = wish.pool, .change = wish.nodes},
+          "on the page",
+          reply}));
 }
 
 void RunPage::write_answers() {

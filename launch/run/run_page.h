@@ -35,8 +35,8 @@ class RunPage {
 
   // Writes the token that it made for itself into the folder again, which somebody has emptied.
   runtime::Result<void> put_back(const RunFolder& folder) const;
-  // From here until leave() the run can be asked for its trace and for who waits for whom; its
-  // Monitor answers. The node outlives that time.
+  // From here until leave() the run can be asked for its trace and for who waits for whom, which
+  // its Monitor answers, and for other nodes of its pools. The node outlives that time.
   void look_into(runtime::Node& node);
   void leave();
   // The run has ended: tells those who watch, and ends the page.
@@ -47,6 +47,7 @@ class RunPage {
                              const runtime::Log& log);
   using Answer = telemetry::RunSource::Answer;
   void ask(actors::Probe::Wants wants, Answer answer);
+  void burst(const telemetry::PoolWish& wish, Answer answer);
   // Puts answers into words until there come no more. A thread's.
   void write_answers();
 

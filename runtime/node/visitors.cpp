@@ -128,8 +128,11 @@ void Visitors::answer_request(ConnectionId connection, const ConnectionInfo& inf
   }
   // The connection stays open until the root actor has answered, or the other end hangs up.
   requests_[connection] = who;
-  parts_.core.tell_root(Message::of(
-      RequestAsked{request, who, std::make_shared<RequestReply>(answers_, connection)}));
+  const auto reply =
+      std::make_shared<RequestReply>([answers = answers_, connection](Result<std::string> answer) {
+        answers->add(connection, std::move(answer));
+      });
+  parts_.core.tell_root(Message::of(RequestAsked{request, who, reply}));
 }
 
 void Visitors::tell_answers() {

@@ -24,8 +24,8 @@ RequestReply::~RequestReply() {
 }
 
 void RequestReply::answer(Result<std::string> answer) {
-  if (std::exchange(answered_, true)) return;
-  answers_->add(asker_, std::move(answer));
+  const Tell tell = std::exchange(tell_, nullptr);
+  if (tell) tell(std::move(answer));
 }
 
 }  // namespace troupe::runtime

@@ -34,12 +34,14 @@ class RequestAnswers {
   std::vector<std::pair<ConnectionId, Result<std::string>>> answers_;
 };
 
-// One of them: whoever holds it owes an answer, and destroying it without one is a refusal, since
-// nobody is left to decide. Used by one thread at a time; it may outlive the gate.
+// Whoever holds it owes an answer, and destroying it without one is a refusal, since nobody is left
+// to decide. Used by one thread at a time; it may outlive the one that asks.
 class RequestReply {
  public:
-  RequestReply(std::shared_ptr<RequestAnswers> answers, ConnectionId asker)
-      : answers_(std::move(answers)), asker_(asker) {}
+  using Tell = std::function<void(Result<std::string>)>;
+
+  // `tell` is called once, by any thread.
+  explicit RequestReply(Tell tell) : tell_(std::move(tell)) {}
   ~RequestReply();
   RequestReply(const RequestReply&) = delete;
   RequestReply& operator=(const RequestReply&) = delete;
@@ -48,13 +50,11 @@ class RequestReply {
   void answer(Result<std::string> answer);
 
  private:
-  std::shared_ptr<RequestAnswers> answers_;
-  const ConnectionId asker_;
-  bool answered_ = false;
+  Tell tell_;  // null: answered
 };
 
-// What the Gate tells the root actor of the plan's first node. Names are as the asker wrote them,
-// and may mean nothing.
+// What the Gate, or a page, tells the root actor of the plan's first node. Names are as the asker
+// wrote them, and may mean nothing.
 struct RequestAsked {
   static constexpr std::string_view kName = "request-asked";
   HeadRequest request;

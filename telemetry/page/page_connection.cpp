@@ -32,6 +32,7 @@ void PageConnection::close() { stream_.close(); }
 void PageConnection::read() {
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(service_.limits.header_bytes));
+  parser_->body_limit(service_.limits.body_bytes);
   stream_.expires_after(service_.limits.idle_time);
   http::async_read(stream_, arrived_, *parser_,
                    [self = shared_from_this()](const error_code& failed, std::size_t) {
@@ -47,6 +48,7 @@ void PageConnection::serve() {
   request_ = parser_->release();
   WebAnswer answer = telemetry::answer(request_, service_.site);
   const bool has_body = request_.method() != http::verb::head;
+  if (answer.change) return change_run(answer);
   if (has_body && answer.question != nullptr) return ask_run(std::move(answer));
   if (has_body && !answer.followed.empty()) return follow(answer);
   send_answer(std::move(answer));
@@ -62,6 +64,16 @@ void PageConnection::ask_run(WebAnswer answer) {
     self->send_answer(std::move(complete));
   };
   service_.questions.ask(question, std::move(waiter), runtime::steady_now());
+}
+
+// What the run refuses is no failure of the run.
+void PageConnection::change_run(const WebAnswer& answer) {
+  auto waiter = [self = shared_from_this()](const runtime::Result<Text>& told) {
+    if (told.ok()) return self->send_answer(text_answer(**told + "\n"));
+    const bool is_refused = told.error().kind == runtime::ErrorKind::kUsage;
+    self->send_answer(refusal(is_refused ? 409 : 503, told.error().message));
+  };
+  service_.questions.ask_alone(answer.change, std::move(waiter), runtime::steady_now());
 }
 
 void PageConnection::follow(const WebAnswer& answer) {

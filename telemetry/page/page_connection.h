@@ -47,6 +47,7 @@ class PageConnection : public std::enable_shared_from_this<PageConnection> {
 
   void serve();
   void ask_run(WebAnswer answer);
+  void change_run(const WebAnswer& answer);
   void follow(const WebAnswer& answer);
   void next_event();
   void send_answer(WebAnswer answer);

@@ -12,6 +12,7 @@ struct PageLimits {
   // may open.
   std::size_t connections = 256;
   std::size_t header_bytes = std::size_t{16} << 10;  // of a request, and of an answer
+  std::size_t body_bytes = std::size_t{1} << 10;     // of a request
   // A connection is closed when nothing moves on it for so long: no request comes, or the other end
   // takes nothing of what it is sent. A run has as much time to answer a question.
   std::chrono::milliseconds idle_time{30'000};

@@ -4,7 +4,8 @@
 // one thread of its own that yields to all others. A client costs bounded memory and never holds up
 // the run; see PageLimits.
 //
-// Beyond this host it serves only those who know a token. It encrypts nothing: use ssh or a proxy.
+// Beyond this host it serves only those who know a token, and changes a run only for those who know
+// another one. It encrypts nothing: use ssh or a proxy.
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,8 @@ struct PageServerOptions {
   bool next_free_port = false;
   // What clients have to know. "": everybody on this host may look, and nobody else.
   std::string token;
+  // What they have to send to change something. "": nobody may.
+  std::string control;
   std::string version;  // of this program
   // They live as long as the server.
   std::span<const PageAsset> assets;

@@ -12,7 +12,7 @@ using runtime::Result;
 
 namespace {
 
-Result<RunQuestions::Text> shared(Result<std::string> answer) {
+Result<RunQuestions::Text> text_of(Result<std::string> answer) {
   if (!answer.ok()) return answer.error();
   return std::make_shared<const std::string>(std::move(*answer));
 }
@@ -20,29 +20,37 @@ Result<RunQuestions::Text> shared(Result<std::string> answer) {
 }  // namespace
 
 void RunQuestions::ask(const RunSource::Question& question, Waiter waiter, Time now) {
-  Asked& asked = asked_[&question];
-  asked.waiters.push_back(std::move(waiter));
-  if (asked.waiters.size() > 1) return;
-  asked.since = now;
-  question([this, io = io_, id = &question, round = ++asked.round](Result<std::string> answer) {
+  for (auto& [number, asked] : asked_) {
+    if (asked.shared == &question) return asked.waiters.push_back(std::move(waiter));
+  }
+  begin(question, &question, std::move(waiter), now);
+}
+
+void RunQuestions::begin(const RunSource::Question& question, const RunSource::Question* shared,
+                         Waiter waiter, Time now) {
+  const std::uint64_t number = ++last_;
+  asked_[number] = {shared, now, {std::move(waiter)}};
+  question([this, io = io_, number](Result<std::string> answer) {
     boost::asio::post(
-        *io, [this, id, round, brought = shared(std::move(answer))] { take(id, round, brought); });
+        *io, [this, number, brought = text_of(std::move(answer))] { take(number, brought); });
   });
 }
 
 void RunQuestions::give_up(Time now) {
-  for (auto& [question, asked] : asked_) {
-    if (asked.waiters.empty() || now - asked.since < patience_) continue;
-    take(question, asked.round, Error{ErrorKind::kLostPeers, "the run has not answered in time"});
+  for (auto next = asked_.begin(); next != asked_.end();) {
+    const auto [number, since] = std::pair(next->first, next->second.since);
+    ++next;
+    if (now - since < patience_) continue;
+    take(number, Error{ErrorKind::kLostPeers, "the run has not answered in time"});
   }
 }
 
-void RunQuestions::take(const RunSource::Question* question, std::uint64_t round,
-                        Result<Text> answer) {
-  Asked& asked = asked_[question];
-  if (round != asked.round) return;  // answered already, or given up
-  ++asked.round;
-  for (const Waiter& waiter : std::exchange(asked.waiters, {})) waiter(answer);
+void RunQuestions::take(std::uint64_t number, const Result<Text>& answer) {
+  const auto found = asked_.find(number);
+  if (found == asked_.end()) return;  // answered already, or given up
+  const std::vector<Waiter> waiters = std::move(found->second.waiters);
+  asked_.erase(found);
+  for (const Waiter& waiter : waiters) waiter(answer);
 }
 
 }  // namespace troupe::telemetry

@@ -1,6 +1,6 @@
 #pragma once
 
-// Questions to live runs. However many clients ask, a run is asked once at a time.
+// Questions to live runs. However many clients ask the same, a run is asked once at a time.
 
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -31,21 +31,29 @@ class RunQuestions {
 
   // The question outlives this. The waiter is called once, at once or later.
   void ask(const RunSource::Question& question, Waiter waiter, Time now);
+  // For this waiter alone, whoever else asks.
+  void ask_alone(const RunSource::Question& question, Waiter waiter, Time now) {
+    begin(question, nullptr, std::move(waiter), now);
+  }
   // Gives up the questions that a run has not answered in time, since it may have lost them. Those
-  // who wait are told so, and the next one to come asks again.
+  // who wait are told so, and the next one to come asks again. Later answers are ignored.
   void give_up(Time now);
 
  private:
+  // Under way.
   struct Asked {
-    std::uint64_t round = 0;  // how often it was asked or given up
-    Time since{};
-    std::vector<Waiter> waiters;  // empty: the question is not under way
+    const RunSource::Question* shared;  // null: with nobody
+    Time since;
+    std::vector<Waiter> waiters;
   };
-  void take(const RunSource::Question* question, std::uint64_t round, runtime::Result<Text> answer);
+  void begin(const RunSource::Question& question, const RunSource::Question* shared, Waiter waiter,
+             Time now);
+  void take(std::uint64_t number, const runtime::Result<Text>& answer);
 
   const std::shared_ptr<boost::asio::io_context> io_;
   const runtime::Duration patience_;
-  std::map<const RunSource::Question*, Asked> asked_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, Asked> asked_;  // by number
 };
 
 }  // namespace troupe::telemetry

@@ -47,9 +47,15 @@ bool is_foreign(const WebRequest& request) {
   return !origin.empty() && origin != "http://" + host && origin != "https://" + host;
 }
 
-bool knows_token(const WebRequest& request, const AccessRules& rules) {
+// Of the Authorization field.
+std::optional<std::string_view> bearer_of(const WebRequest& request) {
   const std::string_view told = field_of(request, "Authorization");
-  if (lower(told.substr(0, 7)) == "bearer ") return same_secret(told.substr(7), rules.token);
+  if (lower(told.substr(0, 7)) != "bearer ") return std::nullopt;
+  return told.substr(7);
+}
+
+bool knows_token(const WebRequest& request, const AccessRules& rules) {
+  if (const auto told = bearer_of(request)) return same_secret(*told, rules.token);
   return same_secret(value_of(field_of(request, "Cookie"), ';', rules.cookie), rules.token);
 }
 
@@ -62,17 +68,35 @@ WebAnswer welcome(const AccessRules& rules) {
   return answer;
 }
 
+WebAnswer asking_for_bearer(WebAnswer answer) {
+  answer.status = 401;
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
 WebAnswer unknown(const WebRequest& request) {
-  WebAnswer answer =
+  return asking_for_bearer(
       path_of(request) == "/"
           ? text_answer(std::string(kAskForToken), "text/html; charset=utf-8")
           : refusal(401,
                     "the run's token is needed, and was not sent or is another one; it stands in "
                     "RUN/page.token: troupe watch --token FILE, or open the page once at "
-                    "/?token=TOKEN, or send 'Authorization: Bearer TOKEN'");
-  answer.status = 401;
-  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return answer;
+                    "/?token=TOKEN, or send 'Authorization: Bearer TOKEN'"));
+}
+
+// Foreign pages are refused before any token is looked at: the browser that asks for them may have
+// the cookie, and send it along.
+std::optional<WebAnswer> refuse_way(const WebRequest& request, const AccessRules& rules) {
+  const std::string_view host = field_of(request, "Host"), origin = field_of(request, "Origin");
+  if (host.empty()) return refusal(400, "the request has no Host field");
+  if (is_foreign(request)) {
+    return refusal(403, fmt::format("pages of {} may not read this one",
+                                    origin.empty() ? "other sites" : origin));
+  }
+  if (!rules.token.empty() || is_loopback_name(host)) return std::nullopt;
+  return refusal(403, fmt::format("this server is not '{}': open it as localhost or 127.0.0.1, "
+                                  "or give it a token",
+                                  host));
 }
 
 }  // namespace
@@ -93,21 +117,9 @@ bool is_loopback_name(std::string_view host) {
          name.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-// Foreign pages are refused before any token is looked at: the browser that asks for them may have
-// the cookie, and send it along.
 std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules) {
-  const std::string_view host = field_of(request, "Host"), origin = field_of(request, "Origin");
-  if (host.empty()) return refusal(400, "the request has no Host field");
-  if (is_foreign(request)) {
-    return refusal(403, fmt::format("pages of {} may not read this one",
-                                    origin.empty() ? "other sites" : origin));
-  }
-  if (rules.token.empty()) {
-    if (is_loopback_name(host)) return std::nullopt;
-    return refusal(403, fmt::format("this server is not '{}': open it as localhost or 127.0.0.1, "
-                                    "or give it a token",
-                                    host));
-  }
+  if (auto refused = refuse_way(request, rules)) return refused;
+  if (rules.token.empty()) return std::nullopt;
   // It says nothing of the run, and a watchdog of services has no token.
   const std::string_view path = path_of(request), query = query_of(request);
   if (path == "/healthz") return std::nullopt;
@@ -117,6 +129,22 @@ std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& ru
   }
   if (knows_token(request, rules)) return std::nullopt;
   return unknown(request);
+}
+
+std::optional<WebAnswer> refuse_change(const WebRequest& request, const AccessRules& rules) {
+  if (auto refused = refuse_way(request, rules)) return refused;
+  if (rules.control.empty()) {
+    return refusal(403,
+                   "nobody may change a run here: write a token into a file, name it at "
+                   "actors.monitor.control of the topology and resume the run, or use troupe "
+                   "burst");
+  }
+  if (same_secret(bearer_of(request).value_or(""), rules.control)) return std::nullopt;
+  return asking_for_bearer(refusal(
+      401,
+      "the token for changes is needed, and was not sent or is another one; it stands in the file "
+      "that actors.monitor.control of the run's topology names: send 'Authorization: Bearer "
+      "TOKEN'"));
 }
 
 }  // namespace troupe::telemetry

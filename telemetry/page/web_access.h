@@ -1,6 +1,6 @@
 #pragma once
 
-// Decides who may look, by the request alone.
+// Decides who may look and who may change something, by the request alone.
 
 #include <optional>
 #include <string>
@@ -19,11 +19,16 @@ struct AccessRules {
   // The name of the cookie in which a browser keeps the token. It has the port in it, since
   // browsers send a cookie to all ports of a host.
   std::string cookie = "troupe";
+  // What a client must send with every change, in the Authorization field: no browser sends that of
+  // its own accord. "": nobody may change anything.
+  std::string control{};
 };
 
 // Nothing: the client may look. Else the answer: a refusal, or for "/?token=..." with the right
 // token the cookie and the way to "/".
 std::optional<WebAnswer> refuse(const WebRequest& request, const AccessRules& rules);
+// Nothing: the client may change the run, whether it may look or not. Else the refusal.
+std::optional<WebAnswer> refuse_change(const WebRequest& request, const AccessRules& rules);
 
 // Takes the same time for any two texts of these lengths.
 bool same_secret(std::string_view given, std::string_view secret);

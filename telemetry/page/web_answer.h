@@ -21,10 +21,11 @@ struct WebAnswer {
   // The body: a text that other answers may share, or one that is part of the program.
   std::shared_ptr<const std::string> text;
   std::string_view fixed;
-  // Without either, the body is the events of these runs, without end, or the answer of a run to
-  // this question of the site.
+  // Without either, the body is the events of these runs, without end, or the answer of a run: to
+  // this question of the site, or to the change that one client asks for.
   std::vector<std::size_t> followed;
   const RunSource::Question* question = nullptr;
+  RunSource::Question change{};
 
   std::string_view body() const { return text != nullptr ? std::string_view(*text) : fixed; }
 };

@@ -42,9 +42,7 @@ std::string_view field_of(const WebRequest& request, std::string_view name) {
 }
 
 std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
-  if (failed == http::error::unexpected_body || failed == http::error::body_limit) {
-    return refusal(413, "a request with a body: nothing here takes one, ask with GET");
-  }
+  if (failed == http::error::body_limit) return refusal_of_body();
   if (failed == http::error::header_limit) {
     return refusal(431, "the header of the request is too long");
   }
@@ -55,6 +53,12 @@ std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed) {
                         failed != http::error::partial_message;
   if (!is_wrong) return std::nullopt;
   return refusal(400, "this is no HTTP request");
+}
+
+WebAnswer refusal_of_body() {
+  return refusal(413,
+                 "a request with a body: only a POST of a change takes one, and a short one; ask "
+                 "with GET");
 }
 
 std::string value_of(std::string_view pairs, char separator, std::string_view name) {

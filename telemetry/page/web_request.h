@@ -3,9 +3,9 @@
 // A request of a client of the page, read from bytes that anybody may have sent.
 
 #include <boost/beast/core/error.hpp>
-#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,9 +16,9 @@
 
 namespace troupe::telemetry {
 
-using WebRequest = boost::beast::http::request<boost::beast::http::empty_body>;
-// Refuses a request that has a body.
-using RequestParser = boost::beast::http::request_parser<boost::beast::http::empty_body>;
+using WebRequest = boost::beast::http::request<boost::beast::http::string_body>;
+// Whoever reads by it sets its limits of header and body.
+using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
 // "/api/runs" and "token=x" of "/api/runs?token=x": percent signs as they came.
 std::string_view path_of(const WebRequest& request);
@@ -26,9 +26,11 @@ std::string_view query_of(const WebRequest& request);
 // A header field by its name; "" where there is none.
 std::string_view field_of(const WebRequest& request, std::string_view name);
 
-// The answer to bytes that the parser failed on: 400, 413 (a body), 431 (too long a header) or 505.
-// Nothing: the connection itself failed or ended.
+// The answer to bytes that the parser failed on: 400, 413 (too long a body), 431 (too long a
+// header) or 505. Nothing: the connection itself failed or ended.
 std::optional<WebAnswer> refusal_of(const boost::beast::error_code& failed);
+// To a body that is too long, or that nothing takes: 413.
+WebAnswer refusal_of_body();
 
 // The value of `name` in "a=1&name=2" or, as cookies have it, "a=1; name=2"; percent signs decoded;
 // "" when there is none.

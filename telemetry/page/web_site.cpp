@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
 #include "telemetry/open_metrics.h"
 
@@ -24,12 +25,14 @@ constexpr std::string_view kWithoutPage =
     "  /api/runs/0/showers/STEP      profiles and showers of a step\n"
     "  /api/runs/0/trace             what every actor did lately; Perfetto opens it\n"
     "  /api/runs/0/waits             who waits for whom\n"
+    "  /api/runs/0/burst             other nodes of a pool: POST, with the token for changes\n"
     "  /metrics                      OpenMetrics, for Prometheus\n"
     "  /healthz                      ok\n"
     "\n"
     "troupe watch ADDRESS shows it in a terminal.\n";
 constexpr std::string_view kRunsPath = "/api/runs/";
 constexpr std::string_view kShowersPath = "showers/";
+constexpr std::string_view kBurstPath = "burst";
 constexpr std::size_t kLeastToCompress = 1024;
 // A longer text takes more than a moment, which would hold up other clients.
 constexpr std::size_t kMostToCompress = std::size_t{16} << 20;
@@ -47,13 +50,16 @@ WebAnswer list_runs(const WebSite& site) {
   runtime::JsonWriter list(json);
   list.text("version", site.version, site.version.size());
   std::uint64_t id = 0;
-  list.list("runs", site.runs, site.runs.size(), [&id](auto& item, const RunSource& run) {
+  const bool may_change = !site.access.control.empty();
+  list.list("runs", site.runs, site.runs.size(), [&](auto& item, const RunSource& run) {
     item.group("", [&](auto& fields) {
       const std::string name = name_of(run);
       fields.number("id", id++);
       fields.text("name", name, name.size());
       fields.text("folder", run.folder, run.folder.size());
       fields.flag("live", is_live(run));
+      // Not where nobody may change them.
+      if (may_change) fields.last("pools", run.pools);
     });
   });
   return text_answer(json + "}\n", kJson);
@@ -87,6 +93,17 @@ WebAnswer ask(const RunSource::Question& question, std::string content_type) {
   return answer;
 }
 
+WebAnswer change(const WebRequest& request, const RunSource& run) {
+  if (!run.burst) return refusal(404, "this run has no pools, or is read from its folder");
+  PoolWish wish;
+  if (!runtime::read_json(request.body(), wish)) {
+    return refusal(400, R"(say {"pool": "hpc", "nodes": "8"}, or "+4", or "-2")");
+  }
+  WebAnswer answer;
+  answer.change = [&run, wish](RunSource::Answer told) { run.burst(wish, std::move(told)); };
+  return answer;
+}
+
 // The runs in "0" or "0,2". Empty: one of them does not exist or comes twice.
 std::vector<std::size_t> runs_in(std::string_view text, const WebSite& site) {
   std::vector<std::size_t> runs;
@@ -102,7 +119,7 @@ std::vector<std::size_t> runs_in(std::string_view text, const WebSite& site) {
 }
 
 // `rest` is the path after "/api/runs/".
-WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
+WebAnswer answer_of_run(std::string_view rest, const WebRequest& request, const WebSite& site) {
   const std::size_t slash = rest.find('/');
   const std::vector<std::size_t> ids = runs_in(rest.substr(0, slash), site);
   if (ids.empty()) return refusal(404, "there is no such run; /api/runs lists them");
@@ -124,10 +141,11 @@ WebAnswer answer_of_run(std::string_view rest, const WebSite& site) {
   }
   if (rest == "trace") return ask(run.trace, kJson);
   if (rest == "waits") return ask(run.waits, "text/plain; charset=utf-8");
+  if (rest == kBurstPath) return change(request, run);
   if (rest.starts_with(kShowersPath)) return showers(run, rest.substr(kShowersPath.size()));
   return refusal(404,
-                 "there is nothing here; /api/runs/0/history, stream, showers/STEP, trace and "
-                 "waits are");
+                 "there is nothing here; /api/runs/0/history, stream, showers/STEP, trace, waits "
+                 "and burst are");
 }
 
 WebAnswer answer_of_asset(const PageAsset& asset, const WebRequest& request) {
@@ -155,6 +173,23 @@ WebAnswer answer_of_asset(const PageAsset& asset, const WebRequest& request) {
   return answer;
 }
 
+// "/api/runs/0/burst": what changes anything.
+bool is_change(std::string_view path) {
+  return path.starts_with(kRunsPath) && path.substr(path.rfind('/') + 1) == kBurstPath;
+}
+
+// All else is only read.
+std::optional<WebAnswer> refuse_method(const WebRequest& request) {
+  const auto method = request.method();
+  const bool changes = is_change(path_of(request));
+  const bool reads = method == http::verb::get || method == http::verb::head;
+  if (changes ? method == http::verb::post : reads) return std::nullopt;
+  WebAnswer answer =
+      refusal(405, changes ? "this changes the run: POST" : "this is read only: GET and HEAD");
+  answer.headers.emplace_back("Allow", changes ? "POST" : "GET, HEAD");
+  return answer;
+}
+
 std::optional<WebAnswer> page(const WebRequest& request, const WebSite& site) {
   const std::string_view path = path_of(request);
   const auto found = std::find_if(site.assets.begin(), site.assets.end(),
@@ -169,17 +204,18 @@ std::optional<WebAnswer> page(const WebRequest& request, const WebSite& site) {
 }  // namespace
 
 WebAnswer answer(const WebRequest& request, const WebSite& site) {
-  if (auto refused = refuse(request, site.access)) return *refused;
-  if (request.method() != http::verb::get && request.method() != http::verb::head) {
-    WebAnswer answer = refusal(405, "this server is read only: GET and HEAD");
-    answer.headers.emplace_back("Allow", "GET, HEAD");
-    return answer;
-  }
   const std::string_view path = path_of(request);
+  const bool changes = is_change(path);
+  const auto refused = changes ? refuse_change(request, site.access) : refuse(request, site.access);
+  if (refused) return *refused;
+  if (auto other = refuse_method(request)) return *other;
+  if (!changes && !request.body().empty()) return refusal_of_body();
   if (path == "/healthz") return text_answer("ok\n");
   if (path == "/metrics") return metrics(request, site);
   if (path == "/api/runs") return list_runs(site);
-  if (path.starts_with(kRunsPath)) return answer_of_run(path.substr(kRunsPath.size()), site);
+  if (path.starts_with(kRunsPath)) {
+    return answer_of_run(path.substr(kRunsPath.size()), request, site);
+  }
   if (auto found = page(request, site)) return *found;
   return refusal(404, "there is nothing here; / is the page, /api/runs lists the runs");
 }

@@ -72,20 +72,16 @@ class Company {
 
   // As the head's gate passes on what somebody asks for; answers as they come, "left" or why not.
   void drain(const std::string& node, milliseconds at) {
-    cue(0, at, [this, node, at] {
-      const runtime::ConnectionId asker{static_cast<std::uint64_t>(at.count())};
+    cue(0, at, [node, drained = drained_] {
+      const auto reply = std::make_shared<runtime::RequestReply>(
+          [drained](const runtime::Result<std::string>& answer) {
+            drained->push_back(answer.ok() ? "left" : answer.error().message);
+          });
       return Message::of(
-          runtime::RequestAsked{{runtime::HeadRequest::Kind::kDrain, node},
-                                "somebody",
-                                std::make_shared<runtime::RequestReply>(answers_, asker)});
+          runtime::RequestAsked{{runtime::HeadRequest::Kind::kDrain, node}, "somebody", reply});
     });
   }
-  std::vector<std::string> drained() {
-    for (const auto& [asker, answer] : answers_->take()) {
-      drained_.push_back(answer.ok() ? "left" : answer.error().message);
-    }
-    return drained_;
-  }
+  const std::vector<std::string>& drained() const { return *drained_; }
 
   void run(std::uint64_t seed = 1) {
     Play play;
@@ -273,9 +269,9 @@ class Company {
   const std::uint32_t members_, newcomers_;
   std::map<std::uint32_t, std::map<runtime::TimePoint, std::pair<Learned, std::uint64_t>>> lessons_;
   std::vector<std::uint32_t> lost_;
-  std::shared_ptr<runtime::RequestAnswers> answers_ =
-      std::make_shared<runtime::RequestAnswers>([] {});
-  std::vector<std::string> drained_;
+  // Answers may come when this has gone.
+  const std::shared_ptr<std::vector<std::string>> drained_ =
+      std::make_shared<std::vector<std::string>>();
   std::map<std::uint32_t, std::multimap<milliseconds, std::function<Message()>>> cues_;
 };
 

@@ -200,7 +200,6 @@ bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, std::uint64_t se
   Script root;
   std::set<std::string> members;
   int second = 0;
-  const auto answers = std::make_shared<runtime::RequestAnswers>([] {});
   const bool has_others = dice.below(3) > 0;
   root.start = [&](Context& context) {
     if (has_others) begin_to_train(context);
@@ -232,12 +231,11 @@ bool play_head(Cloud& cloud, Journal& journal, sim::Dice& dice, std::uint64_t se
     }
     if (dice.below(30) == 0) {
       const std::string wish = std::to_string(dice.below(5));
-      context.send_control(
-          "provisioner",
-          Message::of(runtime::RequestAsked{
-              {runtime::HeadRequest::Kind::kBurst, "hpc", wish},
-              "somebody",
-              std::make_shared<runtime::RequestReply>(answers, runtime::ConnectionId{1})}));
+      context.send_control("provisioner",
+                           Message::of(runtime::RequestAsked{
+                               {runtime::HeadRequest::Kind::kBurst, "hpc", wish},
+                               "somebody",
+                               std::make_shared<runtime::RequestReply>([](const auto&) {})}));
     }
     context.after(seconds(1));
   };

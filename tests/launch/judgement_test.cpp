@@ -74,6 +74,22 @@ TEST_F(JudgementTest, KeysAndAddressesThatNoMachineTakesAreToldTogetherAtTheirPl
                                  "tcp://10.1.2.3:8500: nothing is encrypted")));
 }
 
+TEST_F(JudgementTest, TokenForChangesThatIsNoneOrLetsPeopleLookLeavesTheRunWithoutAPage) {
+  const auto warnings = [&] {
+    const auto judged = opened(topology("actors: {monitor: {listen: \"127.0.0.1:0\", token: look, "
+                                        "control: control}}\n"),
+                               false);
+    return judged.ok() ? judged->warnings : std::vector<std::string>{judged.error().message};
+  };
+  pipeline::write_file(folder_ / "look", {std::byte{'a'}});
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("actors.monitor.control: " + folder_ / "control" +
+                                                " cannot be read")));
+  pipeline::write_file(folder_ / "control", {std::byte{'a'}});
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("changes need another one")));
+  pipeline::write_file(folder_ / "control", {std::byte{'b'}});
+  EXPECT_THAT(warnings(), IsEmpty());
+}
+
 TEST_F(JudgementTest, KeysAreOfNoConcernToARunInOneProcess) {
   EXPECT_TRUE(judge_run(topology("cluster: {keys: nowhere}\n"), std::nullopt).ok());
 }

@@ -118,6 +118,23 @@ bool ClusterRun::wait_until_said(Process& process, const std::string& what,
   return process.wait_until([&] { return log(name).find(what) != std::string::npos; });
 }
 
+std::uint16_t ClusterRun::page_port(Process& process, const std::string& name, int n) const {
+  constexpr std::string_view kWords = "watch it at http://127.0.0.1:";
+  std::size_t at = std::string::npos;
+  std::string text;
+  const bool told = process.wait_until([&] {
+    text = log(name);
+    at = text.find(kWords);
+    for (int i = 1; i < n && at != std::string::npos; ++i) at = text.find(kWords, at + 1);
+    return at != std::string::npos && text.find('\n', at) != std::string::npos;
+  });
+  if (!told) {
+    ADD_FAILURE() << process.wait().err;
+    return 0;
+  }
+  return static_cast<std::uint16_t>(std::stoi(text.substr(at + kWords.size())));
+}
+
 void ClusterRun::wait_until_training(Process& process, std::size_t count,
                                      const std::string& name) const {
   ASSERT_TRUE(process.wait_until([&] { return steps(name) >= count; })) << process.wait().err;

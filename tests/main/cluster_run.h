@@ -51,6 +51,9 @@ class ClusterRun : public ToyRun {
                        const std::string& name = "a") const;
   bool wait_until_said(Process& process, const std::string& what,
                        const std::string& name = "a") const;
+  // The port of the run's page, as soon as its log tells it for the n-th time. 0: it does not, and
+  // the test fails.
+  std::uint16_t page_port(Process& process, const std::string& name = "a", int n = 1) const;
   // Waits until the run has made so many steps, or fails the test.
   void wait_until_training(Process& process, std::size_t steps = 20,
                            const std::string& name = "a") const;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "tests/main/pool_run.h"
+#include "tests/telemetry/page/raw_client.h"
 
 namespace troupe {
 namespace {
@@ -47,6 +48,34 @@ TEST_F(PoolRun, BeginsWithTheFirstNodeOfAPoolThatCarriesTwoMembers) {
             hash_of("alone", until));
   EXPECT_THAT(pools({"--json"}), HasSubstr(R"("name":"own.0","pool":"own","state":"ended")"));
   EXPECT_TRUE(all_gone());
+}
+
+TEST_F(PoolRun, PageGivesItMoreNodesForTheTokenAndCostsNoBit) {
+  write_text(path("control"), "a-secret-word\n");
+  Process all(command(
+      run_words("a", kEndlessRun + cloud_pool(1) +
+                         Words{"--workers", "1", "--set", "actors.monitor.listen=127.0.0.1:0",
+                               "--set", "actors.monitor.control=" + path("control")})));
+  const std::uint16_t port = page_port(all);
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  const auto wish = [&](const std::string& nodes, const std::string& token) {
+    return telemetry::post(port, "/api/runs/0/burst",
+                           fmt::format(R"({{"pool": "own", "nodes": "{}"}})", nodes),
+                           "Authorization: Bearer " + token + "\r\n");
+  };
+  EXPECT_EQ(telemetry::status_of(wish("+1", "another-word")), 401);
+  const std::string refused = wish("5", "a-secret-word");
+  EXPECT_EQ(telemetry::status_of(refused), 409);
+  EXPECT_THAT(refused, HasSubstr("pool own has 4 nodes at most, not 5"));
+  EXPECT_THAT(telemetry::get(port, "/api/runs"), HasSubstr(R"("pools":[{"name":"own","most":4}])"));
+  const std::string more = wish("+1", "a-secret-word");
+  EXPECT_EQ(telemetry::status_of(more), 200);
+  EXPECT_THAT(telemetry::body_of(more), HasSubstr("pool own: 2 nodes are wanted, 1 before"));
+  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
+  EXPECT_THAT(log(), HasSubstr("are there or on their way (on the page)"));
+  EXPECT_THAT(log(), Not(HasSubstr("a-secret-word")));
+  EXPECT_THAT(telemetry::get(port, "/api/runs/0/history"), Not(HasSubstr("a-secret-word")));
+  stop_and_expect_whole(all);
 }
 
 TEST_F(PoolRun, NodeThatIsTakenAwayIsReplacedAndCostsNoBit) {

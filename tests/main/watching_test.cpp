@@ -27,24 +27,6 @@ const Words kUnwatched{"--set", "actors.monitor={listen: none, tensorboard: fals
 
 class Watching : public ClusterRun {
  protected:
-  // Until the run NAME says in its log where its page is, for the n-th time.
-  std::uint16_t page_port(Process& process, const std::string& name, int n = 1) const {
-    constexpr std::string_view kWords = "watch it at http://127.0.0.1:";
-    std::size_t at = std::string::npos;
-    std::string log;
-    const bool told = process.wait_until([&] {
-      const std::string file = path(name + "/log.txt");
-      if (std::filesystem::exists(file)) log = read_text(file);
-      at = log.find(kWords);
-      for (int i = 1; i < n && at != std::string::npos; ++i) at = log.find(kWords, at + 1);
-      return at != std::string::npos && log.find('\n', at) != std::string::npos;
-    });
-    if (!told) {
-      ADD_FAILURE() << process.wait().err;
-      return 0;
-    }
-    return static_cast<std::uint16_t>(std::stoi(log.substr(at + kWords.size())));
-  }
   static JsonValue history(std::uint16_t port) {
     return parse_json(body_of(get(port, "/api/runs/0/history")));
   }

@@ -8,6 +8,7 @@ import { count, duration, figure } from "./format.ts";
 import { HistoryAxis, historyKey } from "./history_curves.ts";
 import { curveStyle } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
+import { PoolControl } from "./pool_control.ts";
 import type { Zoom } from "./zoom.ts";
 
 const PARTS = ["load", "compute", "reduce", "apply"];
@@ -65,13 +66,16 @@ export class PacePanel implements Panel {
   }
 }
 
-// The cost of a run so far.
+// The cost of a run so far, and what it shall have.
 class Cost {
   private name = make("h3", {});
   private figures = new Figures("What it took");
-  readonly element = make("div", {}, this.name, this.figures.element);
+  private control = new PoolControl();
+  readonly element = make("div", {}, this.name, this.figures.element, this.control.element);
 
-  show({ label, state: { progress, run, bill } }: ShownRun, several: boolean): void {
+  show(shown: ShownRun, several: boolean): void {
+    const { label, state: { progress, run, bill } } = shown;
+    this.control.show(shown);
     setText(this.name, label);
     this.name.hidden = !several;
     if (!progress) return;

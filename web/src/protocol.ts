@@ -1,10 +1,18 @@
 // The messages of the server, as docs/watching.md has them.
 
+// A pool whose nodes may be more or fewer, and how many it has at most.
+export interface PoolChoice {
+  name: string;
+  most: number;
+}
+
 export interface ListedRun {
   id: number;
   name: string;
   folder: string;
   live: boolean;
+  // Absent: nobody may change it.
+  pools?: PoolChoice[];
 }
 
 export interface RunList {

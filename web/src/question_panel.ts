@@ -1,5 +1,6 @@
 // Questions to a live run: which actors wait for which, and every actor's recent work.
 
+import { answerOf } from "./answer.ts";
 import { button, make, setText } from "./elements.ts";
 import { timeOfDay } from "./format.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
@@ -40,14 +41,11 @@ export class QuestionPanel implements Panel {
     ask.disabled = true;
     setText(status, "asking");
     try {
-      const response = await fetch(`/api/runs/${run.listed.id}/waits`);
-      const text = await response.text();
-      if (!response.ok) throw new Error((JSON.parse(text) as { error: string }).error);
-      setText(answer, text.trim() || "Nobody waits.");
+      setText(answer, await answerOf(`/api/runs/${run.listed.id}/waits`) || "Nobody waits.");
       answer.hidden = false;
       setText(status, `as of ${timeOfDay(Date.now() / 1000)}`);
     } catch (error) {
-      setText(status, `no answer: ${error instanceof Error ? error.message : "the server cannot be reached"}`);
+      setText(status, `no answer: ${error instanceof Error ? error.message : "nothing was said"}`);
     }
     ask.disabled = false;
   }

@@ -231,7 +231,7 @@ export class MockRun {
     this.remember();
     return { version: this.version, whole: true, now: Date.now() / 1000, run: this.facts, progress: this.progress(),
       series: Object.fromEntries([...this.series].map(([name, s]) => [name, s.patch(0)])), marks: this.marks,
-      nodes: this.nodes, validations: this.validations, showers: this.showers, log: this.log };
+      nodes: this.nodes, validations: this.validations, showers: this.showers, bill: this.bill, log: this.log };
   }
 
   since(version) {
@@ -239,7 +239,7 @@ export class MockRun {
     if (!from) return this.whole();
     this.remember();
     const update = { version: this.version, whole: false, now: Date.now() / 1000, progress: this.progress(),
-      nodes: this.nodes, showers: this.showers, series: {} };
+      nodes: this.nodes, showers: this.showers, bill: this.bill, series: {} };
     for (const [name, series] of this.series) {
       const [width, length] = from.series.get(name) ?? [1, 0];
       update.series[name] = series.patch(width === series.width ? Math.max(0, length - 1) : 0);

@@ -14,12 +14,13 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": 
 const POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
 
 export class MockServer {
-  // `runs`: [{ run, folder, live }]
+  // `runs`: [{ run, folder, live, pools }], where the last is absent where nobody may change them
   constructor(pageFolder, runs) {
     this.pageFolder = pageFolder;
     this.runs = runs;
     this.streams = new Set();
     this.resumed = 0;  // streams that went on from where they were
+    this.control = "a secret word";
   }
 
   async start(port = 0) {
@@ -60,8 +61,8 @@ export class MockServer {
     const [, api, , id, what, step] = path.split("/");
     if (api !== "api") return this.file(path, response);
     if (path === "/api/runs") {
-      return json(response, { version: "0.1.0", runs: this.runs.map(({ run, folder, live }, i) =>
-        ({ id: i, name: run.facts.name, folder, live })) });
+      return json(response, { version: "0.1.0", runs: this.runs.map(({ run, ...rest }, i) =>
+        ({ id: i, name: run.facts.name, ...rest })) });
     }
     if (what === "stream") return this.stream(request, response, id.split(",").map(Number));
     const found = this.runs[Number(id)];
@@ -74,8 +75,25 @@ export class MockServer {
       response.setHeader("Content-Type", "text/plain");
       return response.end("replica.0 waits for reducer.0: reduced of step 88\nreducer.0 waits for reducer.2: ring\n");
     }
+    if (what === "burst") return this.burst(found, request, response);
     if (what === "trace") return json(response, { traceEvents: [] });
     return json(response, { error: "there is nothing at this address" }, 404);
+  }
+
+  async burst({ run, pools }, request, response) {
+    const wrong = request.method !== "POST" || request.headers.authorization !== `Bearer ${this.control}`;
+    if (wrong) return json(response, { error: "the token for changes is needed" }, 401);
+    let body = "";
+    for await (const piece of request) body += piece;
+    const wish = JSON.parse(body);
+    const pool = run.bill.pools.find((one) => one.name === wish.pool);
+    const { most } = pools.find((one) => one.name === wish.pool);
+    if (Number(wish.nodes) > most) return json(response, { error: `pool ${pool.name} has ${most} nodes at most` }, 409);
+    const before = pool.wanted;
+    pool.wanted = Number(wish.nodes);
+    ++run.version;
+    response.setHeader("Content-Type", "text/plain");
+    return response.end(`pool ${pool.name}: ${pool.wanted} nodes are wanted, ${before} before\n`);
   }
 
   stream(request, response, ids) {
@@ -125,7 +143,9 @@ export function twoRuns() {
   live.time = now;
   const done = new MockRun({ name: "gan3d_25-two-workers", members: 2, iterations: 600, seed: 5, began: now - 9000, price: 0 });
   done.advance(600, 1.3);
-  return [{ run: live, folder: "runs/night", live: true }, { run: done, folder: "runs/two-workers", live: false }];
+  live.bill = { pools: [{ name: "hpc", wanted: 4, running: 3, node_hours: 1.5, cost: 0.75, iterations: 310 }],
+    cost: 0.75, cost_per_epoch: 0.25, cost_at_end: 1.5, first_cost: 1.25 };
+  return [{ run: live, folder: "runs/night", live: true, pools: [{ name: "hpc", most: 16 }] }, { run: done, folder: "runs/two-workers", live: false }];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

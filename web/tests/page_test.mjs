@@ -187,3 +187,57 @@ test("The table of actors is sorted and shows one node alone", options, async ()
   await page.locator("#actors select").selectOption("head");
   await page.waitForFunction(() => document.querySelectorAll("#actors tbody tr").length === 5);
 });
+
+test("What pools have cost and will cost stands with the pace", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await page.locator("#pace").scrollIntoViewIfNeeded();
+  const figure = async (name) =>
+    (await page.locator("#pace dt", { hasText: name }).locator("xpath=..").locator("dd").textContent());
+  await page.locator("#pace dt", { hasText: "Pool hpc" }).waitFor();
+  assert.equal(await figure("Pool hpc"), "3 of 4 nodes, 1.50 h, 0.7500");
+  assert.equal(await figure("Pools an epoch"), "0.2500");
+  assert.equal(await figure("Pools at the end"), "1.500 (at first 1.250)");
+});
+
+test("Whoever has the token changes how many nodes a pool shall have, and hears the answer", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  const control = page.getByRole("group", { name: "Nodes of pools" });
+  await control.scrollIntoViewIfNeeded();
+  const nodes = control.getByLabel("Nodes of hpc");
+  const says = (text) => control.getByRole("status").filter({ hasText: text }).waitFor();
+  assert.equal(await nodes.inputValue(), "4");
+  assert.equal(await nodes.getAttribute("max"), "16");
+  // By keyboard alone.
+  await nodes.focus();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await says("the token for changes is needed");
+  assert.equal(await nodes.inputValue(), "5", "what was written has to stay");
+  await control.getByLabel("Token for changes").fill(it.server.control);
+  await control.getByRole("button", { name: "Change hpc" }).click();
+  await says("pool hpc: 5 nodes are wanted, 4 before");
+  await page.locator("#pace dd", { hasText: "3 of 5 nodes" }).waitFor();
+  await keep(page, "control-1440");
+  // What the pool has not is not asked for, and stays where others change the pool.
+  await nodes.fill("17");
+  await nodes.press("Enter");
+  assert.equal(await nodes.evaluate((input) => input.validity.rangeOverflow), true);
+  assert.equal(page.requests.filter((url) => url.endsWith("/burst")).length, 2);
+  it.run.bill.pools[0].wanted = 2;
+  ++it.run.version;
+  await page.locator("#pace dd", { hasText: "3 of 2 nodes" }).waitFor();
+  assert.equal(await nodes.inputValue(), "17");
+  // The token outlives the page and not the tab, and no address has it.
+  await page.reload();
+  assert.equal(await control.getByLabel("Token for changes").inputValue(), it.server.control);
+  await page.waitForFunction(() => document.querySelector(".pool-control input").value === "2");
+  assert.deepEqual(page.requests.filter((url) => /secret/.test(decodeURIComponent(url))), []);
+  assert.equal(await page.evaluate(() => JSON.stringify(localStorage).includes("secret")), false);
+  assert.deepEqual(page.errors, []);
+});
+
+test("A run that nobody may change has no control", options, async () => {
+  const page = await openPage(it.browser, `${it.address}#runs=1`);
+  await showAll(page);
+  assert.equal(await page.locator(".pool-control:visible").count(), 0);
+});

@@ -31,6 +31,13 @@ struct Served {
       std::thread([answer] { answer(std::string("[\"trace\"]")); }).detach();
     };
     run.waits = [this](RunSource::Answer answer) { unanswered.push_back(std::move(answer)); };
+    run.burst = [this](const PoolWish& wish, RunSource::Answer answer) {
+      if (wish.pool == "lost") return unanswered.push_back(std::move(answer));
+      std::thread([wish, answer] {
+        if (wish.pool == "hpc") return answer(wish.nodes + " nodes are wanted");
+        answer(runtime::Error{runtime::ErrorKind::kUsage, "no pool '" + wish.pool + "'"});
+      }).detach();
+    };
     options.listen = "127.0.0.1:0";
     options.version = "1.2.3";
     auto opened = PageServer::open(options, {run});
@@ -134,6 +141,47 @@ TEST(PageServer, RunThatDoesNotAnswerIsATimeout) {
   for (const auto& answer : served.unanswered) answer(std::string("too late"));
 }
 
+std::string burst(const Served& served, const std::string& pool,
+                  const std::string& fields = "Authorization: Bearer secret\r\n") {
+  return post(served.port, "/api/runs/0/burst", R"({"pool": ")" + pool + R"(", "nodes": "5"})",
+              fields);
+}
+
+TEST(PageServer, ChangeIsAnsweredWithWhatTheRunSays) {
+  PageServerOptions options;
+  options.control = "secret";
+  options.limits.idle_time = std::chrono::milliseconds(1000);
+  Served served(options);
+  const std::string done = burst(served, "hpc");
+  EXPECT_EQ(status_of(done), 200);
+  EXPECT_EQ(body_of(done), "5 nodes are wanted\n");
+  const std::string refused = burst(served, "other");
+  EXPECT_EQ(status_of(refused), 409);
+  EXPECT_THAT(refused, HasSubstr("no pool 'other'"));
+  EXPECT_EQ(status_of(burst(served, "hpc", "")), 401);
+  EXPECT_EQ(status_of(burst(served, std::string(1100, 'a'))), 413);
+  const std::string lost = burst(served, "lost");
+  EXPECT_EQ(status_of(lost), 503);
+  EXPECT_THAT(lost, HasSubstr("not answered in time"));
+  served.server.reset();
+  for (const auto& answer : served.unanswered) answer(std::string("too late"));
+}
+
+TEST(PageServer, ClientsThatWaitForTheirChangesHoldUpNobody) {
+  PageServerOptions options;
+  options.control = "secret";
+  Served served(options);
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back(served.port);
+    clients.back().say(
+        "POST /api/runs/0/burst HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n"
+        "Content-Length: 30\r\n\r\n{\"pool\": \"lost\", \"nodes\": \"5\"}");
+  }
+  EXPECT_EQ(body_of(burst(served, "hpc")), "5 nodes are wanted\n");
+  EXPECT_TRUE(serves(served));
+}
+
 TEST(PageServer, BeyondThisHostATokenIsNeeded) {
   PageServerOptions options;
   options.listen = "0.0.0.0:0";
@@ -215,6 +263,7 @@ TEST(PageServer, WhatIsNoRequestIsToldWhatIsWrongWithIt) {
   };
   const std::string get = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n";
   EXPECT_THAT(told(get + "Content-Length: 5\r\n\r\nhello"), HasSubstr("ask with GET"));
+  EXPECT_THAT(told(get + "Content-Length: 5000\r\n\r\nhello"), HasSubstr("ask with GET"));
   EXPECT_THAT(told(get + "A: " + std::string(20'000, 'a')), HasSubstr("header of the request"));
   EXPECT_THAT(told("GET / HTTP/9.9\r\n\r\n"), HasSubstr("only HTTP/1.0 and 1.1"));
   EXPECT_THAT(told("good day\r\n\r\n"), HasSubstr("no HTTP request"));

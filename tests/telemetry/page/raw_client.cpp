@@ -77,6 +77,14 @@ std::string get(std::uint16_t port, const std::string& path, const std::string& 
   return client.rest();
 }
 
+std::string post(std::uint16_t port, const std::string& path, const std::string& body,
+                 const std::string& fields) {
+  RawClient client(port);
+  client.say("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + fields +
+             "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  return client.rest();
+}
+
 std::string body_of(const std::string& answer) {
   const std::size_t end = answer.find("\r\n\r\n");
   return end == std::string::npos ? "" : answer.substr(end + 4);

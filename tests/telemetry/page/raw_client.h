@@ -38,6 +38,8 @@ class RawClient {
 
 // "GET PATH" with a right Host field, on a connection of its own; the whole answer.
 std::string get(std::uint16_t port, const std::string& path, const std::string& fields = "");
+std::string post(std::uint16_t port, const std::string& path, const std::string& body,
+                 const std::string& fields = "");
 // What stands behind the blank line.
 std::string body_of(const std::string& answer);
 // The first line's number; 0: it is no answer.

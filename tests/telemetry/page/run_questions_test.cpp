@@ -14,14 +14,8 @@ using runtime::Result;
 using Time = RunQuestions::Time;
 
 struct Desk {
-  void ask(Time now) {
-    questions.ask(
-        question,
-        [this](const Result<RunQuestions::Text>& text) {
-          heard.push_back(text.ok() ? **text : text.error().message);
-        },
-        now);
-  }
+  void ask(Time now) { questions.ask(question, waiter, now); }
+  void ask_alone(Time now) { questions.ask_alone(question, waiter, now); }
   void work() {
     io->restart();
     io->run();
@@ -30,6 +24,9 @@ struct Desk {
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   std::vector<RunSource::Answer> asked;
   std::vector<std::string> heard;
+  const RunQuestions::Waiter waiter = [this](const Result<RunQuestions::Text>& text) {
+    heard.push_back(text.ok() ? **text : text.error().message);
+  };
   const RunSource::Question question = [this](RunSource::Answer answer) {
     asked.push_back(std::move(answer));
   };
@@ -66,6 +63,24 @@ TEST(RunQuestions, ErrorIsToldAndTheNextOneAsksAgain) {
   EXPECT_EQ(desk.heard, std::vector<std::string>{"nobody there"});
   desk.ask({});
   EXPECT_EQ(desk.asked.size(), 2u);
+}
+
+TEST(RunQuestions, WhoAsksAloneHearsItsOwnAnswer) {
+  Desk desk;
+  const Time now = runtime::steady_now();
+  desk.ask_alone(now);
+  desk.ask_alone(now + std::chrono::seconds(10));
+  desk.ask(now);
+  ASSERT_EQ(desk.asked.size(), 3u);
+  desk.asked[1](std::string("second"));
+  desk.work();
+  EXPECT_EQ(desk.heard, std::vector<std::string>{"second"});
+  desk.questions.give_up(now + std::chrono::seconds(30));
+  EXPECT_EQ(desk.heard.size(), 3u);
+  desk.asked[0](std::string("late"));
+  desk.asked[1](std::string("again"));
+  desk.work();
+  EXPECT_EQ(desk.heard.size(), 3u);
 }
 
 TEST(RunQuestions, LostQuestionIsGivenUpWhenItsTimeIsOver) {

@@ -116,6 +116,59 @@ TEST(WebAccess, TokenInThePagesAddressBecomesACookie) {
   EXPECT_EQ(status(request, kGuarded), 401u);
 }
 
+TEST(WebAccess, ChangeNeedsATokenOfItsOwnInTheFieldThatNoBrowserSendsByItself) {
+  AccessRules rules = kGuarded;
+  rules.control = "another secret";
+  const auto may_change = [&](const WebRequest& request) {
+    const auto refused = refuse_change(request, rules);
+    return refused ? refused->status : 200;
+  };
+  WebRequest request = request_for("/api/runs/0/burst", "anything.example.org");
+  EXPECT_EQ(may_change(request), 401u);
+  request.set("Authorization", "Bearer another secret");
+  EXPECT_EQ(may_change(request), 200u);
+  EXPECT_EQ(status(request, kGuarded), 401u) << "it does not let anybody look";
+  for (const char* wrong : {"Bearer a secret;=", "Bearer another secre", "Bearer ", "Bearer",
+                            "Basic another secret", "another secret"}) {
+    request.set("Authorization", wrong);
+    EXPECT_EQ(may_change(request), 401u) << wrong;
+  }
+  request.erase("Authorization");
+  request.set("Cookie", "troupe_1=another%20secret");
+  EXPECT_EQ(may_change(request), 401u);
+  request.target("/api/runs/0/burst?token=another%20secret");
+  EXPECT_EQ(may_change(request), 401u);
+}
+
+TEST(WebAccess, NoPageOfOthersMayChangeAnythingWhateverItKnows) {
+  AccessRules rules = kOpen;
+  rules.control = "another secret";
+  WebRequest request = request_for("/api/runs/0/burst", "localhost:8400");
+  request.set("Authorization", "Bearer another secret");
+  EXPECT_FALSE(refuse_change(request, rules));
+  request.set("Origin", "http://localhost:8401");
+  EXPECT_EQ(refuse_change(request, rules)->status, 403u);
+  request.erase("Origin");
+  request.set("Sec-Fetch-Site", "cross-site");
+  EXPECT_EQ(refuse_change(request, rules)->status, 403u);
+  request.erase("Sec-Fetch-Site");
+  request.set("Host", "localhost.example.org:8400");
+  EXPECT_EQ(refuse_change(request, rules)->status, 403u);
+}
+
+TEST(WebAccess, WithoutATokenForChangesNobodyMayChangeAnything) {
+  WebRequest request = request_for("/api/runs/0/burst", "localhost");
+  for (const char* told : {"", "Bearer ", "Bearer a secret;="}) {
+    request.set("Authorization", told);
+    for (const AccessRules& rules : {kOpen, kGuarded}) {
+      const auto refused = refuse_change(request, rules);
+      ASSERT_TRUE(refused) << told;
+      EXPECT_EQ(refused->status, 403u) << told;
+      EXPECT_THAT(*refused->text, HasSubstr("actors.monitor.control")) << told;
+    }
+  }
+}
+
 TEST(WebAccess, RefusalSpeaksToPeopleOnThePageAndToProgramsElsewhere) {
   const auto page = refuse(request_for("/", "host"), kGuarded);
   EXPECT_THAT(page->content_type, HasSubstr("text/html"));

@@ -12,7 +12,7 @@
 namespace troupe::telemetry {
 namespace {
 
-constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kHeaderBytes = 4096, kBodyBytes = 16;
 
 // A connection on which `text` comes in pieces of so many bytes.
 struct Caller {
@@ -22,6 +22,7 @@ struct Caller {
   std::optional<WebRequest> next() {
     RequestParser parser;
     parser.header_limit(kHeaderBytes);
+    parser.body_limit(kBodyBytes);
     boost::beast::error_code failed;
     boost::beast::http::read(stream, buffer, parser, failed);
     if (!failed) return parser.release();
@@ -69,6 +70,16 @@ TEST(RequestParser, PipelinedRequestsComeOneAfterTheOther) {
   }
 }
 
+TEST(RequestParser, ShortBodyComesWithItsRequest) {
+  const std::string text =
+      "POST /1 HTTP/1.1\r\nContent-Length: 16\r\n\r\n0123456789abcdefGET /2 HTTP/1.1\r\n\r\n";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    Caller caller(text, piece);
+    EXPECT_EQ(caller.next()->body(), "0123456789abcdef");
+    EXPECT_EQ(path_of(*caller.next()), "/2");
+  }
+}
+
 TEST(RequestParser, WhatIsNoRequestIsRefusedWithItsStatus) {
   const auto status = [](const std::string& text) {
     Caller caller(text);
@@ -79,7 +90,11 @@ TEST(RequestParser, WhatIsNoRequestIsRefusedWithItsStatus) {
   EXPECT_EQ(status("hello\r\n\r\n"), 400u);
   EXPECT_EQ(status("GET / HTTP/1.1\r\nno colon\r\n\r\n"), 400u);
   EXPECT_EQ(status("GET / HTTP/9.9\r\n\r\n"), 505u);
-  EXPECT_EQ(status("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413u);
+  EXPECT_EQ(status("POST / HTTP/1.1\r\nContent-Length: 17\r\n\r\n"), 413u);
+  EXPECT_EQ(status("GET / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"), 400u);
+  EXPECT_EQ(status("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n123456789\r\n9\r\n"
+                   "123456789\r\n0\r\n\r\n"),
+            413u);
   EXPECT_EQ(status("GET / HTTP/1.1\r\nA: " + std::string(2 * kHeaderBytes, 'a')), 431u);
   EXPECT_EQ(status("GET /" + std::string(2 * kHeaderBytes, 'a')), 431u);
   EXPECT_EQ(status("GET / HTTP/1.1\r\n"), 0u);

@@ -136,6 +136,87 @@ TEST(WebSite, OnlyReads) {
   }
 }
 
+WebSite site_to_change(std::vector<std::string>& wishes) {
+  WebSite site = site_of_two();
+  site.access.control = "secret";
+  site.runs[1].pools = {{"hpc", 16}};
+  site.runs[1].burst = [&](const PoolWish& wish, const RunSource::Answer& answer) {
+    wishes.push_back(wish.pool + " " + wish.nodes);
+    answer(std::string("done"));
+  };
+  return site;
+}
+
+WebRequest change(const std::string& body, const std::string& path = "/api/runs/1/burst") {
+  WebRequest request = request_for(path);
+  request.method(boost::beast::http::verb::post);
+  request.set("Authorization", "Bearer secret");
+  request.body() = body;
+  return request;
+}
+
+TEST(WebSite, PoolsAreChangedByWhoeverHasTheTokenForIt) {
+  std::vector<std::string> wishes;
+  const WebSite site = site_to_change(wishes);
+  const WebAnswer got = answer(change(R"({"pool": "hpc", "nodes": "+4"})"), site);
+  EXPECT_EQ(got.status, 200u);
+  ASSERT_TRUE(got.change);
+  EXPECT_THAT(wishes, ElementsAre());
+  std::string told;
+  got.change([&](const runtime::Result<std::string>& text) { told = *text; });
+  EXPECT_EQ(told, "done");
+  EXPECT_THAT(wishes, ElementsAre("hpc +4"));
+}
+
+TEST(WebSite, WhatIsNoChangeIsRefused) {
+  std::vector<std::string> wishes;
+  const WebSite site = site_to_change(wishes);
+  const std::string good = R"({"pool": "hpc", "nodes": "8"})";
+  for (const std::string& body :
+       {std::string(), std::string("hpc 8"), std::string("[]"), std::string(R"({"pool": "hpc"})"),
+        std::string(R"({"nodes": "8"})"), std::string(R"({"pool": "", "nodes": "8"})"),
+        std::string(R"({"pool": "hpc", "nodes": 8})"), good.substr(1), good + "}",
+        std::string(500, '[')}) {
+    const WebAnswer got = answer(change(body), site);
+    EXPECT_EQ(got.status, 400u) << body;
+    EXPECT_THAT(*got.text, HasSubstr("nodes")) << body;
+  }
+  EXPECT_EQ(answer(change(good, "/api/runs/0/burst"), site).status, 404u) << "it has no pools";
+  EXPECT_EQ(answer(change(good, "/api/runs/2/burst"), site).status, 404u);
+  EXPECT_EQ(answer(change(good, "/api/runs/0,1/burst"), site).status, 404u);
+  EXPECT_EQ(answer(change(good, "/api/runs/burst"), site).status, 404u);
+  WebRequest request = change(good);
+  for (const char* method : {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "post"}) {
+    request.method_string(method);
+    const WebAnswer got = answer(request, site);
+    EXPECT_EQ(got.status, 405u) << method;
+    EXPECT_THAT(answer_head(got, true), HasSubstr("Allow: POST\r\n")) << method;
+    EXPECT_FALSE(got.change) << method;
+  }
+  request = change(good);
+  request.erase("Authorization");
+  EXPECT_EQ(answer(request, site).status, 401u);
+  EXPECT_EQ(answer(change(good), site_of_two()).status, 403u) << "nobody may";
+  EXPECT_THAT(wishes, ElementsAre());
+}
+
+TEST(WebSite, PoolsAreListedOnlyWhereSomebodyMayChangeThem) {
+  std::vector<std::string> wishes;
+  WebSite site = site_to_change(wishes);
+  const auto list = [&] { return *answer(request_for("/api/runs"), site).text; };
+  EXPECT_THAT(list(), HasSubstr(R"("live":false},)"));
+  EXPECT_THAT(list(), HasSubstr(R"("live":true,"pools":[{"name":"hpc","most":16}]})"));
+  EXPECT_THAT(list(), Not(HasSubstr("secret")));
+  site.access.control = "";
+  EXPECT_THAT(list(), Not(HasSubstr("pools")));
+}
+
+TEST(WebSite, NothingThatIsReadTakesABody) {
+  WebRequest request = request_for("/healthz");
+  request.body() = "hello";
+  EXPECT_EQ(answer(request, site_of_two()).status, 413u);
+}
+
 TEST(WebSite, WithoutThePageTheAddressesAreListed) {
   WebSite site = site_of_two();
   site.assets = {};

@@ -110,7 +110,7 @@ json metadata_of(const JoinPlan& plan, const config::PoolSection& pool, const st
 std::vector<std::string> without_variables(std::vector<std::string> words) {
   for (std::string& word : words) {
     for (std::size_t at = 0; (at = word.find('$', at)) != std::string::npos; at += 2) {
-      word.insert(at, "$");
+      word.insert(at, 1, '$');
     }
   }
   return words;

@@ -41,7 +41,7 @@ void check_pool(const PoolSection& pool, Reader& reader) {
   }
   const bool is_object_name =
       pool.name.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos &&
-      !pool.name.starts_with('-');
+      !pool.name.starts_with('-') && !pool.name.ends_with('-');
   if (is_of_kubernetes(pool) && !is_object_name) {
     problem("name", "Kubernetes takes names of small letters, digits and '-' inside them");
   }

@@ -108,7 +108,7 @@ class KubernetesLauncher final : public actors::Launcher {
     if (!answer.ok()) return advised(answer.error());
     return answer;
   }
-  // Returns its uid. What it holds stands on no command line.
+  // Returns its uid. The object stands on no command line.
   Result<std::string> create(const nlohmann::json& object) const {
     CommandRequest request =
         kubectl({"create", "--filename=-", "--output=jsonpath={.metadata.uid}"});

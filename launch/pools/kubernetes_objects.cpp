@@ -27,7 +27,7 @@ constexpr int kUser = 1000;
 constexpr int kGraceSeconds = 60;
 // A pod on a machine that does not answer is given up, whose members have been replaced by then.
 constexpr int kUnreachableSeconds = 30;
-// What a run that is dead for good has left, and has ended, goes after this.
+// Jobs that a dead run has left, and that have ended, go after this.
 constexpr int kKeepsEndedSeconds = 3600;
 constexpr const char* kTokenFolder = "/run/troupe";
 constexpr const char* kTokenFile = "token";

@@ -223,7 +223,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// What the API server has refused has not happened. It may have done anything else.
+// The API server has not done what it has refused. It may have done anything else.
 bool is_refusal(const Error& failure) {
   if (failure.kind != ErrorKind::kUsage) return false;
   constexpr std::array kRefusals{"(Forbidden)",     "(NotFound)",         "(Invalid)",

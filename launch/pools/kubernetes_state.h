@@ -1,6 +1,6 @@
 #pragma once
 
-// What Kubernetes tells of the nodes of a pool, as kubectl prints it.
+// The nodes of a pool as Kubernetes tells of them, in answers of kubectl.
 
 #include <chrono>
 #include <map>

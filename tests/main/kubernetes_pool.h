@@ -60,7 +60,7 @@ class KubernetesPool : public PoolRun {
     EXPECT_EQ(end.exit_code, code) << end.err;
     return end.out;
   }
-  // What there is of the run: jobs, pods and secrets, one per line.
+  // Jobs, pods and secrets of the run, one per line.
   std::string objects() const {
     return kubectl({"get", "jobs,pods,secrets", "--selector=troupe/run", "--output=name"});
   }

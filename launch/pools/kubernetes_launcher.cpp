@@ -24,8 +24,6 @@ using runtime::ErrorKind;
 using runtime::Result;
 using Words = std::vector<std::string>;
 
-// kubectl gives up before it is killed, and says why.
-constexpr const char* kRequestTimeout = "--request-timeout=20s";
 // A pod and its Job take some 20 KiB.
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
 
@@ -94,12 +92,12 @@ class KubernetesLauncher final : public actors::Launcher {
   }
 
  private:
+  // With a --request-timeout it would not see that it is in a pod.
   CommandRequest kubectl(const Words& more) const {
     CommandRequest request{.words = {"kubectl"}};
     Words& words = request.words;
     words.insert(words.end(), pool_.options.begin(), pool_.options.end());
     if (!pool_.namespace_there.empty()) words.push_back("--namespace=" + pool_.namespace_there);
-    words.emplace_back(kRequestTimeout);
     words.insert(words.end(), more.begin(), more.end());
     return request;
   }

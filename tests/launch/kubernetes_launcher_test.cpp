@@ -197,7 +197,7 @@ TEST_F(Kubernetes, TokenIsInASecretThatItsJobOwns) {
   ASSERT_TRUE(id.ok()) << id.error().message;
   EXPECT_EQ(*id, "troupe-1a2b3c4d-cloud-0");
   EXPECT_THAT(calls(), Not(HasSubstr("SECRET")));
-  EXPECT_THAT(calls(), StartsWith("[--context=far][--namespace=sim][--request-timeout=20s][create]"
+  EXPECT_THAT(calls(), StartsWith("[--context=far][--namespace=sim][create]"
                                   "[--filename=-]"));
   const std::string input = read_text(input_);
   const std::size_t second = input.find("}{") + 1;

@@ -68,6 +68,16 @@ class KubernetesPool : public PoolRun {
     return kubectl({"get", "pods", "--selector=troupe/node=" + node,
                     "--output=jsonpath={.items[0].metadata.name}"});
   }
+  void want(const std::string& nodes) const {
+    const std::string head = fmt::format("tcp://{}#{}", address(), public_key(path("keys")));
+    const ProcessEnd end = call({"burst", head, "cloud", nodes, "--key", path("keys")});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+  }
+  // Stops the run, whose bits are those of an undisturbed one.
+  void end_without_nodes(Process& process) const {
+    stop(process);
+    expect_goes_on({"--set", "cluster.pools=[]"});
+  }
   Words kubernetes_pool(int nodes, const std::string& more = "",
                         const std::string& image = "troupe:here") const {
     const std::string pool = fmt::format(

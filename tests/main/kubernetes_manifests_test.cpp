@@ -43,9 +43,11 @@ TEST_F(KubernetesManifests, HeadInAPodTakesNodesAndGoesOnAfterItWasMoved) {
                                             path("a"));
   std::filesystem::create_symlink(TROUPE_KUBERNETES_PROGRAMS "/kubectl",
                                   path("kubernetes/programs/kubectl"));
-  write_text(path("volume.yaml"),
-             "{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {capacity: "
-             "{storage: 20Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /nowhere}}}");
+  write_text(path("volume.yaml"), R"(apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec: {capacity: {storage: 20Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /nowhere}}
+)");
   kubectl({"create", "--filename=" + path("volume.yaml")});
   write_text(path("topology.yaml"), fmt::format(R"(name: toy
 model: {{zoo: toy}}

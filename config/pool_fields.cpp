@@ -50,6 +50,21 @@ void check_pool(const PoolSection& pool, Reader& reader) {
   }
 }
 
+void add_kubernetes_fields(Record<PoolSection>& record) {
+  record
+      .field("namespace", &PoolSection::namespace_there,
+             text("a namespace of Kubernetes", R"(([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?)"),
+             Scope::kFree, "Namespace of its nodes; \"\": that of kubectl's context.")
+      .used_if("launcher: kubernetes", is_of_kubernetes)
+      .field("image", &PoolSection::image, text("an image"), Scope::kFree,
+             "Image that its nodes run, as `./dev package` makes it.")
+      .used_if("launcher: kubernetes", is_of_kubernetes)
+      .field("pod", &PoolSection::pod, optional(path("a file")), Scope::kFree,
+             "File with a part of a pod's template, which is laid over that of its nodes; relative "
+             "to this file; by default none.")
+      .used_if("launcher: kubernetes", is_of_kubernetes);
+}
+
 }  // namespace
 
 CodecOf<Pools> pools() {
@@ -79,20 +94,11 @@ CodecOf<Pools> pools() {
       .field("options", &PoolSection::options, texts(), Scope::kFree,
              "Further words of the command line of ssh, sbatch or kubectl.")
       .used_if("launcher: ssh, slurm or kubernetes",
-               [](const PoolSection& pool) { return !is_of_command(pool); })
-      .field("namespace", &PoolSection::namespace_there,
-             text("a namespace of Kubernetes", R"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)"),
-             Scope::kFree, "Namespace of its nodes; \"\": that of kubectl's context.")
-      .used_if("launcher: kubernetes", is_of_kubernetes)
-      .field("image", &PoolSection::image, text("an image"), Scope::kFree,
-             "Image that its nodes run, as `./dev package` makes it.")
-      .used_if("launcher: kubernetes", is_of_kubernetes)
-      .field("pod", &PoolSection::pod, optional(path("a file")), Scope::kFree,
-             "File with a part of a pod's template, which is laid over that of its nodes; relative "
-             "to this file; by default none.")
-      .used_if("launcher: kubernetes", is_of_kubernetes)
-      .field("program", &PoolSection::program, text("a path"), Scope::kFree,
-             "Path of troupe on a node; \"\": the same as here, or that of the image.")
+               [](const PoolSection& pool) { return !is_of_command(pool); });
+  add_kubernetes_fields(*record);
+  record
+      ->field("program", &PoolSection::program, text("a path"), Scope::kFree,
+              "Path of troupe on a node; \"\": the same as here, or that of the image.")
       .field("join", &PoolSection::join, texts(), Scope::kFree,
              "Further words of `troupe join` on a node: [--data, remote].")
       .field("start", &PoolSection::start, text("a command"), Scope::kFree,

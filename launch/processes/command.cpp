@@ -46,7 +46,8 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
   options.input = request.input;
   options.leaves_others = request.leaves_others;
   options.out = [&](std::string_view line) {
-    if (result.output.size() + line.size() < request.most_output) result.output.append(line) += '\n';
+    if (result.output.size() + line.size() < request.most_output)
+      result.output.append(line) += '\n';
   };
   options.err = [&](std::string_view line) { result.last_error = line; };
   ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));

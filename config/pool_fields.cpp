@@ -14,6 +14,9 @@ namespace {
 using Pools = std::vector<PoolSection>;
 
 bool is_of_ssh(const PoolSection& pool) { return pool.launcher == LauncherKind::kSsh; }
+bool is_of_kubernetes(const PoolSection& pool) {
+  return pool.launcher == LauncherKind::kKubernetes;
+}
 bool is_of_command(const PoolSection& pool) { return pool.launcher == LauncherKind::kCommand; }
 
 CodecOf<std::vector<std::string>> texts() {
@@ -33,9 +36,33 @@ void check_pool(const PoolSection& pool, Reader& reader) {
   if (is_of_ssh(pool) && !pool.hosts.empty() && pool.nodes > pool.hosts.size()) {
     problem("nodes", fmt::format("each of {} hosts is one node at a time", pool.hosts.size()));
   }
+  if (is_of_kubernetes(pool) && pool.image.empty()) {
+    problem("image", "a pool of kubernetes needs the image that its nodes run");
+  }
+  const bool is_object_name =
+      pool.name.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string::npos &&
+      !pool.name.starts_with('-') && !pool.name.ends_with('-');
+  if (is_of_kubernetes(pool) && !is_object_name) {
+    problem("name", "Kubernetes takes names of small letters, digits and '-' inside them");
+  }
   if (is_of_command(pool) && (pool.start.empty() || pool.stop.empty())) {
     problem("start", "a pool of commands needs `start` and `stop`");
   }
+}
+
+void add_kubernetes_fields(Record<PoolSection>& record) {
+  record
+      .field("namespace", &PoolSection::namespace_there,
+             text("a namespace of Kubernetes", R"(([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?)"),
+             Scope::kFree, "Namespace of its nodes; \"\": that of kubectl's context.")
+      .used_if("launcher: kubernetes", is_of_kubernetes)
+      .field("image", &PoolSection::image, text("an image"), Scope::kFree,
+             "Image that its nodes run, as `./dev package` makes it.")
+      .used_if("launcher: kubernetes", is_of_kubernetes)
+      .field("pod", &PoolSection::pod, optional(path("a file")), Scope::kFree,
+             "File with a part of a pod's template, which is laid over that of its nodes; relative "
+             "to this file; by default none.")
+      .used_if("launcher: kubernetes", is_of_kubernetes);
 }
 
 }  // namespace
@@ -49,6 +76,7 @@ CodecOf<Pools> pools() {
       .required("launcher", &PoolSection::launcher,
                 word<LauncherKind>({{"ssh", LauncherKind::kSsh},
                                     {"slurm", LauncherKind::kSlurm},
+                                    {"kubernetes", LauncherKind::kKubernetes},
                                     {"command", LauncherKind::kCommand}}),
                 Scope::kFree, "How its nodes are started: docs/launching.md.")
       .field("nodes", &PoolSection::nodes, integer<std::uint32_t>(0, kMostMembers), Scope::kFree,
@@ -64,11 +92,13 @@ CodecOf<Pools> pools() {
              Scope::kFree, "Hosts, each of which is one node at a time.")
       .used_if("launcher: ssh", is_of_ssh)
       .field("options", &PoolSection::options, texts(), Scope::kFree,
-             "Further words of the command line of sbatch or ssh.")
-      .used_if("launcher: ssh or slurm",
-               [](const PoolSection& pool) { return !is_of_command(pool); })
-      .field("program", &PoolSection::program, text("a path"), Scope::kFree,
-             "Path of troupe on a node; \"\": the same as here.")
+             "Further words of the command line of ssh, sbatch or kubectl.")
+      .used_if("launcher: ssh, slurm or kubernetes",
+               [](const PoolSection& pool) { return !is_of_command(pool); });
+  add_kubernetes_fields(*record);
+  record
+      ->field("program", &PoolSection::program, text("a path"), Scope::kFree,
+              "Path of troupe on a node; \"\": the same as here, or that of the image.")
       .field("join", &PoolSection::join, texts(), Scope::kFree,
              "Further words of `troupe join` on a node: [--data, remote].")
       .field("start", &PoolSection::start, text("a command"), Scope::kFree,

@@ -187,7 +187,7 @@ struct FailureSection : runtime::SilenceOptions {
 // Most members of one run.
 inline constexpr std::uint32_t kMostMembers = 1024;
 
-enum class LauncherKind : std::uint8_t { kSsh, kSlurm, kCommand };
+enum class LauncherKind : std::uint8_t { kSsh, kSlurm, kKubernetes, kCommand };
 
 // Where nodes come from while the run goes on.
 struct PoolSection {
@@ -197,9 +197,13 @@ struct PoolSection {
   std::uint32_t most = 8;            // that are wanted ever; default 8
   std::uint32_t workers = 1;         // members of a node; default 1
   std::vector<std::string> hosts;    // of ssh
-  std::vector<std::string> options;  // of ssh's and sbatch's command line
-  std::string program;               // path of this program on a node; "": as here
-  std::vector<std::string> join;     // further words of `troupe join` there
+  std::vector<std::string> options;  // of the command line of ssh, sbatch and kubectl
+  // Of kubernetes; "": the namespace of kubectl's context. `pod` is a file with a part of a pod's
+  // template; default none.
+  std::string namespace_there, image;
+  std::optional<std::string> pod;
+  std::string program;            // path of this program on a node; "": as here, or the image's
+  std::vector<std::string> join;  // further words of `troupe join` there
   // Command lines of `command`; `list` may be "".
   std::string start, stop, list;
   // Default 10 min.

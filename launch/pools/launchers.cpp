@@ -83,6 +83,8 @@ runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::P
       return make_slurm_launcher(pool, plan);
     case config::LauncherKind::kSsh:
       return make_ssh_launcher(pool, plan);
+    case config::LauncherKind::kKubernetes:
+      return make_kubernetes_launcher(pool, plan);
     case config::LauncherKind::kCommand:
       return make_command_launcher(pool, plan);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// The launchers that topologies name: Slurm, ssh, and any command.
+// The launchers that topologies name: Slurm, ssh, Kubernetes, and any command.
 
 #include <functional>
 #include <memory>
@@ -53,6 +53,8 @@ std::shared_ptr<actors::Launcher> make_slurm_launcher(const config::PoolSection&
                                                       const JoinPlan& plan);
 std::shared_ptr<actors::Launcher> make_ssh_launcher(const config::PoolSection& pool,
                                                     const JoinPlan& plan);
+std::shared_ptr<actors::Launcher> make_kubernetes_launcher(const config::PoolSection& pool,
+                                                           const JoinPlan& plan);
 runtime::Result<std::shared_ptr<actors::Launcher>> make_command_launcher(
     const config::PoolSection& pool, const JoinPlan& plan);
 

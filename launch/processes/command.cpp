@@ -19,8 +19,6 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-constexpr std::size_t kMostOutput = std::size_t{1} << 20;
-
 Result<std::string> path_of(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* const path = std::getenv("PATH");
@@ -48,7 +46,8 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
   options.input = request.input;
   options.leaves_others = request.leaves_others;
   options.out = [&](std::string_view line) {
-    if (result.output.size() + line.size() < kMostOutput) result.output.append(line) += '\n';
+    if (result.output.size() + line.size() < request.most_output)
+      result.output.append(line) += '\n';
   };
   options.err = [&](std::string_view line) { result.last_error = line; };
   ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));

@@ -3,6 +3,7 @@
 // A program that is run to its end, within a time and with bounded output. No shell reads its
 // words.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,14 +23,15 @@ struct CommandRequest {
   std::string input{};  // its standard input
   // Then it is killed, with what it has started.
   runtime::Duration within = std::chrono::seconds(30);
-  bool leaves_others = false;  // ChildOptions
-  int wake_descriptor = -1;    // ends the wait for it too, when it can be read; -1: none
+  std::size_t most_output = std::size_t{1} << 20;  // bytes that are kept of what it says
+  bool leaves_others = false;                      // ChildOptions
+  int wake_descriptor = -1;  // ends the wait for it too, when it can be read; -1: none
 };
 
 struct CommandEnd {
   std::optional<ChildEnd> end;  // none: it was killed
   bool woken = false;           // by the descriptor, not by the time
-  std::string output;           // 1 MiB of it at most
+  std::string output;           // as much of it as was asked for, in whole lines
   std::string last_error;       // the last line of its standard error
 };
 

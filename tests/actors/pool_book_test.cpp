@@ -340,6 +340,16 @@ TEST_F(PoolBookTest, EndStopsWhatDoesNotEndByItself) {
   EXPECT_TRUE(book_.all_gone());
 }
 
+// Its start may be told of late, by a thread that has waited for a tool.
+TEST_F(PoolBookTest, MemberThatCameBeforeTheEndIsNotWaitedForAfterIt) {
+  make_two_run();
+  book_.end(at(5));
+  book_.member_came("hpc.1", "member.2", at(6));
+  book_.member_trains("member.2", at(6));
+  book_.listed("hpc", {}, at(10));
+  EXPECT_TRUE(book_.all_gone());
+}
+
 TEST_F(PoolBookTest, WithoutAListANodeIsGoneWhenItWasStopped) {
   PoolBook book({{.name = "own", .nodes = 1, .most = 2, .lists = false}});
   book.next(at(0));

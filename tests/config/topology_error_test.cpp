@@ -197,6 +197,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + kData +
                     "cluster: {pools: [{name: a, launcher: slurm}], burst: {decide_every: 1min}}\n",
                 "cluster.burst: give `finish_within`, `budget` or both"},
+        Mistake{kModel + kData + "cluster: {pools: [{name: a, launcher: kubernetes}]}\n",
+                "cluster.pools.0.image: a pool of kubernetes needs the image that its nodes run"},
+        Mistake{kModel + kData +
+                    "cluster: {pools: [{name: A_b, launcher: kubernetes, image: troupe}]}\n",
+                "cluster.pools.0.name: Kubernetes takes names of small letters"},
         Mistake{kModel + kData + "cluster: {joiners: -1}\n",
                 "cluster.joiners: expected a whole number from 0 to 1024"},
         Mistake{kModel + kData + "actors: {replica: {threads: true}}\n",

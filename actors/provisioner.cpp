@@ -192,17 +192,17 @@ void Provisioner::look(Context& context) {
     const auto listed = pool.launcher->list();
     looked_at_[name] = context.now();
     if (listed.ok()) {
-      warned_.erase(name);
+      warned_.erase("list of " + name);
       book_.listed(name, *listed, context.now());
     } else {
-      warn_once(context, name, listed.error());
+      warn_once(context, "list of " + name,
+                fmt::format("pool {}: {}", name, listed.error().message));
     }
   }
 }
 
-void Provisioner::warn_once(Context& context, const std::string& name, const Error& why) {
-  if (std::exchange(warned_[name], why.message) == why.message) return;
-  context.log().warning(fmt::format("pool {}: {}", name, why.message));
+void Provisioner::warn_once(Context& context, const std::string& of, const std::string& why) {
+  if (std::exchange(warned_[of], why) != why) context.log().warning(why);
 }
 
 void Provisioner::ask_prices(Context& context) {
@@ -214,12 +214,27 @@ void Provisioner::ask_prices(Context& context) {
     if (!pool.price || !is_due) continue;
     const auto price = pool.price();
     priced_at_[name] = context.now();
-    if (price.ok()) {
-      treasurer_.set_price(name, *price, context.now());
-    } else {
-      warn_once(context, name, price.error());
+    if (!price.ok()) {
+      warn_once(context, "price of " + name, price.error().message);
+      continue;
+    }
+    warned_.erase("price of " + name);
+    if (treasurer_.knows_price(name) && treasurer_.price(name, context.now()) == *price) continue;
+    treasurer_.set_price(name, *price, context.now());
+    // Heads to come count what they find at the price of the journal.
+    for (PoolNode node : book_.nodes()) {
+      if (node.pool != name || !is_costing(node.state)) continue;
+      if (const auto noted = write_down(context, node); !noted.ok()) {
+        context.log().warning(noted.error().message);
+      }
     }
   }
+}
+
+Result<void> Provisioner::write_down(Context& context, PoolNode& node) {
+  node.paid = treasurer_.note(node, context.now());
+  node.price_per_node_hour = treasurer_.price(node.pool, context.now());
+  return options_.note_node(node);
 }
 
 Treasurer::Wanted Provisioner::wanted() const {
@@ -268,8 +283,8 @@ void Provisioner::tell_bill(Context& context, const std::string& decision) {
 
 void Provisioner::act(Context& context) {
   look(context);
-  ask_prices(context);
   if (!ends_by_) {
+    ask_prices(context);
     decide(context);
     tell_bill(context, "");
   }
@@ -322,9 +337,14 @@ void Provisioner::stop_nodes(Context& context, const std::string& name,
 
 bool Provisioner::ask_for(Context& context, const AskForNode& asked) {
   ProvisionerOptions::Pool& from = pool(asked.pool);
-  auto token = options_.token();
-  auto started = token.ok() ? from.launcher->start({asked.node, from.workers, std::move(*token)})
-                            : Result<std::string>(token.error());
+  const auto start = [&]() -> Result<std::string> {
+    if (treasurer_.decides() && !treasurer_.knows_price(asked.pool)) {
+      return Error{ErrorKind::kUsage, "its price is not known, and the budget has to do for it"};
+    }
+    ASSIGN_OR_RETURN(std::string token, options_.token());
+    return from.launcher->start({asked.node, from.workers, std::move(token)});
+  };
+  const auto started = start();
   if (started.ok()) {
     context.log().info(fmt::format("{} is asked for ({})", asked.node, *started));
     book_.started(asked.node, *started, context.now());
@@ -339,12 +359,10 @@ bool Provisioner::ask_for(Context& context, const AskForNode& asked) {
 std::optional<Error> Provisioner::tell_changes(Context& context) {
   std::optional<Error> unwritten;
   for (PoolNode& node : book_.take_changed()) {
-    node.paid = treasurer_.note(node, context.now());
-    node.price_per_node_hour = treasurer_.price(node.pool, context.now());
     const bool is_loss = node.state == PoolNodeState::kGone && !node.cause.empty();
     // One that was never started was told of.
     if (is_loss && !node.id.empty()) tell_loss(context, node);
-    if (auto noted = options_.note_node(node); !noted.ok()) unwritten = noted.error();
+    if (auto noted = write_down(context, node); !noted.ok()) unwritten = noted.error();
     context.send_control("monitor", Message::of(NodeChange{facts_of(node)}));
   }
   if (unwritten) context.log().warning(unwritten->message);

@@ -35,7 +35,7 @@ struct ProvisionerOptions {
     PoolLimits limits;
     std::uint32_t workers = 1;  // of a node
     std::shared_ptr<Launcher> launcher;
-    // What a node costs for an hour now; null: what TreasurerOptions has. May take seconds.
+    // The price of a node for an hour now; null: that of TreasurerOptions. May take seconds.
     std::function<runtime::Result<double>()> price{};
   };
   TreasurerOptions treasurer;
@@ -90,7 +90,9 @@ class Provisioner final : public runtime::Actor {
   void finish(Context& context);
   void look(Context& context);
   void ask_prices(Context& context);
-  void warn_once(Context& context, const std::string& pool, const runtime::Error& why);
+  void warn_once(Context& context, const std::string& of, const std::string& why);
+  // Puts into the journal what was paid for it so far.
+  runtime::Result<void> write_down(Context& context, PoolNode& node);
   void let_go(Context& context, const LetMembersGo& order);
   void stop_nodes(Context& context, const std::string& pool, const std::vector<ListedNode>& nodes);
   // False: it failed, and so would others of the pool.
@@ -108,7 +110,7 @@ class Provisioner final : public runtime::Actor {
   bool told_to_end_ = false;                             // the run, since its budget is spent
   std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked,
   std::map<std::string, runtime::TimePoint> priced_at_;  // and its price
-  std::map<std::string, std::string> warned_;            // of a pool: what was said last
+  std::map<std::string, std::string> warned_;            // of a list or a price: what was said last
   std::optional<runtime::TimePoint> ends_by_;            // it was told to stop
 };
 

@@ -42,7 +42,15 @@ Treasurer::Treasurer(TreasurerOptions options)
     : options_(std::move(options)), made_(options_.made) {
   for (const auto& pool : options_.pools) {
     costs_.set_price(pool.name, pool.price_per_node_hour, TimePoint{0});
+    if (!pool.price.empty()) unpriced_.insert(pool.name);
   }
+}
+
+// A node of an earlier head tells the price that it had.
+Payment Treasurer::note(const PoolNode& node, TimePoint now) {
+  const bool is_told = node.price_per_node_hour > 0.0 && !knows_price(node.pool);
+  if (is_told) set_price(node.pool, node.price_per_node_hour, now);
+  return costs_.note(node, now);
 }
 
 void Treasurer::note(const Pace& pace, TimePoint now) {
@@ -93,7 +101,7 @@ BurstFacts Treasurer::facts(const Wanted& wanted, TimePoint now) const {
 }
 
 std::optional<pipeline::BurstDecision> Treasurer::decide(const Wanted& wanted, TimePoint now) {
-  if (!options_.limits) return std::nullopt;
+  if (!options_.limits || !unpriced_.empty()) return std::nullopt;
   const auto every = std::chrono::duration<double>(options_.limits->decide_every);
   if (decided_ && now - *decided_ < every) return std::nullopt;
   decided_ = now;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct TreasurerOptions {
   std::optional<FirstForecast> first_forecast;  // of an earlier session
 };
 
-// What the pool offers, by its account. `speed`: of one of its workers, and `of_others`: of one of
+// The pool's offer, by its account. `speed`: of one of its workers, and `of_others`: of one of
 // no pool; 0: not measured. `workers_per_member`: how many compute in each of a node's members.
 pipeline::PoolOffer offer_of(const config::PoolSection& pool, const PoolAccount& account,
                              double speed, double of_others, std::uint32_t workers_per_member);
@@ -51,11 +52,14 @@ class Treasurer {
   // As CostBook and WorkBook have them.
   void set_price(const std::string& pool, double price, runtime::TimePoint now) {
     costs_.set_price(pool, price, now);
+    unpriced_.erase(pool);
   }
+  // False: its command has not told one yet.
+  bool knows_price(const std::string& pool) const { return !unpriced_.contains(pool); }
   double price(const std::string& pool, runtime::TimePoint now) const {
     return costs_.account(pool, now).price;
   }
-  Payment note(const PoolNode& node, runtime::TimePoint now) { return costs_.note(node, now); }
+  Payment note(const PoolNode& node, runtime::TimePoint now);
   void note(const Pace& pace, runtime::TimePoint now);
   void enter(const ViewPointer& view, const WorkBook::PoolOf& pool_of) {
     made_.enter(view, pool_of);
@@ -65,7 +69,7 @@ class Treasurer {
   std::uint64_t step() const { return made_.iteration() * options_.made.steps_per_iteration; }
 
   bool decides() const { return options_.limits.has_value(); }
-  // None: it is not time for it yet.
+  // None: it is not time for it yet, or a price is not known.
   std::optional<pipeline::BurstDecision> decide(const Wanted& wanted, runtime::TimePoint now);
   // Without a decision.
   telemetry::BillFacts bill(const Wanted& wanted, runtime::TimePoint now);
@@ -81,6 +85,7 @@ class Treasurer {
 
   TreasurerOptions options_;
   CostBook costs_;
+  std::set<std::string> unpriced_;
   WorkBook made_;
   runtime::TimePoint began_{0};
   std::optional<runtime::TimePoint> decided_;

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a burst with a deadline and a budget costs, beside other ways to get the same training done.
+"""A burst with a deadline and a budget, beside other ways to get the same training done.
 
 usage: burst.py TROUPE [--small]
 
@@ -169,7 +169,7 @@ def main():
     if len(given) != 1:
         sys.exit(__doc__)
     troupe = os.path.abspath(given[0])
-    iterations, rounds = (12, 1) if small else (120, 1)
+    iterations = 12 if small else 120
     dice = random.Random(2)
     states = set()
     cloud.require()
@@ -177,19 +177,20 @@ def main():
     with tempfile.TemporaryDirectory(prefix="troupe-bench-burst-") as folder:
         runs.write_topology(folder, TOPOLOGY, iterations=iterations,
                             checkpoints=f"{CHECKPOINT_EVERY} iterations")
-        for number in range(rounds):
-            zones, losses = trace(3600, dice)
-            arm = lambda name: Arm(troupe, folder, f"{name}-{number}", zones, losses)  # noqa: E731,B023
-            by_itself = alone(arm("alone"))
-            deadline = by_itself["seconds"] * 0.5
-            budget = by_itself["seconds"] * 0.01 * FIXED_NODES
-            results = {"burst": burst(arm("burst"), round(deadline), round(budget, 2)),
-                       "fixed": fixed(arm("fixed"), FIXED_NODES),
-                       "restart": restart(arm("restart"), FIXED_NODES), "alone": by_itself}
-            print(f"deadline {deadline:.0f} s, budget {budget:.2f}")
-            for name, result in results.items():
-                show(name, result, deadline)
-                states.add(result["state"])
+        zones, losses = trace(3600, dice)
+        arm = lambda name: Arm(troupe, folder, name, zones, losses)  # noqa: E731
+        by_itself = alone(arm("alone"))
+        deadline = by_itself["seconds"] * 0.5
+        budget = by_itself["seconds"] * 0.01 * FIXED_NODES
+        print(f"deadline {deadline:.0f} s, budget {budget:.2f}")
+        results = {"alone": by_itself, "burst": burst(arm("burst"), round(deadline), round(budget, 2)),
+                   "fixed": fixed(arm("fixed"), FIXED_NODES),
+                   "restart": restart(arm("restart"), FIXED_NODES)}
+        for name, result in results.items():
+            show(name, result, deadline)
+            states.add(result["state"])
+        if results["burst"]["cost"] > budget:
+            sys.exit("the burst has cost more than its budget")
     if len(states) != 1:
         sys.exit(f"the runs end in different states: {states}")
 

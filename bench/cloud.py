@@ -5,7 +5,7 @@ what a pool of `launcher: command` calls:
 usage: cloud.py FOLDER up ZONE NAME JOIN... | down NAME | ls | price ZONE
 
 FOLDER/zones.json says of each zone: `share` of a processor that a node has, `prices` as [second,
-price of an hour] from the beginning on, and `starts_in` seconds. What nodes cost is computed from
+price of an hour] from the beginning on, and `starts_in` seconds. The cost of nodes is computed from
 when they were there, and not from what Troupe says. Shares are control groups, so this needs root.
 """
 
@@ -102,7 +102,7 @@ class Cloud:
         return [price for begin, price in self.zones[zone]["prices"] if begin <= second][-1]
 
     def cost(self, zone, began, ended):
-        """Of a node, by seconds since the beginning."""
+        """A node's, by seconds since the beginning."""
         changes = [begin for begin, _ in self.zones[zone]["prices"] if began < begin < ended]
         times = [began, *changes, ended]
         return sum(self.price(zone, begin) * (end - begin) / 3600

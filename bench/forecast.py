@@ -4,7 +4,7 @@
 usage: forecast.py TROUPE [--small]
 
 `troupe plan` measures gan3d_12 on one node with 0.3 of a processor. Then runs get 1 and 2 nodes like
-it, and as many of a zone whose nodes have half of that. Of each run: events per second once all have
+it, and as many of a zone whose nodes have half of that. Printed are, of each run, events per second once all have
 come and micro-batches are shared out by speed, time and cost of the whole run as the cloud counts
 it, each beside the forecast. Every run has to end in the same state. Needs root.
 """

@@ -26,7 +26,7 @@ using launch::MeasuredPace;
 using launch::RunOutlook;
 using pipeline::OutlookLine;
 
-// What --json prints.
+// The object that --json prints.
 struct PlanLine {
   std::vector<std::pair<std::string, std::uint32_t>> nodes;
   const OutlookLine& line;
@@ -99,30 +99,35 @@ std::string marks_of(const OutlookLine& line) {
 
 std::string text_of(const RunOutlook& told, const OutlookLine& line, std::size_t width) {
   using pipeline::time_text;
-  return fmt::format("{:<{}} {:>7} {:>9.4g} {:>12} {:>12} {:>12} {:>9.2f} {:>10.0f}%{}\n",
-                     line.nodes, width, line.workers, events_per_second(told, line),
+  const std::string efficiency =
+      line.forecast.lasts ? fmt::format("{:.0f} %", 100.0 * line.efficiency) : "-";
+  return fmt::format("{:<{}} {:>7} {:>9.4g} {:>12} {:>12} {:>12} {:>9.2f} {:>11}{}\n", line.nodes,
+                     width, line.workers, events_per_second(told, line),
                      time_text(line.forecast.seconds), time_text(line.at_best.seconds),
-                     time_text(line.at_worst.seconds), line.forecast.cost, 100.0 * line.efficiency,
+                     time_text(line.at_worst.seconds), line.forecast.cost, efficiency,
                      marks_of(line));
 }
 
 void print_for_people(const RunOutlook& told, const MeasuredPace& pace) {
   const auto [low, high] = std::ranges::minmax(pace.iterations);
   std::cout << fmt::format(
-      "measured: {} iterations of {} worker{}, {:.3g} to {:.3g} s each; a worker computes {:.4g} "
+      "measured: {} iteration{} of {} worker{}, {:.3g} to {:.3g} s each; a worker computes {:.4g} "
       "events/s\nthe run: {} iterations of {} events\n\n",
-      pace.iterations.size(), pace.workers, pace.workers == 1 ? "" : "s", low, high, told.speed,
-      told.iterations, told.events_per_iteration);
+      pace.iterations.size(), pace.iterations.size() == 1 ? "" : "s", pace.workers,
+      pace.workers == 1 ? "" : "s", low, high, told.speed, told.iterations,
+      told.events_per_iteration);
   std::size_t width = 5;
   for (const OutlookLine& line : told.outlook.lines) width = std::max(width, line.nodes.size());
   std::cout << fmt::format("{:<{}} {:>7} {:>9} {:>12} {:>12} {:>12} {:>9} {:>11}\n", "nodes", width,
                            "workers", "events/s", "time", "at best", "at worst", "cost",
                            "efficiency");
   for (const OutlookLine& line : told.outlook.lines) std::cout << text_of(told, line, width);
-  std::cout << "\nrecommended: " << told.outlook.reason
+  const bool recommends = std::ranges::any_of(told.outlook.lines, &OutlookLine::is_recommended);
+  std::cout << (recommends ? "\nrecommended: " : "\nno line is recommended: ")
+            << told.outlook.reason
             << fmt::format(
                    "\nat best and at worst: workers are {:.0f} % faster or slower than measured, "
-                   "and lines {:g} times\nassumed:\n",
+                   "and lines {:g} times as fast or slow\nassumed:\n",
                    100.0 * told.doubt.pace, told.doubt.line);
   for (const std::string& assumption : told.assumptions) std::cout << "  " << assumption << "\n";
 }
@@ -136,13 +141,14 @@ std::string data_folder() {
 runtime::Result<launch::PaceMeasured> pace_of(const CommandLine& line,
                                               const config::LoadedTopology& loaded) {
   if (line.has("run")) {
-    ASSIGN_OR_RETURN(MeasuredPace pace, launch::read_pace(line.get<std::string>("run")));
+    ASSIGN_OR_RETURN(MeasuredPace pace,
+                     launch::read_pace(line.get<std::string>("run"), loaded.topology));
     return launch::PaceMeasured{std::move(pace), 0};
   }
   launch::hold_signals();
   ASSIGN_OR_RETURN(runtime::Log log, open_log(log_level(line)));
   launch::PaceMeasurement how;
-  how.iterations = line.get<std::uint64_t>("iterations");
+  line.take("iterations", how.iterations);
   how.data_folder = data_folder();
   how.version = TROUPE_VERSION;
   how.progress = stderr;
@@ -151,13 +157,19 @@ runtime::Result<launch::PaceMeasured> pace_of(const CommandLine& line,
 }
 
 int plan(const CommandLine& line) {
+  if (line.has("run") && line.has("iterations")) {
+    return line.usage_error("--run takes the pace of that run; leave out --iterations");
+  }
   const auto path = line.get<std::string>("topology");
   tell_if_shipped(path);
   const auto loaded = config::load_topology(path, settings(line));
   if (!loaded.ok()) return report(loaded.error());
   const auto measured = pace_of(line, *loaded);
   if (!measured.ok()) return report(measured.error());
-  if (!measured->pace) return 128 + measured->signal;
+  if (!measured->pace) {
+    note_failure(fmt::format("stopped by signal {}", measured->signal));
+    return 128 + measured->signal;
+  }
   std::optional<std::uint32_t> workers;
   line.take("workers", workers);
   std::string earlier;
@@ -188,9 +200,8 @@ Command plan_verb() {
                   workers_option("members of no pool, as in troupe run"),
                   {.name = "iterations",
                    .value = "N",
-                   .about = "iterations to be timed here, behind a first one",
+                   .about = "iterations to be timed here, behind a first one (default 8)",
                    .takes = Takes::kWhole,
-                   .preset = "8",
                    .least = 1,
                    .most = 1'000'000},
                   {.name = "run",

@@ -1,5 +1,6 @@
 #include "launch/pools/launchers.h"
 
+#include <charconv>
 #include <cmath>
 #include <sstream>
 #include <thread>
@@ -12,6 +13,12 @@
 #include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
+namespace {
+
+// Nothing else is done for the pools of a run meanwhile.
+constexpr auto kPriceWithin = std::chrono::seconds(5);
+
+}  // namespace
 
 std::string launch_mark(const JoinPlan& plan, const std::string& node) {
   return fmt::format("{}@{}", node, plan.run);
@@ -49,13 +56,21 @@ runtime::Result<std::function<runtime::Result<double>()>> make_price(
   using Price = std::function<runtime::Result<double>()>;
   ASSIGN_OR_RETURN(const auto words, words_in(pool, pool.price));
   if (words.empty()) return Price();
-  return Price([words]() -> runtime::Result<double> {
-    ASSIGN_OR_RETURN(const std::string output, output_of({.words = words}));
-    double price = 0.0;
-    std::istringstream text(output);
-    if (text >> price && std::isfinite(price) && price >= 0.0) return price;
-    return runtime::Error{runtime::ErrorKind::kUsage,
-                          fmt::format("`{}` prints no price, such as 0.45", command_line(words))};
+  return Price([words, name = pool.name]() -> runtime::Result<double> {
+    const auto output = output_of({.words = words, .within = kPriceWithin});
+    if (!output.ok()) {
+      return runtime::Error{output.error().kind,
+                            fmt::format("pool {}: no price: {}", name, output.error().message)};
+    }
+    std::string word;
+    std::istringstream(*output) >> word;
+    double price = -1.0;
+    const auto read = std::from_chars(word.data(), word.data() + word.size(), price);
+    const bool is_whole = read.ec == std::errc() && read.ptr == word.data() + word.size();
+    if (is_whole && std::isfinite(price) && price >= 0.0) return price;
+    return runtime::Error{
+        runtime::ErrorKind::kUsage,
+        fmt::format("pool {}: `{}` prints no price, such as 0.45", name, command_line(words))};
   });
 }
 

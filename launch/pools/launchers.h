@@ -39,8 +39,8 @@ runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::P
 runtime::Result<std::vector<std::string>> words_in(const config::PoolSection& pool,
                                                    const std::string& command);
 
-// What a node of the pool costs for an hour now, as its command `price` says; null where it has
-// none. kUsage: the command cannot be understood.
+// Asks the pool's command `price` for what a node costs for an hour now; null where it has none.
+// Takes 5 s at most. kUsage: the command cannot be understood.
 runtime::Result<std::function<runtime::Result<double>()>> make_price(
     const config::PoolSection& pool);
 

@@ -139,17 +139,23 @@ PoolHistory read_pool_journal(const std::string& path) {
   return history;
 }
 
-actors::CostBook read_pool_costs(const std::string& path) {
+std::map<std::string, actors::PoolAccount> read_pool_accounts(const std::string& path) {
   actors::CostBook costs;
+  runtime::TimePoint newest{0};
+  std::map<std::string, actors::PoolAccount> accounts;
   std::ifstream in(path, std::ios::binary);
   for (std::string text; std::getline(in, text);) {
     NodeLine line;
     if (!read_line(runtime::parse_json(text), line)) continue;
     const auto node = node_of(line);
     const auto time = runtime::read_utc(line.time);
-    if (node && time) costs.note(*node, time->time_since_epoch());
+    if (!node || !time) continue;
+    newest = time->time_since_epoch();
+    costs.note(*node, newest);
+    accounts[node->pool] = {};
   }
-  return costs;
+  for (auto& [pool, account] : accounts) account = costs.account(pool, newest);
+  return accounts;
 }
 
 Result<PoolJournal> PoolJournal::open(const std::string& path) {

@@ -39,8 +39,9 @@ struct PoolHistory {
 
 // Reads a file that another process may write. One that is missing is empty.
 PoolHistory read_pool_journal(const std::string& path);
-// What its nodes have cost, how long they took to start, and how often they were lost.
-actors::CostBook read_pool_costs(const std::string& path);
+// By pool, as of the newest line: for how long its nodes were paid, how long they took to start,
+// and how often they were lost. Prices are left out.
+std::map<std::string, actors::PoolAccount> read_pool_accounts(const std::string& path);
 
 // Any thread.
 class PoolJournal {

@@ -100,6 +100,22 @@ class IterationClock {
   bool is_first_ = true;
 };
 
+// Why a micro-batch of one run is other work than that of another; "": it is not.
+std::string other_work(const config::Topology& a, const config::Topology& b) {
+  const auto text = [](const model::NetworkDescription& network) {
+    return model::print_network(network, model::infer_shapes(network));
+  };
+  const model::GanDescription &one = a.model.gan, &other = b.model.gan;
+  if (text(one.generator) != text(other.generator)) return "generator";
+  if (text(one.discriminator) != text(other.discriminator)) return "discriminator";
+  if (a.train.options.micro_batch != b.train.options.micro_batch) return "train.micro_batch";
+  if (a.train.options.schedule != b.train.options.schedule) return "train.schedule";
+  if (a.model.precision != b.model.precision) return "model.precision";
+  if (a.model.kernels != b.model.kernels) return "model.kernels";
+  if (a.replica.threads != b.replica.threads) return "actors.replica.threads";
+  return a.replica.device == b.replica.device ? "" : "actors.replica.device";
+}
+
 config::LoadedTopology shortened(config::LoadedTopology loaded, std::uint64_t iterations) {
   config::Topology& topology = loaded.topology;
   topology.train.iterations = iterations;
@@ -135,9 +151,15 @@ class PassingFolder {
 
 }  // namespace
 
-Result<MeasuredPace> read_pace(const std::string& folder) {
+Result<MeasuredPace> read_pace(const std::string& folder, const config::Topology& planned) {
   const std::string topology = fmt::format("{}/{}", folder, RunFolder::kTopology);
   ASSIGN_OR_RETURN(const config::LoadedTopology loaded, config::load_topology(topology));
+  if (const std::string other = other_work(loaded.topology, planned); !other.empty()) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} trained with another {}, so its pace says nothing of this run; "
+                             "measure here, without --run",
+                             folder, other)};
+  }
   IterationClock clock(loaded.topology.replica.count);
   const std::string path = fmt::format("{}/{}", folder, MetricsFile::kName);
   std::ifstream file(path);
@@ -166,7 +188,7 @@ Result<PaceMeasured> measure_pace(const config::LoadedTopology& loaded, const Pa
   ASSIGN_OR_RETURN(const HeadRunResult end, run_locally(request, folder, disk, log));
   if (end.error) return *end.error;
   if (end.signal != 0) return PaceMeasured{std::nullopt, end.signal};
-  ASSIGN_OR_RETURN(MeasuredPace pace, read_pace(path));
+  ASSIGN_OR_RETURN(MeasuredPace pace, read_pace(path, loaded.topology));
   return PaceMeasured{std::move(pace), 0};
 }
 

@@ -27,8 +27,9 @@ struct MeasuredPace {
 };
 
 // Reads the run's metrics.jsonl. Times the newest iterations that the same members made, but for
-// their first. kData: it has made too few, or is no run.
-runtime::Result<MeasuredPace> read_pace(const std::string& folder);
+// their first. kUsage: a worker of that run does other work for a micro-batch than one of
+// `planned`. kData: it has made too few, or is no run.
+runtime::Result<MeasuredPace> read_pace(const std::string& folder, const config::Topology& planned);
 
 struct PaceMeasurement {
   std::uint64_t iterations = 8;  // that are timed, from 1

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -20,15 +21,16 @@ namespace {
 using config::PoolSection;
 using runtime::Result;
 
-constexpr double kLeastDoubt = 0.02;
 constexpr double kMostDoubt = 0.9;
 
-// As far as the tenth of the iterations goes that was fastest, and that which was slowest.
+// As far as the tenth of the iterations goes that was fastest, and that which was slowest. Few tell
+// little.
 double doubt_of(std::vector<double> iterations) {
+  const double least = std::max(0.02, 0.5 / static_cast<double>(iterations.size()));
   std::ranges::sort(iterations);
   const std::size_t tenth = iterations.size() / 10;
   const double low = iterations[tenth], high = iterations[iterations.size() - 1 - tenth];
-  return std::clamp((high - low) / (high + low), kLeastDoubt, kMostDoubt);
+  return std::clamp((high - low) / (high + low), least, kMostDoubt);
 }
 
 double mean_of(const std::vector<double>& values) {
@@ -39,13 +41,14 @@ double mean_of(const std::vector<double>& values) {
 PoolSection nodes_like_here(const config::Topology& topology) {
   PoolSection pool;
   pool.name = "node";
-  pool.most = (topology.train.options.micro_batches - 1) / topology.replica.count + 1;
+  pool.most = std::min(config::kMostMembers,
+                       (topology.train.options.micro_batches - 1) / topology.replica.count + 1);
   pool.price_per_node_hour = topology.monitor.price_per_node_hour;
   pool.starts_in = {};
   return pool;
 }
 
-// What an iteration took beyond what workers and the model account for.
+// The time of an iteration that neither workers nor the model account for.
 double unexplained(const MeasuredPace& pace, const pipeline::IterationWork& work,
                    const pipeline::RingLine& line) {
   const pipeline::Crew crew{pace.workers, 1.0 / pace.busy_seconds};
@@ -54,8 +57,24 @@ double unexplained(const MeasuredPace& pace, const pipeline::IterationWork& work
                            pace.busy_seconds * known.waiting / known.computing);
 }
 
+using Accounts = std::map<std::string, actors::PoolAccount>;
+
+// As a run that has not begun has it.
+actors::PoolAccount account_of(const Accounts& accounts, const PoolSection& pool) {
+  const auto found = accounts.find(pool.name);
+  actors::PoolAccount account;
+  if (found != accounts.end()) {
+    account.paid = found->second.paid;
+    account.started = found->second.started;
+    account.start_seconds = found->second.start_seconds;
+    account.losses = found->second.losses;
+  }
+  account.price = pool.price_per_node_hour;
+  return account;
+}
+
 std::vector<std::string> assumptions_of(const std::vector<PoolSection>& pools,
-                                        const actors::CostBook& costs, const MeasuredPace& pace,
+                                        const Accounts& accounts, const MeasuredPace& pace,
                                         const pipeline::BurstFacts& facts) {
   std::vector<std::string> all{
       fmt::format("members reach each other with {:.0f} Gbit/s, and {:.0f} us for a message",
@@ -67,9 +86,13 @@ std::vector<std::string> assumptions_of(const std::vector<PoolSection>& pools,
       all.push_back(
           fmt::format("a worker of {} is {}as fast as the one measured", pool.name, times));
     }
-    if (costs.account(pool.name, {}).started == 0) {
+    const actors::PoolAccount account = account_of(accounts, pool);
+    if (account.started == 0) {
       all.push_back(fmt::format("a node of {} starts in {}", pool.name,
                                 pipeline::time_text(facts.pools[i].starts_in)));
+    }
+    if (pool.spot && account.losses == 0) {
+      all.push_back(fmt::format("a node of {} is lost in ten hours", pool.name));
     }
     if (pool.price_per_node_hour == 0.0) {
       all.push_back(fmt::format("a node of {} costs nothing", pool.name));
@@ -86,7 +109,7 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
                                const std::string& earlier) {
   config::LoadedTopology asked = loaded;
   std::vector<PoolSection> pools = asked.topology.cluster.pools;
-  const bool has_others = workers.value_or(0) > 0 || !asked.topology.cluster.hosts.empty();
+  const bool has_others = workers ? *workers > 0 : !asked.topology.cluster.hosts.empty();
   const bool has_none = pools.empty() && !has_others;
   const std::uint32_t members = std::max(1U, config::workers_of(asked.topology, workers));
   if (has_none) pools.push_back(nodes_like_here(asked.topology));
@@ -103,20 +126,20 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   facts.unexplained = unexplained(pace, facts.work, facts.line);
   const std::uint32_t replicas = asked.topology.replica.count;
   facts.others = {has_others ? members * replicas : 0, pace.speed};
-  const actors::CostBook costs =
-      earlier.empty() ? actors::CostBook{}
-                      : read_pool_costs(fmt::format("{}/{}", earlier, PoolJournal::kName));
+  Accounts accounts;
+  if (!earlier.empty()) {
+    accounts = read_pool_accounts(fmt::format("{}/{}", earlier, PoolJournal::kName));
+  }
   for (PoolSection& pool : pools) {
     pool.most = most_nodes(pool);
     ASSIGN_OR_RETURN(const auto price, make_price(pool));
     if (price) {
       ASSIGN_OR_RETURN(pool.price_per_node_hour, price());
     }
-    actors::PoolAccount account = costs.account(pool.name, {});
-    account.price = pool.price_per_node_hour;
     const auto measured = pace.pool_speeds.find(pool.name);
     const double speed = measured == pace.pool_speeds.end() ? 0.0 : measured->second;
-    facts.pools.push_back(offer_of(pool, account, speed, pace.speed, replicas));
+    facts.pools.push_back(offer_of(pool, account_of(accounts, pool), speed, pace.speed, replicas));
+    facts.pools.back().wanted = pool.nodes;
     told.pools.push_back(pool.name);
   }
   told.doubt.pace = doubt_of(pace.iterations);
@@ -126,7 +149,12 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   told.iterations = setup.iterations;
   told.events_per_iteration = std::uint64_t{micro_batches} * setup.options.micro_batch;
   told.speed = pace.speed * setup.options.micro_batch;
-  told.assumptions = assumptions_of(pools, costs, pace, facts);
+  told.assumptions = assumptions_of(pools, accounts, pace, facts);
+  if (asked.topology.train.scaling == config::Scaling::kWeak) {
+    told.assumptions.push_back(
+        fmt::format("an iteration has the micro-batches of {} worker{} (train.scaling: weak)",
+                    members, members == 1 ? "" : "s"));
+  }
   return told;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What `troupe plan` tells: how a run of a topology would go with various numbers of nodes.
+// `troupe plan` tells how a run of a topology would go with various numbers of nodes.
 
 #include <cstdint>
 #include <optional>
@@ -21,7 +21,7 @@ struct RunOutlook {
   std::uint64_t events_per_iteration = 0;
   double speed = 0.0;  // of a worker, events per second
   pipeline::Doubt doubt;
-  std::vector<std::string> assumptions;  // for people: what nobody has measured
+  std::vector<std::string> assumptions;  // for people: nobody has measured that
 };
 
 // `workers`: members of no pool, as of --workers; none: those of cluster.hosts. Without pools and

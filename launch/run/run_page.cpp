@@ -37,7 +37,8 @@ telemetry::RunSource source_of(const HeadRunRequest& request, const RunFolder& f
     return telemetry::read_showers(path, step);
   };
   const config::ClusterSection& cluster = request.loaded.topology.cluster;
-  if (cluster.burst) return source;  // its limits decide, and nobody else
+  // Its limits decide, and nobody else; and a run in one process takes no nodes.
+  if (cluster.burst || request.members == 0) return source;
   for (const config::PoolSection& pool : cluster.pools) {
     source.pools.push_back({pool.name, pool.most});
   }
@@ -134,7 +135,7 @@ runtime::Result<void> RunPage::open(const HeadRunRequest& request, const RunFold
   telemetry::RunSource source = source_of(request, folder);
   source.trace = [this](Answer answer) { ask(actors::Probe::Wants::kTrace, std::move(answer)); };
   source.waits = [this](Answer answer) { ask(actors::Probe::Wants::kWaits, std::move(answer)); };
-  if (!request.loaded.topology.cluster.pools.empty()) {
+  if (request.members > 0 && !request.loaded.topology.cluster.pools.empty()) {
     source.burst = [this](const telemetry::PoolWish& wish, Answer answer) {
       burst(wish, std::move(answer));
     };

@@ -132,6 +132,7 @@ std::string nodes_text(const BurstFacts& facts, const Nodes& nodes) {
 }
 
 std::string time_text(double seconds) {
+  if (!std::isfinite(seconds)) return "never";
   if (seconds < 99.5) return fmt::format("{:.0f} s", seconds);
   const auto minutes = std::llround(seconds / 60.0);
   if (minutes < 100) return fmt::format("{} min", minutes);
@@ -159,7 +160,7 @@ BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const
   const double seconds_at_first = iteration_seconds(facts, at_first);
   const double rate = cost_per_second(facts, nodes);
   made.seconds = seconds_for(facts.iterations_left, delay, seconds_at_first, seconds_then);
-  made.made = facts.iterations_left;
+  made.made = std::isfinite(made.seconds) ? facts.iterations_left : 0.0;
   made.cost = facts.spent;
   if (rate == 0.0) return made;
   made.cost += rate * made.seconds;

@@ -60,7 +60,7 @@ struct BurstFacts {
 
 // "2 of hpc, 1 of cloud"; "no nodes".
 std::string nodes_text(const BurstFacts& facts, const std::vector<std::uint32_t>& nodes);
-// Of an iteration with so many nodes of each pool, all of them there.
+// How long an iteration takes with so many nodes of each pool, all of them there.
 double iteration_seconds(const BurstFacts& facts, const std::vector<std::uint32_t>& nodes);
 
 // What would come of so many nodes of each pool.
@@ -93,7 +93,7 @@ BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits);
 // From the decision to give a node back until it costs nothing more, at the most.
 inline constexpr double kGiveBackSeconds = 120.0;
 
-// "3 h 12 min", "4 min", "12 s".
+// "3 h 12 min", "4 min", "12 s", and "never" for a time that does not come.
 std::string time_text(double seconds);
 
 }  // namespace troupe::pipeline

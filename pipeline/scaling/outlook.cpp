@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -20,6 +21,7 @@ BurstFacts with_pace(BurstFacts facts, double share, double line) {
   for (PoolOffer& pool : facts.pools) pool.speed *= share;
   facts.unexplained /= share;
   facts.line.bytes_per_second *= line;
+  facts.line.message_seconds /= line;
   return facts;
 }
 
@@ -35,8 +37,11 @@ OutlookLine line_of(const BurstFacts& facts, const BurstLimits& limits, const Do
     speed += nodes[i] * facts.pools[i].workers * facts.pools[i].speed;
   }
   line.iterations_per_second = 1.0 / iteration_seconds(facts, nodes);
-  line.efficiency =
-      facts.iterations_left * facts.work.micro_batches / speed / line.forecast.seconds;
+  line.efficiency = std::numeric_limits<double>::quiet_NaN();
+  if (line.forecast.lasts) {
+    line.efficiency =
+        facts.iterations_left * facts.work.micro_batches / speed / line.forecast.seconds;
+  }
   line.at_best = forecast(with_pace(facts, 1.0 + doubt.pace, doubt.line), limits, nodes);
   line.at_worst = forecast(with_pace(facts, 1.0 - doubt.pace, 1.0 / doubt.line), limits, nodes);
   return line;
@@ -75,8 +80,9 @@ void recommend_without(Outlook& outlook) {
   best.is_recommended = true;
   outlook.reason =
       best.efficiency >= kWorthHaving
-          ? fmt::format("the fastest of those with an efficiency of {:.0f} %", 100.0 * kWorthHaving)
-          : fmt::format("none has an efficiency of {:.0f} %, and this has the best",
+          ? fmt::format("the fastest of those with an efficiency of {:.0f} % at least",
+                        100.0 * kWorthHaving)
+          : fmt::format("none has an efficiency of {:.0f} %, and this one has the best",
                         100.0 * kWorthHaving);
 }
 

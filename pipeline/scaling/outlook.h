@@ -24,7 +24,8 @@ struct OutlookLine {
   std::string nodes{};                 // as nodes_text() has them
   std::uint32_t workers = 0;           // all of them
   double iterations_per_second = 0.0;  // once all nodes are there
-  // Share of what the workers could compute in all the time of the run.
+  // Share of what the workers could compute in all the time of the run; not a number where the
+  // budget does not last, so that they leave before.
   double efficiency = 0.0;
   // The forecast where all doubt is for the run, and against it.
   BurstForecast at_best{}, at_worst{};
@@ -36,10 +37,9 @@ struct Outlook {
   std::string reason;              // of the recommendation, or why there is none; for people
 };
 
-// `facts`: of a run that has not begun, wants no node, and whose workers are measured. Tells of
-// each pool by itself, and of pools that are filled one after the other. With limits the
-// recommendation is what decide() would do; else it is the fastest line with an efficiency of
-// kWorthHaving.
+// `facts`: of a run that has not begun, and whose workers are measured. Tells of each pool by
+// itself, and of pools that are filled one after the other. With limits the recommendation is what
+// decide() would do; else it is the fastest line with an efficiency of kWorthHaving at least.
 Outlook outlook(const BurstFacts& facts, const std::optional<BurstLimits>& limits,
                 const Doubt& doubt);
 

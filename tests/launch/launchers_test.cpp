@@ -265,11 +265,12 @@ TEST_F(Launchers, PriceIsTheFirstWordOfACommand) {
   ASSERT_TRUE(price.ok());
   EXPECT_EQ(*(*price)(), 0.25);
   EXPECT_EQ(calls(), "[large node]");
-  for (const char* answer : {"none", "-1", "nan", ""}) {
+  for (const char* answer : {"none", "-1", "nan", "0,45", "1.200,50", ""}) {
     tool("price", fmt::format("echo {}", answer));
     const auto wrong = (*price)();
     ASSERT_FALSE(wrong.ok()) << answer;
-    EXPECT_EQ(wrong.error().message, "`price 'large node'` prints no price, such as 0.45");
+    EXPECT_EQ(wrong.error().message,
+              "pool spot: `price 'large node'` prints no price, such as 0.45");
   }
   tool("price", "echo no market >&2; exit 1");
   EXPECT_THAT((*price)().error().message, HasSubstr("no market"));

@@ -1,4 +1,4 @@
-// What `troupe plan` forecasts, and from what.
+// Forecasts of `troupe plan`, measured here or taken from an earlier run.
 
 #include <gmock/gmock.h>
 
@@ -93,9 +93,17 @@ TEST_F(Plan, OfAnEarlierRunTakesItsPaceAndThatOfItsPools) {
 
 TEST_F(Plan, RefusesWhatTellsNothing) {
   expect_refused(plan({"--run", path("nowhere")}), 3, {"nowhere/topology.yaml"});
+  expect_refused(plan({"--run", path("nowhere"), "--iterations", "3"}), 2,
+                 {"leave out --iterations"});
   run("a", until_iteration(1));
   expect_refused(plan({"--run", path("a")}), 4,
                  {"a/metrics.jsonl: tells of no two iterations that the same members made"});
+  expect_refused(plan({"--run", path("a"), "--set", "train.micro_batch=2"}), 2,
+                 {"a trained with another train.micro_batch", "without --run"});
+  expect_refused(plan({"--set",
+                       "cluster.pools=[{name: own, launcher: command, start: a, stop: b, "
+                       "price: 'echo 0,45'}]"}),
+                 2, {"pool own: `echo 0,45` prints no price, such as 0.45"});
 }
 
 }  // namespace

@@ -158,6 +158,16 @@ TEST_F(PoolRun, RunWithoutWorkersTakesANodeToMeasureBy) {
             hash_of("alone", until));
 }
 
+TEST_F(PoolRun, NodeWhosePriceNobodyKnowsIsNotAskedForWithinABudget) {
+  const Words limits{"--set", "cluster.burst={budget: 100, decide_every: 1s}"};
+  Process all(command(endless(cloud_pool(1, ", price: 'cat " + path("price") + "'") + limits)));
+  ASSERT_TRUE(wait_until_said(all, "pool own: no price: cat ended with exit code 1")) << log();
+  ASSERT_TRUE(wait_until_said(all, "its price is not known")) << log();
+  wait_until_training(all);
+  EXPECT_FALSE(std::filesystem::exists(path("cloud/asked"))) << "nothing may be asked for";
+  end(all);
+}
+
 TEST_F(PoolRun, BudgetThatCannotPayForANodeEndsARunWithoutOtherWorkers) {
   const Words limits{"--set", "cluster.burst={budget: 1, decide_every: 1s}"};
   const ProcessEnd end =

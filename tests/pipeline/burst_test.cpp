@@ -296,6 +296,7 @@ TEST(Burst, ToldTimesAreShort) {
   EXPECT_EQ(time_text(42), "42 s");
   EXPECT_EQ(time_text(240), "4 min");
   EXPECT_EQ(time_text(3.2 * kHour), "3 h 12 min");
+  EXPECT_EQ(time_text(INFINITY), "never");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,25 @@ TEST(Outlook, RecommendsNothingThatTheBudgetDoesNotPay) {
   const Outlook told = outlook(facts, BurstLimits{.budget = 1.0}, {});
   EXPECT_THAT(marked(told, &OutlookLine::is_recommended), IsEmpty());
   EXPECT_THAT(told.reason, HasSubstr("too little for a node"));
+}
+
+// Without a node nothing is made, so a node is worth having as long as the budget lasts.
+TEST(Outlook, RecommendsTheMostThatABudgetMakesOfARunThatItCannotEnd) {
+  const BurstFacts facts = facts_of({pool("hpc", 4, 360.0)}, 0);
+  const BurstLimits limits{.budget = 30.0};
+  EXPECT_THAT(decide(facts, limits).forecast.nodes, ElementsAre(1));
+  EXPECT_EQ(forecast(facts, limits, {0}).made, 0.0);
+  const Outlook told = outlook(facts, limits, {});
+  EXPECT_THAT(told.lines, IsEmpty());
+  EXPECT_THAT(told.reason, HasSubstr("1 of hpc: the run cannot end"));
+}
+
+TEST(Outlook, TellsOfNoEfficiencyWhereTheBudgetDoesNotLast) {
+  const Outlook told =
+      outlook(facts_of({pool("hpc", 63, 100.0)}), BurstLimits{.budget = 300.0}, {});
+  ASSERT_NE(find(told, {63}), nullptr);
+  EXPECT_FALSE(find(told, {63})->forecast.lasts);
+  EXPECT_TRUE(std::isnan(find(told, {63})->efficiency));
 }
 
 }  // namespace

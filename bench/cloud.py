@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-PERIOD_US = 100_000
+PERIOD_US = 10_000  # short, so that members do not wait for each other because of it
 GROUPS = "/sys/fs/cgroup/cpu" if os.path.isdir("/sys/fs/cgroup/cpu") else "/sys/fs/cgroup"
 
 

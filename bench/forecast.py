@@ -24,7 +24,7 @@ import runs  # noqa: E402
 TOPOLOGY = """name: forecast
 model: {zoo: gan3d_12}
 data:
-  {train: synthetic, synthetic: {events: 1600, seed: 1}, test_one_in: 0, preprocessing: {power: 0.35}}
+  {train: synthetic, synthetic: {events: 800, seed: 1}, test_one_in: 0, preprocessing: {power: 0.35}}
 train: {epochs: 1000, iterations: ITERATIONS, micro_batch: 4, micro_batches: 48, seed: 1}
 actors: {checkpointer: {every: none}, validator: {every: none}, monitor: {listen: none}}
 """
@@ -89,7 +89,7 @@ def main():
     if len(given) != 1:
         sys.exit(__doc__)
     troupe = os.path.abspath(given[0])
-    iterations, rounds, measured = (40, 1, 3) if small else (120, 3, 8)
+    iterations, rounds, measured = (40, 1, 3) if small else (160, 1, 8)
     cloud.require()
     states, errors = set(), {"events/s": [], "time": [], "cost": []}
     print(f"{'nodes':<20} {'':>9} {'forecast':>9} {'truth':>9} {'error':>7}")

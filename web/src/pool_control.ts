@@ -59,16 +59,26 @@ export class PoolControl {
 
   private async change(pool: string, nodes: string): Promise<void> {
     if (this.asking) return;
-    this.asking = true;
+    const token = this.token.value.trim();
+    if (!/^[\x21-\x7e]*$/.test(token)) {
+      setText(this.answer, "a token has no spaces, and only characters of ASCII");
+      return;
+    }
+    this.ask(true);
     setText(this.answer, "asking");
     try {
       setText(this.answer, await answerOf(`/api/runs/${this.run}/burst`, { method: "POST",
-        headers: { Authorization: `Bearer ${this.token.value.trim()}`, "Content-Type": "application/json" },
+        headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
         body: JSON.stringify({ pool, nodes }) }));
     } catch (error) {
       setText(this.answer, error instanceof Error ? error.message : "no answer");
     }
-    this.asking = false;
+    this.ask(false);
+  }
+
+  private ask(asking: boolean): void {
+    this.asking = asking;
+    for (const form of this.forms) form.enable(!asking);
   }
 }
 
@@ -87,6 +97,10 @@ class PoolForm {
       event.preventDefault();
       change(this.pool, this.nodes.value);
     } }, make("label", { class: "choice" }, this.name, this.nodes), this.button);
+  }
+
+  enable(enabled: boolean): void {
+    this.button.disabled = !enabled;
   }
 
   show(pool: PoolChoice, wanted: number | undefined): void {

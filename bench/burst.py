@@ -169,7 +169,7 @@ def main():
     if len(given) != 1:
         sys.exit(__doc__)
     troupe = os.path.abspath(given[0])
-    iterations = 12 if small else 120
+    iterations = 12 if small else 80
     dice = random.Random(2)
     states = set()
     cloud.require()

@@ -60,8 +60,8 @@ export class PoolControl {
   private async change(pool: string, nodes: string): Promise<void> {
     if (this.asking) return;
     const token = this.token.value.trim();
-    if (!/^[\x21-\x7e]*$/.test(token)) {
-      setText(this.answer, "a token has no spaces, and only characters of ASCII");
+    if (!/^[\x20-\x7e]*$/.test(token)) {
+      setText(this.answer, "a token has only characters of ASCII");
       return;
     }
     this.ask(true);

@@ -22,7 +22,7 @@ struct KubernetesNode {
   bool is_there = false;     // it has not ended
   bool has_job = false;      // which nobody has deleted
   bool lacks_pod = false;    // its Job has not started one yet
-  bool runs = false;         // its pod has begun, and so has its Secret
+  bool runs = false;         // its pod has started, and thus has its Secret
   bool is_over = false;      // its Job or its pod has ended, or the pod is being taken away
   std::string pod{};         // the uid of its newest pod; "": there is none
   std::string last_words{};  // why it does not run, or why it has ended; "": nothing is known

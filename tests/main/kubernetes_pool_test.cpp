@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -160,6 +161,7 @@ TEST_F(KubernetesPool, NodesOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThere
   again.send(SIGKILL);
   again.wait();
   EXPECT_NE(objects(), "");
+  std::filesystem::remove(path("pod.yaml"));
   EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
   EXPECT_EQ(kubectl({"get", "jobs,pods", "--selector=troupe/run", "--output=name"}), "");
   expect_goes_on({"--set", "cluster.pools=[]"});

@@ -240,7 +240,7 @@ void PoolBook::listed(const std::string& pool, const std::vector<ListedNode>& no
 
 void PoolBook::member_came(const std::string& node, const std::string& member, TimePoint now) {
   Entry* const entry = find(node);
-  // The run is over: it was released, and nobody hears of its end.
+  // After the end members are released, and nobody reports their end.
   if (entry == nullptr || ended_) return;
   entry->members.emplace(member, false);
   entry->had_members = true;

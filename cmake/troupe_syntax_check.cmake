@@ -39,6 +39,11 @@ function(troupe_syntax_check_target target result)
       continue()
     endif()
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    get_source_file_property(own_definitions ${source} TARGET_DIRECTORY ${target} COMPILE_DEFINITIONS)
+    if(NOT own_definitions)
+      set(own_definitions)
+    endif()
+    list(TRANSFORM own_definitions PREPEND -D)
     set(stamp ${PROJECT_BINARY_DIR}/syntax_check/${target}/${name}.ok)
     cmake_path(GET stamp PARENT_PATH stamp_folder)
     file(MAKE_DIRECTORY ${stamp_folder})
@@ -47,7 +52,7 @@ function(troupe_syntax_check_target target result)
               -Wall -Wextra -Wpedantic -Werror -I${PROJECT_SOURCE_DIR}
               "$<$<BOOL:${libraries}>:-isystem$<JOIN:${libraries},;-isystem>>"
               "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
-              -MD -MT ${stamp} -MF ${stamp}.d ${source}
+              ${own_definitions} -MD -MT ${stamp} -MF ${stamp}.d ${source}
       COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
       DEPENDS ${source} DEPFILE ${stamp}.d COMMENT "clang++ reads ${name}"
       COMMAND_EXPAND_LISTS VERBATIM)

@@ -53,10 +53,11 @@ void print(const launch::PoolHistory& history, bool json) {
 }
 
 // Stops what the launcher lists of the run, whether the journal knows it or not.
-Result<void> stop_pool(const config::PoolSection& pool, const launch::PoolHistory& history,
+Result<void> stop_pool(config::PoolSection pool, const launch::PoolHistory& history,
                        launch::PoolJournal& journal) {
   launch::JoinPlan plan;
   plan.run = history.run;
+  pool.pod.reset();  // no node is started, so that it may be missing
   ASSIGN_OR_RETURN(const auto launcher, launch::make_launcher(pool, plan));
   std::vector<PoolNode> left;
   for (const PoolNode& node : history.nodes) {

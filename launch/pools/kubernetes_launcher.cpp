@@ -1,7 +1,6 @@
 // Nodes as Jobs of Kubernetes, each of one pod, by kubectl. A pod that is taken away ends its node:
 // Kubernetes would start another one, and the run asks for one itself.
 
-#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -26,6 +25,16 @@ using Words = std::vector<std::string>;
 
 // A pod and its Job take some 20 KiB.
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
+// What is wrong with a Job may take one each.
+constexpr std::size_t kErrorLines = 12;
+
+// What the pool lays over its pods; null: nothing.
+Result<nlohmann::json> pod_part_of(const config::PoolSection& pool) {
+  if (!pool.pod) return nlohmann::json();
+  auto part = read_pod_part(*pool.pod);
+  if (!part.ok()) return Error{ErrorKind::kUsage, part.error().message};
+  return part;
+}
 
 class KubernetesLauncher final : public actors::Launcher {
  public:
@@ -34,12 +43,7 @@ class KubernetesLauncher final : public actors::Launcher {
 
   // The pod waits for its Secret, which can be made when its owner is known.
   Result<std::string> start(const NodeOrder& order) override {
-    nlohmann::json part;
-    if (pool_.pod) {
-      auto read = read_pod_part(*pool_.pod);
-      if (!read.ok()) return Error{ErrorKind::kUsage, read.error().message};
-      part = std::move(*read);
-    }
+    ASSIGN_OR_RETURN(const nlohmann::json part, pod_part_of(pool_));
     const bool has_token = !order.token.empty();
     ASSIGN_OR_RETURN(const std::string uid,
                      create(kubernetes_job(plan_, pool_, order.name, has_token, part)));
@@ -47,10 +51,13 @@ class KubernetesLauncher final : public actors::Launcher {
     if (!has_token) return name;
     const auto secret = create(kubernetes_secret(plan_, pool_, order.name, order.token, uid));
     if (secret.ok()) return name;
-    // The Job would wait for it. One that cannot be ended now is found and ended later.
-    const auto stopped = stop(order.name, name);
-    return Error{stopped.ok() ? secret.error().kind : ErrorKind::kLostPeers,
-                 secret.error().message};
+    // The Job is there, and would wait for its Secret.
+    return Error{ErrorKind::kLostPeers, secret.error().message};
+  }
+
+  // The head that started a node without an id may not have come to its Secret.
+  void adopt(const std::string& name, const std::string& id) override {
+    if (id.empty()) unfinished_.insert(name);
   }
 
   // Jobs that have ended, or whose pod has, are deleted: nobody else would.
@@ -59,11 +66,10 @@ class KubernetesLauncher final : public actors::Launcher {
         kubectl({"get", "jobs,pods", "--selector=" + kubernetes_selector(plan_.run, pool_.name),
                  "--output=json"});
     request.most_output = kMostAnswer;
-    ASSIGN_OR_RETURN(const std::string answer, said(request));
-    const auto now = std::chrono::floor<std::chrono::milliseconds>(runtime::wall_now());
-    ASSIGN_OR_RETURN(auto nodes, read_kubernetes_nodes(answer, now));
+    ASSIGN_OR_RETURN(const std::string answer, answer_of(request));
+    ASSIGN_OR_RETURN(auto nodes, read_kubernetes_nodes(answer, leaving_, runtime::steady_now()));
     for (const auto& [name, node] : nodes) {
-      if (!node.last_words.empty() && !removed_.contains(name)) last_words_[name] = node.last_words;
+      if (!removed_.contains(name)) last_words_[name] = node.last_words;
     }
     const bool is_reaped = reap(nodes);
     const std::string refusal = refusal_of_pods(nodes);
@@ -92,16 +98,17 @@ class KubernetesLauncher final : public actors::Launcher {
   }
 
  private:
-  // With a --request-timeout it would not see that it is in a pod.
+  // kubectl ignores the pod's service account when --request-timeout is given.
   CommandRequest kubectl(const Words& more) const {
     CommandRequest request{.words = {"kubectl"}};
     Words& words = request.words;
     words.insert(words.end(), pool_.options.begin(), pool_.options.end());
     if (!pool_.namespace_there.empty()) words.push_back("--namespace=" + pool_.namespace_there);
     words.insert(words.end(), more.begin(), more.end());
+    request.error_lines = kErrorLines;
     return request;
   }
-  static Result<std::string> said(const CommandRequest& request) {
+  static Result<std::string> answer_of(const CommandRequest& request) {
     auto answer = output_of(request);
     if (!answer.ok()) return advised(answer.error());
     return answer;
@@ -111,7 +118,7 @@ class KubernetesLauncher final : public actors::Launcher {
     CommandRequest request =
         kubectl({"create", "--filename=-", "--output=jsonpath={.metadata.uid}"});
     request.input = object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    ASSIGN_OR_RETURN(std::string uid, said(request));
+    ASSIGN_OR_RETURN(std::string uid, answer_of(request));
     uid.resize(uid.find_last_not_of("\r\n") + 1);
     if (!uid.empty()) return uid;
     return Error{ErrorKind::kLostPeers, "kubectl did not tell the uid of what it has created"};
@@ -123,23 +130,26 @@ class KubernetesLauncher final : public actors::Launcher {
       request.words.push_back(kubernetes_name(plan_.run, node));
       removed_.insert(node);
     }
-    const auto answer = said(request);
+    const auto answer = answer_of(request);
     if (!answer.ok()) return answer.error();
     return {};
   }
-  // Deletes the Jobs of nodes that are over, or have another pod in the place of their first.
+  // Deletes the Jobs of nodes that are over, have another pod in the place of their first, or may
+  // wait for a Secret that nobody makes.
   bool reap(const std::map<std::string, KubernetesNode>& nodes) {
     Words spent;
     for (const auto& [name, node] : nodes) {
       std::string& pod = pods_[name];
       if (pod.empty()) pod = node.pod;
       const bool is_other = !node.pod.empty() && pod != node.pod;
-      if (node.has_job && (node.is_over || is_other)) spent.push_back(name);
+      if (node.runs) unfinished_.erase(name);
+      const bool is_spent = node.is_over || is_other || unfinished_.contains(name);
+      if (node.has_job && is_spent) spent.push_back(name);
     }
     return spent.empty() || remove(spent).ok();
   }
-  // Why Kubernetes makes no pods for Jobs, such as a quota; "": none waits for long, or it does not
-  // tell. One answer is enough: all are alike.
+  // Why Kubernetes makes no pods for Jobs, such as a quota. "": it tells no reason, or no Job has
+  // lacked its pod since the last list. It is asked about one Job, since all have the same reason.
   std::string refusal_of_pods(const std::map<std::string, KubernetesNode>& nodes) {
     std::set<std::string> lacking;
     std::string long_lacking;
@@ -160,17 +170,21 @@ class KubernetesLauncher final : public actors::Launcher {
 
   const config::PoolSection pool_;
   const JoinPlan plan_;
+  LeavingPods leaving_;
   std::map<std::string, std::string> pods_;        // the first pod of a node
   std::map<std::string, std::string> last_words_;  // by node
+  std::set<std::string> unfinished_;               // nodes that may lack their Secret
   std::set<std::string> removed_;                  // nodes whose words are their last
   std::set<std::string> lacked_pods_;              // nodes, when they were listed last
 };
 
 }  // namespace
 
-std::shared_ptr<actors::Launcher> make_kubernetes_launcher(const config::PoolSection& pool,
-                                                           const JoinPlan& plan) {
-  return std::make_shared<KubernetesLauncher>(pool, plan);
+Result<std::shared_ptr<actors::Launcher>> make_kubernetes_launcher(const config::PoolSection& pool,
+                                                                   const JoinPlan& plan) {
+  // It is read anew for each node.
+  if (const auto part = pod_part_of(pool); !part.ok()) return part.error();
+  return std::shared_ptr<actors::Launcher>(std::make_shared<KubernetesLauncher>(pool, plan));
 }
 
 }  // namespace troupe::launch

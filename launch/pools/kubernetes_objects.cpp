@@ -32,15 +32,19 @@ constexpr int kKeepsEndedSeconds = 3600;
 constexpr const char* kTokenFolder = "/run/troupe";
 constexpr const char* kTokenFile = "token";
 
-// A plain word of YAML as JSON has it.
+// A plain word of YAML as JSON has it, and as kubectl reads it.
 json scalar_of(const YamlValue& value) {
   const std::string& text = value.scalar;
   if (value.quoted) return text;
-  if (text == "true" || text == "false") return text == "true";
-  if (text == "null" || text == "~" || text.empty()) return nullptr;
+  const auto is_any_of = [&](const auto&... words) { return ((text == words) || ...); };
+  if (is_any_of("true", "True", "TRUE")) return true;
+  if (is_any_of("false", "False", "FALSE")) return false;
+  if (is_any_of("null", "Null", "NULL", "~", "")) return nullptr;
   std::int64_t whole = 0;
   const char* const end = text.data() + text.size();
-  if (const auto read = std::from_chars(text.data(), end, whole);
+  // 0400 is octal, and 08 is not.
+  const bool is_octal = text[0] == '0' && text.find_first_not_of("01234567") == std::string::npos;
+  if (const auto read = std::from_chars(text.data(), end, whole, is_octal ? 8 : 10);
       read.ec == std::errc() && read.ptr == end) {
     return whole;
   }
@@ -67,7 +71,7 @@ json json_of(const YamlValue& value) {
   return value.is_null() ? json() : scalar_of(value);
 }
 
-// By which an item of a list is told from the others; nullptr: by nothing.
+// The key that identifies a list item; nullptr: it has none.
 const char* key_of(const json& item) {
   if (!item.is_object()) return nullptr;
   for (const char* key : {"mountPath", "name"}) {
@@ -126,7 +130,7 @@ json container_of(const JoinPlan& plan, config::PoolSection pool, const std::str
   if (has_token) {
     mounts.push_back({{"name", "token"}, {"mountPath", kTokenFolder}, {"readOnly", true}});
   }
-  return {{"name", "troupe"},
+  return {{"name", kMemberContainer},
           {"image", pool.image},
           {"command", without_variables(join_words(plan, pool, node, token_file))},
           {"workingDir", kHome},
@@ -216,12 +220,13 @@ Result<json> read_pod_part(const std::string& path) {
   if (!problems.empty()) return problems.error();
   const bool is_template =
       value.is_map() && std::ranges::all_of(value.members, [](const auto& member) {
-        return member.key == "metadata" || member.key == "spec";
+        const bool is_known = member.key == "metadata" || member.key == "spec";
+        return is_known && member.value.is_map();
       });
   if (!is_template) {
     return Error{ErrorKind::kUsage,
-                 fmt::format("{}: a part of a pod's template has `spec`, `metadata` or both, and "
-                             "nothing else",
+                 fmt::format("{}: a part of a pod's template has `spec`, `metadata` or both, which "
+                             "are maps, and nothing else",
                              path)};
   }
   return json_of(value);

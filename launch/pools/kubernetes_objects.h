@@ -18,6 +18,8 @@ namespace troupe::launch {
 inline constexpr const char* kRunLabel = "troupe/run";
 inline constexpr const char* kPoolLabel = "troupe/pool";
 inline constexpr const char* kNodeLabel = "troupe/node";
+// The container of a pod that the member runs in.
+inline constexpr const char* kMemberContainer = "troupe";
 
 // Names of both objects, and what selects those of a pool's nodes.
 std::string kubernetes_name(const std::string& run, std::string node);

@@ -9,7 +9,6 @@
 
 #include "launch/pools/kubernetes_objects.h"
 #include "runtime/base/json_reader.h"
-#include "runtime/base/utc_time.h"
 
 namespace troupe::launch {
 namespace {
@@ -18,6 +17,7 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Like;
 using runtime::Result;
+using runtime::TimePoint;
 
 constexpr std::size_t kMostText = 4096;
 constexpr std::size_t kMostItems = 100'000;
@@ -49,10 +49,12 @@ void fields(Archive& archive, Like<Pause> auto& pause) {
 }
 
 struct Container {
+  std::string name;
   Pause waiting, terminated;
 };
 template <class Archive>
 void fields(Archive& archive, Like<Container> auto& container) {
+  archive.text("name", container.name, kMostText);
   archive.group("state", [&](auto& state) {
     state.object("waiting", container.waiting);
     state.object("terminated", container.terminated);
@@ -64,6 +66,8 @@ struct Object {
   std::string kind, name, uid, created, deleted, node, machine, phase, reason, message;
   std::vector<Condition> conditions;
   std::vector<Container> containers, init_containers;
+  std::int32_t grace = 0;  // seconds that a deleted pod has to end
+  bool is_lost = false;    // it should have ended a while ago
 };
 template <class Archive>
 void fields(Archive& archive, Like<Object> auto& object) {
@@ -73,6 +77,7 @@ void fields(Archive& archive, Like<Object> auto& object) {
     metadata.text("uid", object.uid, kMostText);
     metadata.text("creationTimestamp", object.created, kMostText);
     metadata.text("deletionTimestamp", object.deleted, kMostText);
+    metadata.integer("deletionGracePeriodSeconds", object.grace, 0);
     metadata.group("labels",
                    [&](auto& labels) { labels.text(kNodeLabel, object.node, kMostText); });
   });
@@ -150,9 +155,10 @@ const Condition* condition_of(const Object& object, std::string_view type,
 
 bool has_ended(const Object& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; }
 
-bool is_lost(const Object& pod, WallTime now) {
-  const auto should_end = runtime::read_utc(pod.deleted);
-  return should_end && now - *should_end > kLateBy;
+bool is_late(const Object& pod, LeavingPods& leaving, TimePoint now) {
+  if (pod.deleted.empty()) return false;
+  const TimePoint since = leaving.try_emplace(pod.uid, now).first->second;
+  return now - since > std::chrono::seconds(pod.grace) + kLateBy;
 }
 
 // Why a container of a pod does not run yet.
@@ -168,20 +174,32 @@ std::string waits_for(const Object& pod) {
   return "";
 }
 
-std::string end_of(const Object& pod, WallTime now) {
+// How the member's container has ended, or else the first that has failed; null: none has.
+const Pause* end_of_containers(const Object& pod) {
+  const Pause* first = nullptr;
+  for (const auto* containers : {&pod.init_containers, &pod.containers}) {
+    for (const Container& container : *containers) {
+      const Pause& end = container.terminated;
+      const bool has_ended = !end.reason.empty() || end.exit_code != 0;
+      if (has_ended && container.name == kMemberContainer) return &end;
+      if (first == nullptr && end.exit_code != 0) first = &end;
+    }
+  }
+  return first;
+}
+
+std::string end_of(const Object& pod) {
   if (!pod.reason.empty()) return with_message(pod.reason, pod.message);
-  for (const Container& container : pod.containers) {
-    const Pause& end = container.terminated;
-    if (end.reason.empty() && end.exit_code == 0) continue;
-    const std::string log = last_line(end.message);
-    return fmt::format("its pod ended with exit code {} ({}){}{}", end.exit_code, end.reason,
+  if (const Pause* const end = end_of_containers(pod)) {
+    const std::string log = last_line(end->message);
+    return fmt::format("its pod ended with exit code {} ({}){}{}", end->exit_code, end->reason,
                        log.empty() ? "" : ", and its log with: ", log);
   }
-  if (is_lost(pod, now)) return fmt::format("the machine {} does not answer", pod.machine);
+  if (pod.is_lost) return fmt::format("the machine {} does not answer", pod.machine);
   return pod.deleted.empty() ? "" : fmt::format("its pod on {} was taken away", pod.machine);
 }
 
-void take_job(KubernetesNode& node, const Object& job) {
+void add_job(KubernetesNode& node, const Object& job) {
   const Condition* end = condition_of(job, "Failed", "True");
   // The pod tells more than that it has failed.
   if (end != nullptr && end->reason != "BackoffLimitExceeded" && node.last_words.empty()) {
@@ -197,15 +215,16 @@ void take_job(KubernetesNode& node, const Object& job) {
   node.row.where = "Kubernetes has made no pod yet";
 }
 
-void take_pod(KubernetesNode& node, const Object& pod, WallTime now) {
-  const bool lives = !has_ended(pod) && !is_lost(pod, now);
+void add_pod(KubernetesNode& node, const Object& pod) {
+  const bool lives = !has_ended(pod) && !pod.is_lost;
   if (!lives || !pod.deleted.empty()) {
     node.is_over = true;
-    if (std::string end = end_of(pod, now); !end.empty()) node.last_words = std::move(end);
+    if (std::string end = end_of(pod); !end.empty()) node.last_words = std::move(end);
   }
   node.pod = pod.uid;
   if (!lives) return;
   node.is_there = true;
+  node.runs = pod.phase == "Running";
   const Condition* const unscheduled = condition_of(pod, "PodScheduled", "False");
   const std::string waiting = pod.phase == "Pending" ? waits_for(pod) : "";
   node.row.queued = pod.phase == "Pending" && pod.machine.empty();
@@ -223,12 +242,41 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// The API server has not done what it has refused. It may have done anything else.
+// The failure on one line, with kubectl's last complaint and not what it has said before.
+std::string complaint_of(std::string message) {
+  constexpr std::string_view kEnd = "exit code 1: ";
+  if (const std::size_t end = message.find(kEnd); end != std::string::npos) {
+    std::size_t begin = end + kEnd.size();
+    for (const char* word : {"error: ", "Error", "The ", "Unable "}) {
+      const std::size_t line = message.rfind(fmt::format("\n{}", word));
+      if (line != std::string::npos) begin = std::max(begin, line + 1);
+    }
+    message.erase(end + kEnd.size(), begin - end - kEnd.size());
+  }
+  std::ranges::replace(message, '\n', ' ');
+  return message;
+}
+
+// Neither kubectl nor the API server has done what it has refused. It may have been done after any
+// other failure: kubectl begins with "error: " what it knows nothing about, too.
 bool is_refusal(const Error& failure) {
   if (failure.kind != ErrorKind::kUsage) return false;
-  constexpr std::array kRefusals{"(Forbidden)",     "(NotFound)",         "(Invalid)",
-                                 "(BadRequest)",    "(MethodNotAllowed)", "(Unauthorized)",
-                                 "code 1: error: ", "there is no program"};
+  constexpr std::array kRefusals{"(Forbidden)",
+                                 "(NotFound)",
+                                 "(Invalid)",
+                                 "\" is invalid",
+                                 "(BadRequest)",
+                                 "(MethodNotAllowed)",
+                                 "(Unauthorized)",
+                                 "must be logged in",
+                                 "denied the request",
+                                 "error: context \"",
+                                 "error: error validating",
+                                 "error: error loading config file",
+                                 "error: error reading input",
+                                 "error: stat ",
+                                 "unknown flag: ",
+                                 "there is no program"};
   return std::ranges::any_of(kRefusals,
                              [&](const char* word) { return has(failure.message, word); });
 }
@@ -238,6 +286,11 @@ const char* advice_on(const Error& failure) {
     std::string_view mark;
     const char* text;
   };
+  static constexpr const char* kMendPod = "mend the pool's `pod` file or its `image`";
+  static constexpr const char* kLogIn =
+      "kubectl's user is not let in: renew what it logs in with, as `kubectl get pods` shows";
+  static constexpr const char* kSeePods =
+      "see whether `kubectl get pods` works where the run's head is";
   // The first that fits.
   static constexpr std::array kAdvice{
       Advice{"there is no program 'kubectl'",
@@ -248,21 +301,25 @@ const char* advice_on(const Error& failure) {
       Advice{"exceeded quota",
              "the namespace has no more than its quota: ask for a larger one, or lower the pool's "
              "`most`"},
+      Advice{"denied the request", "the pool's `pod` file may have what that rule asks for"},
+      Advice{"(BadRequest)", kMendPod},
       Advice{
-          "(Forbidden)",
+          "\" cannot ",
           "kubectl's user may not do it: config/launch/kubernetes/rights.yaml has what it needs"},
-      Advice{
-          "Unauthorized",
-          "kubectl's user is not let in: renew what it logs in with, as `kubectl get pods` shows"},
+      Advice{"Unauthorized", kLogIn},
+      Advice{"must be logged in", kLogIn},
+      Advice{"error reading input", kLogIn},
       Advice{"namespaces \"", "make the namespace, or give another one as the pool's `namespace`"},
-      Advice{"error validating", "mend the pool's `pod` file"},
-      Advice{"(Invalid)", "mend the pool's `pod` file or its `image`"},
+      Advice{"dial tcp", kSeePods},
+      Advice{"error validating", kMendPod},
+      Advice{"\" is invalid", kMendPod},
+      Advice{"(Invalid)", kMendPod},
       Advice{"context \"",
              "`kubectl config get-contexts` lists what the pool's `options` may name"},
-      Advice{"nable to connect", "see whether `kubectl get pods` works where the run's head is"},
-      Advice{"was refused", "see whether `kubectl get pods` works where the run's head is"},
-      Advice{"it has not ended within",
-             "see whether `kubectl get pods` works where the run's head is"}};
+      Advice{"unknown flag: ", "mend the pool's `options`"},
+      Advice{"nable to connect", kSeePods},
+      Advice{"was refused", kSeePods},
+      Advice{"it has not ended within", kSeePods}};
   for (const Advice& advice : kAdvice) {
     if (has(failure.message, advice.mark)) return advice.text;
   }
@@ -272,7 +329,8 @@ const char* advice_on(const Error& failure) {
 }  // namespace
 
 Result<std::map<std::string, KubernetesNode>> read_kubernetes_nodes(std::string_view answer,
-                                                                    WallTime now) {
+                                                                    LeavingPods& leaving,
+                                                                    TimePoint now) {
   Items<Object> list;
   if (!runtime::read_json(answer, list) || list.kind != "List") {
     return Error{ErrorKind::kLostPeers,
@@ -283,12 +341,13 @@ Result<std::map<std::string, KubernetesNode>> read_kubernetes_nodes(std::string_
   std::ranges::sort(list.items, [](const Object& a, const Object& b) {
     return std::pair(a.kind != "Pod", a.created) < std::pair(b.kind != "Pod", b.created);
   });
-  for (const Object& object : list.items) {
+  for (Object& object : list.items) {
     if (object.node.empty()) continue;
+    object.is_lost = object.kind == "Pod" && is_late(object, leaving, now);
     KubernetesNode& node = nodes[object.node];
     node.row.name = object.node;
-    if (object.kind == "Pod") take_pod(node, object, now);
-    if (object.kind == "Job") take_job(node, object);
+    if (object.kind == "Pod") add_pod(node, object);
+    if (object.kind == "Job") add_job(node, object);
   }
   return nodes;
 }
@@ -307,9 +366,10 @@ std::string newest_event(std::string_view answer) {
 }
 
 Error advised(const Error& failure) {
-  const char* const advice = advice_on(failure);
-  return {is_refusal(failure) ? ErrorKind::kUsage : ErrorKind::kLostPeers,
-          advice == nullptr ? failure.message : fmt::format("{}; {}", failure.message, advice)};
+  const Error told{failure.kind, complaint_of(failure.message)};
+  const char* const advice = advice_on(told);
+  return {is_refusal(told) ? ErrorKind::kUsage : ErrorKind::kLostPeers,
+          advice == nullptr ? told.message : fmt::format("{}; {}", told.message, advice)};
 }
 
 }  // namespace troupe::launch

@@ -31,7 +31,7 @@ std::string launched_node(const std::string& run, std::string_view mark);
 std::vector<std::string> join_words(const JoinPlan& plan, const config::PoolSection& pool,
                                     const std::string& node, const std::string& token_file);
 
-// kUsage: a command of the pool cannot be understood.
+// kUsage: a command of the pool, or its `pod` file, cannot be understood.
 runtime::Result<std::shared_ptr<actors::Launcher>> make_launcher(const config::PoolSection& pool,
                                                                  const JoinPlan& plan);
 
@@ -53,8 +53,8 @@ std::shared_ptr<actors::Launcher> make_slurm_launcher(const config::PoolSection&
                                                       const JoinPlan& plan);
 std::shared_ptr<actors::Launcher> make_ssh_launcher(const config::PoolSection& pool,
                                                     const JoinPlan& plan);
-std::shared_ptr<actors::Launcher> make_kubernetes_launcher(const config::PoolSection& pool,
-                                                           const JoinPlan& plan);
+runtime::Result<std::shared_ptr<actors::Launcher>> make_kubernetes_launcher(
+    const config::PoolSection& pool, const JoinPlan& plan);
 runtime::Result<std::shared_ptr<actors::Launcher>> make_command_launcher(
     const config::PoolSection& pool, const JoinPlan& plan);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -45,11 +46,20 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
   ASSIGN_OR_RETURN(options.words.front(), path_of(options.words.front()));
   options.input = request.input;
   options.leaves_others = request.leaves_others;
+  bool is_full = false;
   options.out = [&](std::string_view line) {
-    if (result.output.size() + line.size() < request.most_output)
-      result.output.append(line) += '\n';
+    // A line that long is a piece of one.
+    const bool is_piece = line.size() == LineSplitter::kLongestLine;
+    is_full = is_full || result.output.size() + line.size() >= request.most_output;
+    if (is_full) return;
+    result.output.append(line);
+    if (!is_piece) result.output += '\n';
   };
-  options.err = [&](std::string_view line) { result.last_error = line; };
+  std::deque<std::string> errors;
+  options.err = [&](std::string_view line) {
+    errors.emplace_back(line);
+    if (errors.size() > request.error_lines) errors.pop_front();
+  };
   ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));
   std::array<std::unique_ptr<ChildProcess>, 1> children{std::move(child)};
   const runtime::SteadyClock clock;
@@ -62,6 +72,7 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
                       std::max(runtime::Duration{0}, until - clock.now()));
   }
   result.end = children[0]->end();
+  result.last_error = fmt::format("{}", fmt::join(errors, "\n"));
   result.woken = !result.end && is_woken();
   return result;
 }

@@ -24,6 +24,7 @@ struct CommandRequest {
   // Then it is killed, with what it has started.
   runtime::Duration within = std::chrono::seconds(30);
   std::size_t most_output = std::size_t{1} << 20;  // bytes that are kept of what it says
+  std::size_t error_lines = 1;                     // that are kept of its standard error, the last
   bool leaves_others = false;                      // ChildOptions
   int wake_descriptor = -1;  // ends the wait for it too, when it can be read; -1: none
 };
@@ -31,8 +32,8 @@ struct CommandRequest {
 struct CommandEnd {
   std::optional<ChildEnd> end;  // none: it was killed
   bool woken = false;           // by the descriptor, not by the time
-  std::string output;           // as much of it as was asked for, in whole lines
-  std::string last_error;       // the last line of its standard error
+  std::string output;           // its first lines, as many as were asked for
+  std::string last_error;       // the last lines of its standard error
 };
 
 // The calling thread is its parent. kInternal: it cannot be started; kUsage: PATH has no such

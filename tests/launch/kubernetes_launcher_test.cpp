@@ -1,5 +1,5 @@
-// Nodes as Jobs of Kubernetes: what they are made of, how kubectl's answers are read, and what is
-// made of failures. A made kubectl stands in for the real one.
+// Nodes as Jobs of Kubernetes: what they are made of, and how kubectl's answers are read. A made
+// kubectl stands in for the real one.
 
 #include <gmock/gmock.h>
 
@@ -12,7 +12,6 @@
 #include "launch/pools/kubernetes_objects.h"
 #include "launch/pools/kubernetes_state.h"
 #include "launch/pools/launchers.h"
-#include "runtime/base/utc_time.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -20,7 +19,6 @@ namespace troupe::launch {
 namespace {
 
 using nlohmann::json;
-using runtime::Error;
 using runtime::ErrorKind;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -63,6 +61,13 @@ class Kubernetes : public testing::Test {
   std::shared_ptr<actors::Launcher> launcher() const { return *make_launcher(pool_, plan_); }
   std::string calls() const { return read_text(calls_); }
   void forget_calls() const { std::filesystem::remove(calls_); }
+  void fails_to_start(const std::string& pod) const {
+    write_text(*pool_.pod, pod);
+    const auto refused = make_launcher(pool_, plan_);
+    ASSERT_FALSE(refused.ok()) << pod;
+    EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+    EXPECT_THAT(refused.error().message, HasSubstr("pod.yaml"));
+  }
   // "NAME queued|there WHERE" of each that is listed.
   static std::vector<std::string> rows(actors::Launcher& launcher) {
     const auto nodes = launcher.list();
@@ -93,6 +98,11 @@ class Kubernetes : public testing::Test {
         R"("phase":"Pending","containerStatuses":[{{"state":{{"waiting":{{"reason":"{}",)"
         R"("message":"{}"}}}}}}])",
         reason, message);
+  }
+  static std::string container(const std::string& name, int code, const std::string& reason) {
+    return fmt::format(
+        R"({{"name":"{}","state":{{"terminated":{{"exitCode":{},"reason":"{}"}}}}}})", name, code,
+        reason);
   }
   static std::string ended(int code, const std::string& reason, const std::string& log) {
     return fmt::format(
@@ -178,16 +188,37 @@ spec:
   EXPECT_EQ(spec["volumes"].size(), 4U);
 }
 
+// As kubectl reads YAML.
+TEST_F(Kubernetes, WordsOfAPodAreReadAsKubectlReadsThem) {
+  const std::string file = (folder_ / "pod.yaml");
+  write_text(file, "spec: {a: 0400, b: 08, c: 0, d: True, e: FALSE, f: Null, g: '0400', h: -3}\n");
+  const auto part = read_pod_part(file);
+  ASSERT_TRUE(part.ok()) << part.error().message;
+  EXPECT_EQ((*part)["spec"], json({{"a", 256},
+                                   {"b", 8},
+                                   {"c", 0},
+                                   {"d", true},
+                                   {"e", false},
+                                   {"f", nullptr},
+                                   {"g", "0400"},
+                                   {"h", -3}}));
+}
+
 TEST_F(Kubernetes, FileThatIsNoPartOfAPodStartsNothing) {
   pool_.pod = folder_ / "pod.yaml";
   kubectl("");
-  EXPECT_THAT(launcher()->start({"cloud.0", 1, ""}).error().message, HasSubstr("pod.yaml"));
-  write_text(*pool_.pod, "containers: []\n");
-  EXPECT_THAT(launcher()->start({"cloud.0", 1, ""}).error().message,
-              HasSubstr("has `spec`, `metadata` or both"));
-  write_text(*pool_.pod, "spec: [\n");
-  const auto started = launcher()->start({"cloud.0", 1, ""});
+  EXPECT_EQ(make_launcher(pool_, plan_).error().kind, ErrorKind::kUsage) << "it is missing";
+  fails_to_start("containers: []\n");
+  fails_to_start("spec: [\n");
+  fails_to_start("spec: 7\n");
+  fails_to_start("spec:\n");
+  fails_to_start("spec: {}\nmetadata: [a]\n");
+  write_text(*pool_.pod, "spec: {}\n");
+  const auto asked = launcher();
+  write_text(*pool_.pod, "spec: 7\n");
+  const auto started = asked->start({"cloud.0", 1, ""});
   EXPECT_EQ(started.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(started.error().message, HasSubstr("has `spec`, `metadata` or both"));
   EXPECT_EQ(calls(), "");
 }
 
@@ -209,17 +240,34 @@ TEST_F(Kubernetes, TokenIsInASecretThatItsJobOwns) {
   EXPECT_EQ(secret["metadata"]["name"], *id);
 }
 
-TEST_F(Kubernetes, JobWithoutItsSecretIsTakenBack) {
+// The book ends it, and waits until it is gone.
+TEST_F(Kubernetes, JobWithoutItsSecretMayBeThere) {
   kubectl(fmt::format(
       "case $(tail -n 1 {}) in *create*) grep -q Secret {} || {{ printf uid-7; exit 0; }}; "
-      "echo 'Error from server (Forbidden): secrets is forbidden' >&2; exit 1 ;; esac",
+      "echo 'Error from server (Forbidden): User \"u\" cannot create resource \"secrets\"' >&2; "
+      "exit 1 ;; esac",
       calls_, input_));
   const auto started = launcher()->start({"cloud.0", 1, "SECRET"});
   ASSERT_FALSE(started.ok());
-  EXPECT_EQ(started.error().kind, ErrorKind::kUsage);
+  EXPECT_EQ(started.error().kind, ErrorKind::kLostPeers);
   EXPECT_THAT(started.error().message, HasSubstr("rights.yaml"));
-  EXPECT_THAT(calls(), HasSubstr("[delete][jobs][--ignore-not-found][--wait=false]"
-                                 "[troupe-1a2b3c4d-cloud-0]"));
+  EXPECT_THAT(calls(), Not(HasSubstr("[delete]")));
+}
+
+// Nobody makes it any more, and the pod would wait for it. One that runs has it.
+TEST_F(Kubernetes, NodesWhoseHeadDiedBeforeTheirSecretAreDeleted) {
+  const std::string waits = waiting("ContainerCreating", "");
+  lists(job("cloud.0") + "," + pod("cloud.0", waits, "node-a") + "," + job("cloud.1") + "," +
+        pod("cloud.1", waits, "node-a") + "," + job("cloud.2") + "," +
+        pod("cloud.2", kRunning, "node-a") + "," + job("cloud.3"));
+  const auto asked = launcher();
+  asked->adopt("cloud.0", "");
+  asked->adopt("cloud.1", "troupe-1a2b3c4d-cloud-1");
+  asked->adopt("cloud.2", "");
+  asked->adopt("cloud.3", "");
+  EXPECT_EQ(rows(*asked).size(), 4U);
+  EXPECT_THAT(calls(), testing::EndsWith("[--wait=false][troupe-1a2b3c4d-cloud-0]"
+                                         "[troupe-1a2b3c4d-cloud-3]\n"));
 }
 
 TEST_F(Kubernetes, StatesAreReadFromJobsAndPods) {
@@ -280,6 +328,43 @@ TEST_F(Kubernetes, NodesThatAreOverTellWhyAndTheirJobsAreDeleted) {
   EXPECT_EQ(asked->last_words("cloud.2"), "Evicted: The node was low on memory");
 }
 
+TEST_F(Kubernetes, LastWordsAreThoseOfTheLastList) {
+  const auto asked = launcher();
+  lists(job("cloud.0") + "," + pod("cloud.0", waiting("ErrImagePull", "no image"), "node-a"));
+  rows(*asked);
+  EXPECT_EQ(asked->last_words("cloud.0"), "ErrImagePull: no image");
+  lists(job("cloud.0") + "," + pod("cloud.0", kRunning, "node-a"));
+  rows(*asked);
+  EXPECT_EQ(asked->last_words("cloud.0"), "");
+  lists("");
+  EXPECT_THAT(rows(*asked), IsEmpty());
+  EXPECT_EQ(asked->last_words("cloud.0"), "");
+}
+
+// Others end in their own ways when it has ended.
+TEST_F(Kubernetes, EndIsThatOfTheMembersContainer) {
+  const std::string beside = container("beside", 143, "Error");
+  const auto failed = [&](const std::string& first, const std::string& list,
+                          const std::string& more) {
+    lists(job("cloud.0") + "," +
+          pod("cloud.0", fmt::format(R"("phase":"Failed","initContainerStatuses":[{}],)"
+                                     R"("containerStatuses":[{}{}])",
+                                     first, list, more)));
+    const auto asked = launcher();
+    rows(*asked);
+    return asked->last_words("cloud.0");
+  };
+  const std::string fine = container("first", 0, "Completed");
+  EXPECT_EQ(failed(fine, beside, "," + container("troupe", 3, "Error")),
+            "its pod ended with exit code 3 (Error)");
+  EXPECT_EQ(failed(fine, beside, "," + container("troupe", 0, "Completed")),
+            "its pod ended with exit code 0 (Completed)");
+  EXPECT_EQ(failed(fine, beside, R"(,{"name":"troupe","state":{}})"),
+            "its pod ended with exit code 143 (Error)");
+  EXPECT_EQ(failed(container("first", 5, "Error"), R"({"name":"troupe","state":{}})", ""),
+            "its pod ended with exit code 5 (Error)");
+}
+
 TEST_F(Kubernetes, JobThatCannotBeDeletedIsStillThere) {
   write_text(folder_ / "objects", R"({"kind":"List","items":[)" + job("cloud.0", kFailed) + "]}");
   kubectl(fmt::format("case \"$*\" in *jobs,pods*) cat {}/objects ;; *) exit 1 ;; esac",
@@ -316,11 +401,15 @@ TEST_F(Kubernetes, PodThatDoesNotEndInTimeIsLostWithItsMachine) {
   const std::string objects = fmt::format(
       R"({{"kind":"List","items":[{}]}})",
       job("cloud.0", "", R"(,"deletionTimestamp":"2026-01-01T00:00:00Z")") + "," +
-          pod("cloud.0", kRunning, "node-a", R"(,"deletionTimestamp":"2026-01-01T00:01:00Z")"));
-  auto nodes = *read_kubernetes_nodes(objects, *runtime::read_utc("2026-01-01T00:01:20Z"));
+          pod("cloud.0", kRunning, "node-a",
+              R"(,"deletionTimestamp":"2026-01-01T00:01:00Z","deletionGracePeriodSeconds":60)"));
+  using std::chrono::seconds;
+  LeavingPods leaving;
+  EXPECT_TRUE((*read_kubernetes_nodes(objects, leaving, seconds(1000)))["cloud.0"].is_there);
+  auto nodes = *read_kubernetes_nodes(objects, leaving, seconds(1090));
   EXPECT_TRUE(nodes["cloud.0"].is_there);
   EXPECT_FALSE(nodes["cloud.0"].has_job);
-  nodes = *read_kubernetes_nodes(objects, *runtime::read_utc("2026-01-01T00:01:31Z"));
+  nodes = *read_kubernetes_nodes(objects, leaving, seconds(1091));
   EXPECT_FALSE(nodes["cloud.0"].is_there);
   EXPECT_EQ(nodes["cloud.0"].last_words, "the machine node-a does not answer");
 }
@@ -337,44 +426,13 @@ TEST_F(Kubernetes, OneCallStopsManyNodes) {
 TEST_F(Kubernetes, AnswersThatAreNoListAreRefused) {
   for (const char* answer :
        {"", "null", "[]", "{", R"({"kind":"Status"})", R"({"kind":7,"items":[]})"}) {
-    EXPECT_FALSE(read_kubernetes_nodes(answer, {}).ok()) << answer;
+    LeavingPods leaving;
+    EXPECT_FALSE(read_kubernetes_nodes(answer, leaving, {}).ok()) << answer;
     EXPECT_EQ(newest_event(answer), "");
   }
 }
 
-TEST_F(Kubernetes, FailuresSayWhatToDoAndWhetherAnythingWasDone) {
-  struct Case {
-    const char *said, *advice;
-    ErrorKind kind;
-  };
-  for (const Case& each : {
-           Case{"Error from server (Forbidden): jobs.batch is forbidden: User \"u\" cannot create",
-                "rights.yaml", ErrorKind::kUsage},
-           Case{"Error from server (Forbidden): jobs.batch \"j\" is forbidden: exceeded quota: q",
-                "`most`", ErrorKind::kUsage},
-           Case{"Error from server (NotFound): namespaces \"sim\" not found", "make the namespace",
-                ErrorKind::kUsage},
-           Case{"error: You must be logged in to the server (Unauthorized)", "renew",
-                ErrorKind::kUsage},
-           Case{"error: context \"far\" does not exist", "get-contexts", ErrorKind::kUsage},
-           Case{"error: error validating \"STDIN\": unknown field \"x\"", "`pod` file",
-                ErrorKind::kUsage},
-           Case{"The Job \"j\" is invalid: spec (Invalid)", "`image`", ErrorKind::kUsage},
-           Case{"The connection to the server localhost:8080 was refused - did you specify",
-                "KUBECONFIG", ErrorKind::kLostPeers},
-           Case{"The connection to the server 10.0.0.9:6443 was refused", "kubectl get pods",
-                ErrorKind::kLostPeers},
-           Case{"Unable to connect to the server: context deadline exceeded", "kubectl get pods",
-                ErrorKind::kLostPeers},
-           Case{"Error from server (AlreadyExists): jobs.batch \"j\" already exists", "",
-                ErrorKind::kLostPeers},
-       }) {
-    const Error error =
-        advised({ErrorKind::kUsage, fmt::format("kubectl ended with exit code 1: {}", each.said)});
-    EXPECT_EQ(error.kind, each.kind) << each.said;
-    EXPECT_THAT(error.message, HasSubstr(each.said));
-    EXPECT_THAT(error.message, HasSubstr(each.advice));
-  }
+TEST_F(Kubernetes, MissingKubectlIsNamed) {
   ::setenv("PATH", (folder_ / "empty").c_str(), 1);
   const auto started = launcher()->start({"cloud.0", 1, ""});
   EXPECT_EQ(started.error().kind, ErrorKind::kUsage);

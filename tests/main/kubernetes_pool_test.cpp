@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -100,6 +101,27 @@ TEST_F(KubernetesPool, ImageThatIsMissingIsTold) {
   end_without_nodes(all);
 }
 
+// Kubernetes refuses it, and the next node has what stands in the file then.
+TEST_F(KubernetesPool, PodFileThatIsWrongIsNamed) {
+  const std::string sound = read_text(path("pod.yaml"));
+  write_text(path("pod.yaml"),
+             "spec: {restartPolicy: Sometimes, volumes: [{name: a, emptyDir: {}}, {name: tmp, "
+             "secret: {secretName: a}}]}\n");
+  Process all(command(endless(kubernetes_pool(1))));
+  ASSERT_TRUE(wait_until_said(all, "cloud.0 could not be started: ")) << log();
+  EXPECT_THAT(log(), HasSubstr("is invalid: "));
+  EXPECT_THAT(log(), HasSubstr("Unsupported value: \"Sometimes\""));
+  EXPECT_THAT(log(), HasSubstr("mend the pool's `pod` file"));
+  write_text(path("pod.yaml"), sound);
+  ASSERT_TRUE(wait_until(all, "cloud", 1, "running")) << log();
+  EXPECT_THAT(log(), Not(HasSubstr("cloud.0 is gone"))) << "it was never there";
+  end_without_nodes(all);
+  write_text(path("pod.yaml"), "spec: 7\n");
+  const ProcessEnd refused = call(run_words("b", kubernetes_pool(1)));
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("pod.yaml: a part of a pod's template has"));
+}
+
 TEST_F(KubernetesPool, RightsThatAreMissingAreNamed) {
   Process all(command(endless(kubernetes_pool(1))));
   ASSERT_TRUE(wait_until(all, "cloud", 1, "running")) << log();
@@ -139,6 +161,7 @@ TEST_F(KubernetesPool, NodesOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThere
   again.send(SIGKILL);
   again.wait();
   EXPECT_NE(objects(), "");
+  std::filesystem::remove(path("pod.yaml"));
   EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
   EXPECT_EQ(kubectl({"get", "jobs,pods", "--selector=troupe/run", "--output=name"}), "");
   expect_goes_on({"--set", "cluster.pools=[]"});

@@ -165,6 +165,7 @@ TEST_F(PoolRun, NodeWhosePriceNobodyKnowsIsNotAskedForWithinABudget) {
   ASSERT_TRUE(wait_until_said(all, "its price is not known")) << log();
   wait_until_training(all);
   EXPECT_FALSE(std::filesystem::exists(path("cloud/asked"))) << "nothing may be asked for";
+  std::ofstream(path("price")) << "1\n";  // a run that goes on without workers needs a node
   end(all);
 }
 
@@ -200,6 +201,8 @@ TEST_F(PoolRun, TopologyWithoutAPortOrACommandIsRefused) {
                  3, {"a pool of commands needs `start` and `stop`"});
 }
 
+// Runs that go on with these words wait for no node.
+const Words kAlone{"--workers", "1"};
 constexpr const char* kHosts = "[refusing, hanging, node-a, node-b]";
 
 // Servers of OpenSSH on this machine: node-a, node-b, one that refuses the key, and one that hangs.
@@ -248,7 +251,7 @@ TEST_F(SshPool, TakesTheHostsThatLetItInAndSurvivesOneThatIsCutOff) {
   ASSERT_TRUE(wait_until_said(all, "is given back")) << log();
   wait_until_training(all, steps() + 40);
   ::kill(server, SIGCONT);
-  end(all, ssh_pool(kHosts, 0));
+  end(all, ssh_pool(kHosts, 0) + kAlone);
 }
 
 TEST_F(SshPool, HostWithoutTheProgramGetsACopy) {
@@ -288,7 +291,7 @@ TEST_F(SshNetworks, MembersOfOtherNetworksJoinByTokensAndOneIsCutOff) {
   ASSERT_TRUE(wait_until_said(all, "has not been heard of")) << log();
   wait_until_training(all, std::max(before, steps()) + 40);
   ASSERT_EQ(plug("up"), 0);
-  end(all, ssh_pool(kHosts, 0));
+  end(all, ssh_pool(kHosts, 0) + keys + kAlone);
 }
 
 }  // namespace

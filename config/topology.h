@@ -198,8 +198,8 @@ struct PoolSection {
   std::uint32_t workers = 1;         // members of a node; default 1
   std::vector<std::string> hosts;    // of ssh
   std::vector<std::string> options;  // of the command line of ssh, sbatch and kubectl
-  // Of kubernetes; "": the namespace of kubectl's context. `pod` is a file with a part of a pod's
-  // template; default none.
+  // These are of kubernetes. No namespace: that of kubectl's context. `pod` is a file with a part
+  // of a pod's template; default none.
   std::string namespace_there, image;
   std::optional<std::string> pod;
   std::string program;            // path of this program on a node; "": as here, or the image's

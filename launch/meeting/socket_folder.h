@@ -1,6 +1,7 @@
 #pragma once
 
-// A folder for the sockets of the processes of one run on this host.
+// A folder for the sockets of the processes of one run on this host, or for a run that leaves
+// nothing.
 
 #include <string>
 

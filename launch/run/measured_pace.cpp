@@ -1,9 +1,7 @@
 #include "launch/run/measured_pace.h"
 
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "config/topology_file.h"
 #include "launch/folder/metrics_file.h"
 #include "launch/folder/run_folder.h"
+#include "launch/meeting/socket_folder.h"
 #include "launch/run/head_run.h"
 #include "telemetry/record.h"
 
@@ -126,29 +125,6 @@ config::LoadedTopology shortened(config::LoadedTopology loaded, std::uint64_t it
   return loaded;
 }
 
-// A folder that is removed with all that is in it.
-class PassingFolder {
- public:
-  static Result<PassingFolder> make() {
-    std::string path = (std::filesystem::temp_directory_path() / "troupe-plan-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) {
-      return Error{ErrorKind::kData, fmt::format("{}: cannot be made; set TMPDIR", path)};
-    }
-    return PassingFolder(std::move(path));
-  }
-  PassingFolder(PassingFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  PassingFolder& operator=(PassingFolder&&) = delete;
-  ~PassingFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit PassingFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 }  // namespace
 
 Result<MeasuredPace> read_pace(const std::string& folder, const config::Topology& planned) {
@@ -175,7 +151,7 @@ Result<MeasuredPace> read_pace(const std::string& folder, const config::Topology
 
 Result<PaceMeasured> measure_pace(const config::LoadedTopology& loaded, const PaceMeasurement& how,
                                   runtime::Log& log) {
-  ASSIGN_OR_RETURN(const PassingFolder place, PassingFolder::make());
+  ASSIGN_OR_RETURN(const SocketFolder place, SocketFolder::make());
   const std::string path = place.path() + "/run";
   runtime::FileDisk disk;
   ASSIGN_OR_RETURN(RunFolder folder, RunFolder::create(path, disk));

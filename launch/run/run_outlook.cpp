@@ -107,24 +107,23 @@ std::vector<std::string> assumptions_of(const std::vector<PoolSection>& pools,
 Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
                                std::optional<std::uint32_t> workers, const MeasuredPace& pace,
                                const std::string& earlier) {
-  config::LoadedTopology asked = loaded;
-  std::vector<PoolSection> pools = asked.topology.cluster.pools;
-  const bool has_others = workers ? *workers > 0 : !asked.topology.cluster.hosts.empty();
+  std::vector<PoolSection> pools = loaded.topology.cluster.pools;
+  const bool has_others = workers ? *workers > 0 : !loaded.topology.cluster.hosts.empty();
   const bool has_none = pools.empty() && !has_others;
-  const std::uint32_t members = std::max(1U, config::workers_of(asked.topology, workers));
-  if (has_none) pools.push_back(nodes_like_here(asked.topology));
+  const std::uint32_t members = std::max(1U, config::workers_of(loaded.topology, workers));
+  if (has_none) pools.push_back(nodes_like_here(loaded.topology));
   const RunSize size{members, members, 0};
-  const auto micro_batches = config::scaled(asked.topology, members).train.options.micro_batches;
+  const auto micro_batches = config::scaled(loaded.topology, members).train.options.micro_batches;
   const std::uint64_t per_epoch =
       std::max<std::uint64_t>(1, pace.iterations_per_epoch * pace.micro_batches / micro_batches);
-  ASSIGN_OR_RETURN(const TrainingSetup setup, set_up_training(asked, size, {{}, per_epoch}));
+  ASSIGN_OR_RETURN(const TrainingSetup setup, set_up_training(loaded, size, {{}, per_epoch}));
 
   RunOutlook told;
   pipeline::BurstFacts facts;
   facts.iterations_left = static_cast<double>(setup.iterations);
   facts.work = iteration_work(setup);
   facts.unexplained = unexplained(pace, facts.work, facts.line);
-  const std::uint32_t replicas = asked.topology.replica.count;
+  const std::uint32_t replicas = loaded.topology.replica.count;
   facts.others = {has_others ? members * replicas : 0, pace.speed};
   Accounts accounts;
   if (!earlier.empty()) {
@@ -143,14 +142,14 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
     told.pools.push_back(pool.name);
   }
   told.doubt.pace = doubt_of(pace.iterations);
-  const auto& burst = asked.topology.cluster.burst;
+  const auto& burst = loaded.topology.cluster.burst;
   told.outlook =
       pipeline::outlook(facts, burst ? std::optional(limits_of(*burst)) : std::nullopt, told.doubt);
   told.iterations = setup.iterations;
   told.events_per_iteration = std::uint64_t{micro_batches} * setup.options.micro_batch;
   told.speed = pace.speed * setup.options.micro_batch;
   told.assumptions = assumptions_of(pools, accounts, pace, facts);
-  if (asked.topology.train.scaling == config::Scaling::kWeak) {
+  if (loaded.topology.train.scaling == config::Scaling::kWeak) {
     told.assumptions.push_back(
         fmt::format("an iteration has the micro-batches of {} worker{} (train.scaling: weak)",
                     members, members == 1 ? "" : "s"));

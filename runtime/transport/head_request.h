@@ -34,8 +34,8 @@ class RequestAnswers {
   std::vector<std::pair<ConnectionId, Result<std::string>>> answers_;
 };
 
-// Whoever holds it owes an answer, and destroying it without one is a refusal, since nobody is left
-// to decide. Used by one thread at a time; it may outlive the one that asks.
+// Its holder owes an answer. Destroying it without one is a refusal, since nobody is left to
+// decide. Used by one thread at a time; it may outlive the one that asks.
 class RequestReply {
  public:
   using Tell = std::function<void(Result<std::string>)>;

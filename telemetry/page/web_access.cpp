@@ -47,7 +47,7 @@ bool is_foreign(const WebRequest& request) {
   return !origin.empty() && origin != "http://" + host && origin != "https://" + host;
 }
 
-// Of the Authorization field.
+// The token that the Authorization field has; none: it has no such token.
 std::optional<std::string_view> bearer_of(const WebRequest& request) {
   const std::string_view told = field_of(request, "Authorization");
   if (lower(told.substr(0, 7)) != "bearer ") return std::nullopt;

@@ -17,7 +17,7 @@
 namespace troupe::telemetry {
 
 using WebRequest = boost::beast::http::request<boost::beast::http::string_body>;
-// Whoever reads by it sets its limits of header and body.
+// The reader sets its limits of header and body.
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
 // "/api/runs" and "token=x" of "/api/runs?token=x": percent signs as they came.

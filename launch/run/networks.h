@@ -17,7 +17,7 @@ struct Networks {
   std::unique_ptr<const model::Gan> gan;
 };
 
-// "device opencl:0 (NAME): groups of up to 4 micro-batches, portable float32 2"; empty on the
+// "device opencl:0 (NAME): groups of up to 4 micro-batches, portable float32 3"; empty on the
 // processor.
 std::string device_text(const model::Backend& backend);
 

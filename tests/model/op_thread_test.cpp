@@ -93,10 +93,10 @@ TEST(OpBackend, NumericsClassesDiffer) {
   EXPECT_NE(float_class, make_cpu_backend()->numerics_class());
 }
 
-// "cpu float32 3, oneDNN 2.6.3 avx2, AMD EPYC 7742 64-Core Processor".
+// "cpu float32 4, oneDNN 2.6.3 avx2, AMD EPYC 7742 64-Core Processor".
 TEST(OpBackend, NumericsClassOfTheLibraryNamesVersionInstructionsAndProcessor) {
   const std::string name = make_cpu_backend()->numerics_class();
-  EXPECT_THAT(name, testing::MatchesRegex("cpu float32 3, oneDNN [0-9.]+ [a-z0-9_]+, .*[^ ]"));
+  EXPECT_THAT(name, testing::MatchesRegex("cpu float32 4, oneDNN [0-9.]+ [a-z0-9_]+, .*[^ ]"));
   EXPECT_THAT(name, testing::EndsWith(", " + cpu::processor_name()));
 }
 

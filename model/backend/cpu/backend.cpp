@@ -4,6 +4,7 @@
 
 #include "model/backend.h"
 #include "model/backend/cpu/batch_norm.h"
+#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/convolution.h"
 #include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
@@ -56,7 +57,7 @@ class CpuBackend final : public Backend {
   std::string numerics_class() const override {
     const dnnl_version_t* version = dnnl_version();
     const auto text = [](int number) { return std::to_string(number); };
-    return "cpu float32 3, oneDNN " + text(version->major) + "." + text(version->minor) + "." +
+    return "cpu float32 4, oneDNN " + text(version->major) + "." + text(version->minor) + "." +
            text(version->patch) + " " + cpu::isa_name(dnnl::get_effective_cpu_isa()) + ", " +
            cpu::processor_name();
   }

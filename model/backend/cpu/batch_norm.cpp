@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/channel_vectors.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/scratch.h"
@@ -15,38 +16,33 @@ namespace {
 // Numbers of channels, repeated over a period.
 class PeriodPlan {
  public:
-  PeriodPlan(std::int64_t rows, std::int64_t channels)
-      : rows_(rows), channels_(channels), period_(channel_period(channels, rows * channels)) {}
+  PeriodPlan(std::int64_t rows, std::int64_t channels) : sums_(rows, channels) {}
 
-  std::size_t add_floats() { return plan_.add_floats(period_); }
-  std::size_t add_doubles() {
-    return plan_.add_bytes(static_cast<std::size_t>(period_) * sizeof(double));
-  }
+  const ChannelSums& sums() const { return sums_; }
+  std::size_t add_floats() { return plan_.add_floats(sums_.period); }
+  std::size_t add_doubles() { return plan_.add_array<double>(sums_.period); }
+  std::size_t add_sums() { return plan_.add_array<double>(sums_.chains()); }
   std::size_t bytes() const { return plan_.bytes(); }
-  std::int64_t count() const { return rows_ * channels_; }
-  std::int64_t period() const { return period_; }
+  std::int64_t count() const { return sums_.rows * sums_.channels; }
+  std::int64_t period() const { return sums_.period; }
 
   // Floats at `place` where value(channel) stands for every value of the channel.
   template <class Value>
   const float* repeat(std::byte* scratch, std::size_t place, const Value& value) const {
     auto* to = scratch_at<float>(scratch, place);
-    for (std::int64_t i = 0; i < period_; ++i) to[i] = value(i % channels_);
+    for (std::int64_t i = 0; i < sums_.period; ++i) {
+      to[i] = i < sums_.channels ? value(i) : to[i - sums_.channels];
+    }
     return to;
   }
   double* zeros(std::byte* scratch, std::size_t place) const {
     auto* to = scratch_at<double>(scratch, place);
-    std::fill_n(to, period_, 0.0);
+    std::fill_n(to, sums_.chains(), 0.0);
     return to;
-  }
-  // The sum of the channel's numbers in `sums`.
-  double total(const double* sums, std::int64_t channel) const {
-    double total = 0.0;
-    for (std::int64_t i = channel; i < period_; i += channels_) total += sums[i];
-    return total;
   }
 
  private:
-  std::int64_t rows_, channels_, period_;
+  ChannelSums sums_;
   ScratchPlan plan_;
 };
 
@@ -55,7 +51,7 @@ class TrainingKernel final : public Kernel {
   explicit TrainingKernel(const BatchNormTraining& norm)
       : norm_(norm), periods_(norm.rows, norm.channels) {
     means_ = periods_.add_doubles();
-    sums_ = periods_.add_doubles();
+    sums_ = periods_.add_sums();
     shift_ = periods_.add_floats();
     scale_ = periods_.add_floats();
     plus_ = periods_.add_floats();
@@ -87,16 +83,21 @@ class TrainingKernel final : public Kernel {
   // whose mean is large.
   void find_statistics(const KernelCall& call, const float* x) const {
     const double n = static_cast<double>(std::max<std::int64_t>(norm_.rows, 1));
+    const ChannelSums& channels = periods_.sums();
     double* sums = periods_.zeros(call.scratch, sums_);
-    add_values(x, periods_.count(), periods_.period(), sums);
+    channels.over_parts([&](std::int64_t first, std::int64_t count, std::int64_t chain) {
+      add_values(x + first, count, channels.period, sums + chain);
+    });
     auto* means = scratch_at<double>(call.scratch, means_);
     for (std::int64_t i = 0; i < periods_.period(); ++i) {
-      means[i] = i < norm_.channels ? periods_.total(sums, i) / n : means[i - norm_.channels];
+      means[i] = i < norm_.channels ? channels.total(sums, i) / n : means[i - norm_.channels];
     }
     periods_.zeros(call.scratch, sums_);
-    add_squares(x, periods_.count(), periods_.period(), means, sums);
+    channels.over_parts([&](std::int64_t first, std::int64_t count, std::int64_t chain) {
+      add_squares(x + first, count, channels.period, means, sums + chain);
+    });
     for (std::int64_t c = 0; c < norm_.channels; ++c) {
-      const double squares = periods_.total(sums, c);
+      const double squares = channels.total(sums, c);
       call.operand<float>(4)[c] = call.operand<float>(6)[c] = static_cast<float>(means[c]);
       call.operand<float>(5)[c] = static_cast<float>(1.0 / std::sqrt(squares / n + norm_.epsilon));
       call.operand<float>(7)[c] = static_cast<float>(squares / std::max(n - 1.0, 1.0));
@@ -147,8 +148,8 @@ class BackwardKernel final : public Kernel {
  public:
   explicit BackwardKernel(const BatchNormBackward& norm)
       : norm_(norm), periods_(norm.rows, norm.channels) {
-    sums_ = periods_.add_doubles();
-    products_ = periods_.add_doubles();
+    sums_ = periods_.add_sums();
+    products_ = periods_.add_sums();
     for (std::size_t* place : {&shift_, &scale_, &factor_, &mean_, &slope_}) {
       *place = periods_.add_floats();
     }
@@ -171,20 +172,26 @@ class BackwardKernel final : public Kernel {
         nullptr};
     // The first pass forms the sums of dy and of dy times the normalised x, the second one applies
     // their means (backend/reference/batch_norm.cpp has the formula).
+    const ChannelSums& channels = periods_.sums();
     double* sums = periods_.zeros(scratch, sums_);
     double* products = periods_.zeros(scratch, products_);
-    add_products(n, x, dy, sums, products);
+    channels.over_parts([&](std::int64_t first, std::int64_t count, std::int64_t chain) {
+      Normalisation part = n;
+      part.count = count;
+      add_products(part, x + first, dy + first, sums + chain, products + chain);
+    });
     auto* dgamma = call.operand<float>(6);
     auto* dbeta = call.operand<float>(7);
     for (std::int64_t c = 0; c < norm_.channels; ++c) {
-      if (dgamma) dgamma[c] = static_cast<float>(periods_.total(products, c));
-      if (dbeta) dbeta[c] = static_cast<float>(periods_.total(sums, c));
+      // Behind the last channel nobody reads them any more.
+      sums[c] = channels.total(sums, c);
+      products[c] = channels.total(products, c);
+      if (dgamma) dgamma[c] = static_cast<float>(products[c]);
+      if (dbeta) dbeta[c] = static_cast<float>(sums[c]);
     }
     const double rows = static_cast<double>(std::max<std::int64_t>(norm_.rows, 1));
-    const auto mean_of = [&](const double* numbers) {
-      return [this, numbers, rows](std::int64_t c) {
-        return static_cast<float>(periods_.total(numbers, c) / rows);
-      };
+    const auto mean_of = [rows](const double* totals) {
+      return [totals, rows](std::int64_t c) { return static_cast<float>(totals[c] / rows); };
     };
     normalise_backward(
         {n,

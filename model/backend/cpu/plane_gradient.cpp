@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <array>
 
+#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/input_planes.h"
 #include "model/backend/cpu/plane_convolution.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/rearrange.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {
@@ -23,11 +23,12 @@ class ParameterKernel final : public Kernel {
       : g_(with_long_rows(geometry)),
         tiling_(tiling_of<Element>(g_)),
         input_(g_, tiling_, kPlanesAtOnce + g_.kernel[0] - 1, plan_),
-        elements_(derivative_size(), plan_) {
+        elements_(derivative_size(), plan_),
+        outputs_(g_.batch * cells(g_.out), g_.out_channels) {
     derivatives_ = plan_.add_array<Element>(kPlanesAtOnce * derivative_size());
     gradient_ = plan_.add_floats(tiling_.points * gradient_size());
     rows_ = plan_.add_bytes(static_cast<std::size_t>(rows()) * sizeof(std::int64_t));
-    bias_sums_ = plan_.add_bytes(static_cast<std::size_t>(g_.out_channels) * sizeof(double));
+    bias_sums_ = plan_.add_array<double>(g_.bias ? outputs_.chains() : 0);
   }
   ParameterKernel(const ParameterKernel&) = delete;
   ParameterKernel& operator=(const ParameterKernel&) = delete;
@@ -75,8 +76,7 @@ class ParameterKernel final : public Kernel {
     }
     write_gradient(gradient, call.operand<float>(2));
     if (g_.bias) {
-      reference::sum_columns(dy, g_.batch * cells(g_.out), g_.out_channels,
-                             scratch_at<double>(scratch, bias_sums_), call.operand<float>(3));
+      sum_channels(outputs_, dy, scratch_at<double>(scratch, bias_sums_), call.operand<float>(3));
     }
   }
 
@@ -202,6 +202,7 @@ class ParameterKernel final : public Kernel {
   ScratchPlan plan_;
   const InputPlanes<Element> input_;
   const ElementPlanes<Element> elements_;  // of one plane of derivatives
+  const ChannelSums outputs_;              // of derivatives, for the bias
   std::size_t derivatives_ = 0, gradient_ = 0, rows_ = 0, bias_sums_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include "model/backend.h"
 #include "model/backend/cpu/batch_norm.h"
+#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/convolution.h"
 #include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"

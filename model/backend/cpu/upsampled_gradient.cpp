@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/coarse_planes.h"
 #include "model/backend/cpu/element_planes.h"
 #include "model/backend/cpu/plane_geometry.h"
@@ -7,7 +8,6 @@
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/cpu/upsampled_convolution.h"
 #include "model/backend/kernel_call.h"
-#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {
@@ -20,10 +20,11 @@ class ParameterKernel final : public Kernel {
       : g_(with_long_rows(geometry)),
         kernel_(g_),
         planes_(kernel_, PlaneFormat<Element>::kInLane),
-        elements_(std::max(g_.in_channels * planes_.plane, phase_size()), plan_) {
+        elements_(std::max(g_.in_channels * planes_.plane, phase_size()), plan_),
+        outputs_(g_.batch * cells(g_.out), g_.out_channels) {
     gradient_ = plan_.add_floats(kernel_.size());
-    block_ = plan_.add_bytes(static_cast<std::size_t>(g_.in_channels * g_.out_channels) *
-                             sizeof(double));
+    block_ = plan_.add_array<double>(
+        std::max(g_.in_channels * g_.out_channels, g_.bias ? outputs_.chains() : 0));
     image_ = plan_.add_array<Element>(g_.in[0] * g_.in_channels * planes_.plane);
     std::int64_t most_planes = 0;
     for (const Phase& phase : kernel_.axis(0).phases) {
@@ -75,8 +76,7 @@ class ParameterKernel final : public Kernel {
     auto* sums = scratch_at<double>(scratch, block_);
     kernel_.expand(gradient, sums, call.operand<float>(2));
     if (g_.bias) {
-      reference::sum_columns(dy, g_.batch * cells(g_.out), g_.out_channels, sums,
-                             call.operand<float>(3));
+      sum_channels(outputs_, dy, sums, call.operand<float>(3));
     }
   }
 
@@ -140,6 +140,7 @@ class ParameterKernel final : public Kernel {
   const CoarsePlanes planes_;
   ScratchPlan plan_;
   const ElementPlanes<Element> elements_;
+  const ChannelSums outputs_;  // of derivatives, for the bias
   std::size_t gradient_ = 0, block_ = 0, image_ = 0, derivatives_ = 0, pairs_ = 0, rows_ = 0;
   std::size_t most_pairs_ = 0;
 };

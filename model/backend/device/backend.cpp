@@ -61,7 +61,7 @@ Result<std::unique_ptr<Backend>> make_backend(std::shared_ptr<Device> device, co
 
 Result<std::unique_ptr<Backend>> make_portable_backend(std::shared_ptr<Device> device,
                                                        std::int64_t group, Precision precision) {
-  const Maker maker{*device, group, precision, false, std::nullopt};
+  const Maker maker{*device, group, precision, std::nullopt};
   // The host's: a member with a device and one without are members of one run.
   return make_backend(std::move(device), maker, portable_class(precision));
 }
@@ -72,14 +72,13 @@ Result<std::unique_ptr<Backend>> make_fastest_backend(std::shared_ptr<Device> de
   const int generation = device->facts().tensor_cores;
   const bool played = generation == 0 && products == Products::kPlayedTensorCores;
   // Ordinary arithmetic has to play bfloat16, which takes time.
-  Maker maker{*device, group, Precision::kFp32, true, std::nullopt};
   if (!played && generation == 0) {
-    return make_backend(std::move(device), maker, "fastest float32 1 on a device");
+    return make_portable_backend(std::move(device), group, Precision::kFp32);
   }
-  maker.tensor_cores = precision;
+  const Maker maker{*device, group, Precision::kFp32, precision};
   return make_backend(
       std::move(device), maker,
-      fmt::format("fastest {} 1 {}", precision == Precision::kBf16 ? "bfloat16" : "tf32",
+      fmt::format("fastest {} 2 {}", precision == Precision::kBf16 ? "bfloat16" : "tf32",
                   played ? "played tensor cores" : fmt::format("tensor cores sm_{}", generation)));
 }
 

@@ -69,33 +69,26 @@ class MirroredKernel {
 class BiasGradient {
  public:
   BiasGradient(const Maker& make, const ConvolutionGeometry& geometry, GroupScratch& scratch)
-      : rows_(geometry.bias ? geometry.batch * cpu::cells(geometry.out) : 0),
-        channels_(geometry.out_channels),
-        parts_(make.parts_of(rows_, 1)),
-        at_(scratch.add<double>(parts_.count * channels_)),
-        sum_(make.kernel("sum_columns")),
-        total_(make.kernel("total_columns")) {}
+      : wanted_(geometry.bias),
+        outputs_(geometry.batch * cpu::cells(geometry.out), geometry.out_channels),
+        at_(scratch.add<double>(wanted_ ? outputs_.chains() : 0)),
+        sum_(make.kernel("channel_sums")),
+        total_(make.kernel("channel_totals")) {}
 
   void operator()(const GroupCall& call) const {
-    if (rows_ == 0) return;
-    const std::int64_t size = parts_.count * channels_, count = call.group.count;
+    if (!wanted_) return;
+    const std::int64_t size = outputs_.chains(), count = call.group.count;
     const auto* sums = at<double>(call, at_);
-    const int channels = as_int(channels_), parts = as_int(parts_.count);
-    sum_(size, count,
-         call.with({1})
-             .operand(sums, size)
-             .value(static_cast<long>(rows_))
-             .value(channels)
-             .value(parts)
-             .value(static_cast<long>(parts_.length)));
+    const ChannelSizes sizes = sizes_of(outputs_);
+    sum_(size, count, call.with({1}).operand(sums, size).value(sizes).value(int{1}));
     Arguments arguments;
     arguments.operand(sums, size);
-    total_(channels_, count, call.add(arguments, {3}).value(channels).value(parts));
+    total_(outputs_.channels, count, call.add(arguments, {3}).value(sizes).value(int{1}));
   }
 
  private:
-  std::int64_t rows_, channels_;
-  SumParts parts_;
+  bool wanted_;
+  cpu::ChannelSums outputs_;
   std::size_t at_;
   Launcher sum_, total_;
 };

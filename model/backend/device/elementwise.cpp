@@ -181,7 +181,21 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill) {
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum) {
-  return over_events(make.kernel("sum_forward"), sum.batch, sum);
+  const cpu::ChannelSums cells(sum.cells, 1);
+  const std::int64_t size = sum.batch * cells.chains();
+  GroupScratch scratch(make.group);
+  scratch.add<double>(size);
+  return operation_kernel(
+      scratch.bytes(), [=, add = make.kernel("channel_sums"),
+                        total = make.kernel("channel_totals")](const GroupCall& call) {
+        const auto* sums = reinterpret_cast<const double*>(call.scratch);
+        const ChannelSizes sizes = sizes_of(cells);
+        const int samples = as_int(sum.batch);
+        add(size, call.group.count, call.with({0}).operand(sums, size).value(sizes).value(samples));
+        Arguments arguments;
+        arguments.operand(sums, size);
+        total(sum.batch, call.group.count, call.add(arguments, {1}).value(sizes).value(samples));
+      });
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum) {
   return over_events(make.kernel("sum_backward"), sum.batch * sum.cells, sum);

@@ -12,12 +12,19 @@
 #include <utility>
 
 #include "model/backend.h"
+#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/device/device.h"
 #include "model/backend/device/kernel_sizes.h"
 #include "model/operation.h"
 
 namespace troupe::model::device {
+
+// Sizes that kernels count in 32 bits.
+inline int as_int(std::int64_t value) {
+  CHECK(value <= INT_MAX, "a layer is too large for a device");
+  return static_cast<int>(value);
+}
 
 // One run of a Kernel for a group.
 struct GroupCall {
@@ -55,6 +62,7 @@ class Launcher {
   }
   void blocks(std::int64_t count, std::int64_t items, std::int64_t group,
               const Arguments& arguments) const {
+    as_int(count * items);  // kernels number them in 32 bits
     device_->launch(queue_, id_, {count, items, group}, arguments);
   }
 
@@ -83,12 +91,6 @@ class GroupScratch {
   cpu::ScratchPlan plan_;
 };
 
-// Sizes that kernels count in 32 bits.
-inline int as_int(std::int64_t value) {
-  CHECK(value <= INT_MAX, "a layer is too large for a device");
-  return static_cast<int>(value);
-}
-
 template <class Launch>
 class OperationKernel final : public Kernel {
  public:
@@ -115,29 +117,22 @@ std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
   return std::make_unique<OperationKernel<Launch>>(scratch, std::move(launch));
 }
 
-// Parts of a long sum that are made at once, and the numbers in one of them.
-struct SumParts {
-  std::int64_t count, length;
-};
+inline ChannelSizes sizes_of(const cpu::ChannelSums& sums) {
+  return {.rows = as_int(sums.rows),
+          .channels = as_int(sums.channels),
+          .period = as_int(sums.period),
+          .parts = as_int(sums.parts),
+          .part_rows = as_int(sums.part_rows)};
+}
 
 // The maker of kernels for groups of up to `group` micro-batches.
 struct Maker {
   Device& device;
   std::int64_t group;
   Precision precision;                    // of convolutions by ordinary arithmetic
-  bool in_parts;                          // of long sums
   std::optional<Precision> tensor_cores;  // of convolutions, where these make them
 
   Launcher kernel(std::string_view name) const { return {device, name}; }
-  // Cuts a chain of so many numbers. The portable order of a sum is one chain. With parts, the last
-  // sum adds the parts of `beside` chains, and a part is about as long as that.
-  SumParts parts_of(std::int64_t numbers, std::int64_t beside) const {
-    constexpr std::int64_t kLeastLength = 64;
-    if (!in_parts) return {1, numbers};
-    const auto even = std::sqrt(static_cast<double>(numbers) * static_cast<double>(beside));
-    const std::int64_t length = std::max(static_cast<std::int64_t>(even), kLeastLength);
-    return {(numbers + length - 1) / length, length};
-  }
 };
 
 // Never null.

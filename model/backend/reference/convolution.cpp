@@ -130,8 +130,7 @@ void gradient_at(const ConvolutionGeometry& g, const Extent& k, const T* x, cons
   }
 }
 
-}  // namespace
-
+// dbias[c] = sum of column c of dy (rows, channels), in double; `sums` has room for `channels`.
 template <class T>
 void sum_columns(const T* dy, std::int64_t rows, std::int64_t channels, double* sums, T* dbias) {
   std::fill_n(sums, channels, 0.0);
@@ -142,6 +141,8 @@ void sum_columns(const T* dy, std::int64_t rows, std::int64_t channels, double* 
   }
   for (std::int64_t c = 0; c < channels; ++c) dbias[c] = static_cast<T>(sums[c]);
 }
+
+}  // namespace
 
 // The derivative of a cross-correlation with stride 1 is a cross-correlation with the mirrored
 // kernel. Padding becomes what the kernel reaches beyond the image on the other side.
@@ -249,8 +250,6 @@ std::size_t scratch_bytes(const ConvolutionBackwardParameters& convolution, std:
 TROUPE_INSTANTIATE_RUN(ConvolutionForward);
 TROUPE_INSTANTIATE_RUN(ConvolutionBackwardInput);
 TROUPE_INSTANTIATE_RUN(ConvolutionBackwardParameters);
-template void sum_columns(const float*, std::int64_t, std::int64_t, double*, float*);
-template void sum_columns(const double*, std::int64_t, std::int64_t, double*, double*);
 template void mirror_kernel(const ConvolutionGeometry&, const float*, float*);
 template void mirror_kernel(const ConvolutionGeometry&, const double*, double*);
 

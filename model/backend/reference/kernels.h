@@ -55,9 +55,6 @@ std::size_t scratch_bytes(const ConvolutionForward& convolution, std::size_t ele
 std::size_t scratch_bytes(const ConvolutionBackwardInput& convolution, std::size_t element);
 // One plane's and the total gradient of one kernel position, and the upsampled image.
 std::size_t scratch_bytes(const ConvolutionBackwardParameters& convolution, std::size_t element);
-// dbias[c] = sum of column c of dy (rows, channels), in double; `sums` has room for `channels`.
-template <class T>
-void sum_columns(const T* dy, std::int64_t rows, std::int64_t channels, double* sums, T* dbias);
 // The geometry of the convolution that maps dy to dx (without upsampling), and its kernel: mirrored
 // in space, input and output channels swapped.
 ConvolutionGeometry mirrored(const ConvolutionGeometry& geometry);

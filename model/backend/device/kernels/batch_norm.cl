@@ -1,82 +1,56 @@
-// Batch normalisation (cpu/batch_norm.cpp, cpu/channel_vectors.h). Value i belongs to chain i
-// modulo the period, which is a multiple of the channels. `kernels: fastest` cuts each chain into
-// parts. The chains of a channel, part after part, are then added.
+// Batch normalisation (cpu/batch_norm.cpp). Its first sums are channel_sums().
 
-FUNCTION double total_of_channel(GLOBAL const double *sums, const BatchNormSizes s, int channel) {
-  double total = 0.0;
-  for (int i = channel; i < s.period * s.parts; i += s.channels) total += sums[i];
-  return total;
-}
-// The first value of a part of a chain, and the end of the part.
-FUNCTION long begin_of_part(const BatchNormSizes s, long item) {
-  return item / s.period * s.part_rows * s.channels + item % s.period;
-}
-FUNCTION long end_of_part(const BatchNormSizes s, long item) {
-  const long end = (item / s.period + 1) * s.part_rows;
-  return (end < s.rows ? end : s.rows) * s.channels;
-}
-
-// [sums, squares of the deviations][part][period]; means[channel] behind them.
-KERNEL void batch_norm_sums(OPERAND(const float, x), OPERAND(double, sums),
-                            const BatchNormSizes s) {
-  const long place = item(0), group = item(1);
-  if (place >= s.period * s.parts) return;
-  GLOBAL const float *values = AT(x, group);
-  double sum = 0.0;
-  for (long i = begin_of_part(s, place); i < end_of_part(s, place); i += s.period) {
-    sum += (double)values[i];
-  }
-  AT(sums, group)[place] = sum;
-}
-
-KERNEL void batch_norm_means(OPERAND(double, sums), const BatchNormSizes s) {
-  const long channel = item(0), group = item(1);
+// sums: [sums, squares of the deviations][part][place in the period]; means[channel] behind them.
+KERNEL void batch_norm_means(OPERAND(double, sums), const ChannelSizes s) {
+  const int channel = item(0), group = item(1);
   if (channel >= s.channels) return;
   GLOBAL double *all = AT(sums, group);
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  all[2 * s.period * s.parts + channel] = total_of_channel(all, s, (int)channel) / rows;
+  all[2 * CHAINS(s) + channel] = total_of_channel(all, s, channel) / rows;
 }
 
 KERNEL void batch_norm_squares(OPERAND(const float, x), OPERAND(double, sums),
-                               const BatchNormSizes s) {
-  const long place = item(0), group = item(1);
-  if (place >= s.period * s.parts) return;
+                               const ChannelSizes s) {
+  const int place = item(0), group = item(1);
+  if (place >= CHAINS(s)) return;
   GLOBAL const float *values = AT(x, group);
   GLOBAL double *all = AT(sums, group);
-  const double mean = all[2 * s.period * s.parts + place % s.channels];
+  const double mean = all[2 * CHAINS(s) + place % s.channels];
+  const int end = end_of_part(s, place);
   double sum = 0.0;
-  for (long i = begin_of_part(s, place); i < end_of_part(s, place); i += s.period) {
+  UNROLLED_BY(4) for (int i = begin_of_part(s, place); i < end; i += s.period) {
     const double deviation = (double)values[i] - mean;
     sum = fma(deviation, deviation, sum);
   }
-  all[s.period * s.parts + place] = sum;
+  all[CHAINS(s) + place] = sum;
 }
 
 KERNEL void batch_norm_statistics(OPERAND(const double, sums), OPERAND(float, mean),
                                   OPERAND(float, inverse_deviation), OPERAND(float, batch_mean),
-                                  OPERAND(float, batch_variance), const BatchNormSizes s) {
-  const long channel = item(0), group = item(1);
+                                  OPERAND(float, batch_variance), const ChannelSizes s,
+                                  const double epsilon) {
+  const int channel = item(0), group = item(1);
   if (channel >= s.channels) return;
   GLOBAL const double *all = AT(sums, group);
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  const double squares = total_of_channel(all + s.period * s.parts, s, (int)channel);
-  const float rounded = (float)all[2 * s.period * s.parts + channel];
+  const double squares = total_of_channel(all + CHAINS(s), s, channel);
+  const float rounded = (float)all[2 * CHAINS(s) + channel];
   AT(mean, group)[channel] = rounded;
   AT(batch_mean, group)[channel] = rounded;
-  AT(inverse_deviation, group)[channel] = (float)(1.0 / sqrt(squares / rows + s.epsilon));
+  AT(inverse_deviation, group)[channel] = (float)(1.0 / sqrt(squares / rows + epsilon));
   AT(batch_variance, group)[channel] = (float)(squares / (rows > 2.0 ? rows - 1.0 : 1.0));
 }
 
 KERNEL void batch_norm_normalise(OPERAND(const float, x), OPERAND(const float, gamma_),
                                  OPERAND(const float, beta), OPERAND(float, y),
                                  OPERAND(const float, mean), OPERAND(const float, deviation),
-                                 const BatchNormSizes s, const int training) {
-  const long i = item(0), group = item(1);
+                                 const ChannelSizes s, const double epsilon, const int training) {
+  const int i = item(0), group = item(1);
   if (i >= (long)s.rows * s.channels) return;
-  const int c = (int)(i % s.channels);
+  const int c = i % s.channels;
   // In training the inverse deviation of the batch, in inference the moving variance.
   float inverse = AT(deviation, group)[c];
-  if (!training) inverse = (float)(1.0 / sqrt((double)inverse + s.epsilon));
+  if (!training) inverse = (float)(1.0 / sqrt((double)inverse + epsilon));
   const float scale = inverse * AT(gamma_, group)[c];
   AT(y, group)[i] = fma(AT(x, group)[i] - AT(mean, group)[c], scale, AT(beta, group)[c]);
 }
@@ -84,32 +58,33 @@ KERNEL void batch_norm_normalise(OPERAND(const float, x), OPERAND(const float, g
 // [sums of dy, sums of dy x^][part][period]
 KERNEL void batch_norm_products(OPERAND(const float, x), OPERAND(const float, dy),
                                 OPERAND(const float, mean), OPERAND(const float, deviation),
-                                OPERAND(double, sums), const BatchNormSizes s) {
-  const long place = item(0), group = item(1);
-  if (place >= s.period * s.parts) return;
+                                OPERAND(double, sums), const ChannelSizes s) {
+  const int place = item(0), group = item(1);
+  if (place >= CHAINS(s)) return;
   const float shift = AT(mean, group)[place % s.channels];
   const float scale = AT(deviation, group)[place % s.channels];
   GLOBAL const float *values = AT(x, group);
   GLOBAL const float *derivatives = AT(dy, group);
+  const int end = end_of_part(s, place);
   double sum = 0.0, product = 0.0;
-  for (long i = begin_of_part(s, place); i < end_of_part(s, place); i += s.period) {
+  UNROLLED_BY(4) for (int i = begin_of_part(s, place); i < end; i += s.period) {
     const float normalised = (values[i] - shift) * scale;
     sum += (double)derivatives[i];
     product = fma((double)derivatives[i], (double)normalised, product);
   }
   AT(sums, group)[place] = sum;
-  AT(sums, group)[s.period * s.parts + place] = product;
+  AT(sums, group)[CHAINS(s) + place] = product;
 }
 
 // totals: [of dy, of dy x^][channel]. dgamma and dbeta are null where `wanted` is 0.
 KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(double, totals),
                               OPERAND(float, dgamma), OPERAND(float, dbeta),
-                              const BatchNormSizes s, const int wanted) {
-  const long channel = item(0), group = item(1);
+                              const ChannelSizes s, const int wanted) {
+  const int channel = item(0), group = item(1);
   if (channel >= s.channels) return;
   GLOBAL const double *all = AT(sums, group);
-  const double sum = total_of_channel(all, s, (int)channel);
-  const double product = total_of_channel(all + s.period * s.parts, s, (int)channel);
+  const double sum = total_of_channel(all, s, channel);
+  const double product = total_of_channel(all + CHAINS(s), s, channel);
   AT(totals, group)[channel] = sum;
   AT(totals, group)[s.channels + channel] = product;
   if (!wanted) return;
@@ -120,10 +95,10 @@ KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(double, total
 KERNEL void batch_norm_backward(OPERAND(const float, x), OPERAND(const float, dy),
                                 OPERAND(const float, gamma_), OPERAND(const float, mean),
                                 OPERAND(const float, deviation), OPERAND(const double, totals),
-                                OPERAND(float, dx), const BatchNormSizes s) {
-  const long i = item(0), group = item(1);
+                                OPERAND(float, dx), const ChannelSizes s) {
+  const int i = item(0), group = item(1);
   if (i >= (long)s.rows * s.channels) return;
-  const int c = (int)(i % s.channels);
+  const int c = i % s.channels;
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
   const float scale = AT(deviation, group)[c];
   const float factor = AT(gamma_, group)[c] * scale;

@@ -16,7 +16,7 @@ FUNCTION long rows_of_point(const ConvolutionSizes s) {
 // dy to dx.
 KERNEL void convolution_mirror(OPERAND(const float, kernel_), OPERAND(float, mirrored),
                                const ConvolutionSizes s) {
-  const long i = item(0);
+  const int i = item(0);
   const int taps = s.taps[0] * s.taps[1] * s.taps[2];
   if (i >= (long)taps * s.in_channels * s.out_channels) return;
   const int out = (int)(i % s.out_channels);
@@ -30,7 +30,7 @@ KERNEL void convolution_mirror(OPERAND(const float, kernel_), OPERAND(float, mir
 // is [tap][point]. Without tiles the taps as they are.
 KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const double, transform),
                                    OPERAND(float, weights), const ConvolutionSizes s) {
-  const long i = item(0), size = rows_of_point(s) * s.weight_row;
+  const int i = item(0), size = rows_of_point(s) * s.weight_row;
   if (i >= s.points * size) return;
   const int out = (int)(i % s.weight_row), in = (int)(i / s.weight_row % s.in_channels);
   const long column = i % size / s.weight_row / s.in_channels;
@@ -194,7 +194,7 @@ FUNCTION void restore_outputs(float *v, int outputs) {
 // [sample][x plane][point][part, channel][position]. One item makes the points of a position.
 KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
                                const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   const int channels = s.parts * s.in_channels;
   if (item(0) >= (long)s.batch * s.in[0] * channels * s.plane) return;
   const int position = (int)(item(0) % s.plane);
@@ -245,11 +245,11 @@ FUNCTION void add_pairs(float *sums, float v0, float v1, float4 w0, float4 w1) {
 // the plane apart.
 KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const float, weights),
                                  OPERAND(float, sums), const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   const int blocks = s.weight_row / ITEM_OUTPUTS, quarter = s.positions / ITEM_POSITIONS;
   if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * quarter) return;
   const int position = (int)(item(0) % quarter);
-  long rest = item(0) / quarter;
+  int rest = item(0) / quarter;
   const int output = (int)(rest % blocks) * ITEM_OUTPUTS;
   rest /= blocks;
   const int point = (int)(rest % s.points);
@@ -314,7 +314,7 @@ KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const flo
 KERNEL void convolution_multiply_single(OPERAND(const float, planes),
                                         OPERAND(const float, weights), OPERAND(float, sums),
                                         const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   if (item(0) >= (long)s.batch * s.out[0] * s.points * s.positions) return;
   const int position = (int)(item(0) % s.positions);
   const int point = (int)(item(0) / s.positions % s.points);
@@ -353,7 +353,7 @@ KERNEL void convolution_multiply_single(OPERAND(const float, planes),
 // Cells from sums: one item makes the outputs of a position.
 KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float, bias),
                                 OPERAND(float, y), const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   const int tiles = s.row - s.taps_in_z + 1;  // that hold outputs
   if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * tiles * s.out_channels) return;
   const int o = (int)(item(0) % s.out_channels);
@@ -384,7 +384,7 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
 // Planes of derivatives: [sample][x plane][point][output][position].
 KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, planes),
                                     const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   if (item(0) >= (long)s.batch * s.out[0] * s.out_channels * s.positions) return;
   const int position = (int)(item(0) % s.positions);
   const int o = (int)(item(0) / s.positions % s.out_channels);
@@ -423,14 +423,14 @@ FUNCTION float sum_of_lanes(IN_LOCAL const float *lanes) {
 KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, derivatives),
                              OPERAND(float, sums), const ConvolutionSizes s) {
   LOCAL float lanes[DOT_TEAMS][DOT_ROWS * DOT_OUTPUTS][LANES];
-  const long group = item(1);
+  const int group = item(1);
   const int lane = item_of_block(0) % LANES, team = item_of_block(0) / LANES;
   const int channels = s.parts * s.in_channels, outputs = s.out_channels;
   const int rows = s.taps[1] * s.taps_in_z * channels;
   const int row_blocks = (rows + DOT_ROWS - 1) / DOT_ROWS;
   const int output_blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
   const int parts = (s.out[0] + PLANES_AT_ONCE - 1) / PLANES_AT_ONCE;
-  long rest = block(0) * DOT_TEAMS + team;
+  int rest = block(0) * DOT_TEAMS + team;
   const int output = (int)(rest % output_blocks) * DOT_OUTPUTS;
   rest /= output_blocks;
   const int row = (int)(rest % row_blocks) * DOT_ROWS;
@@ -502,7 +502,7 @@ KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, 
 // totals[i] = the sums of all terms, in order: [term][i].
 KERNEL void add_terms(OPERAND(const float, sums), OPERAND(float, totals), const long elements,
                       const int terms) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   float total = 0.0f;
   for (int term = 0; term < terms; ++term) total += AT(sums, group)[term * elements + i];
@@ -512,7 +512,7 @@ KERNEL void add_terms(OPERAND(const float, sums), OPERAND(float, totals), const 
 // Gradients of the taps from those at the points, in double; without tiles as they are.
 KERNEL void convolution_gradient(OPERAND(const float, gradient), OPERAND(const double, transform),
                                  OPERAND(float, dkernel), const ConvolutionSizes s) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   const int channels = s.in_channels * s.out_channels;
   if (i >= (long)s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
   GLOBAL const float *from = AT(gradient, group);
@@ -528,26 +528,4 @@ KERNEL void convolution_gradient(OPERAND(const float, gradient), OPERAND(const d
            (double)from[point * rows_of_point(s) * s.out_channels + column * channels + number];
   }
   AT(dkernel, group)[i] = (float)sum;
-}
-
-// sums[part][c] = the sum of so many rows of column c; `kernels: portable` has one part.
-KERNEL void sum_columns(OPERAND(const float, dy), OPERAND(double, sums), const long rows,
-                        const int channels, const int parts, const long part_rows) {
-  const long i = item(0), group = item(1);
-  if (i >= (long)channels * parts) return;
-  const long first = i / channels * part_rows;
-  const long end = first + part_rows < rows ? first + part_rows : rows;
-  GLOBAL const float *column = AT(dy, group) + i % channels;
-  double sum = 0.0;
-  for (long r = first; r < end; ++r) sum += (double)column[r * channels];
-  AT(sums, group)[i] = sum;
-}
-
-KERNEL void total_columns(OPERAND(const double, sums), OPERAND(float, dbias), const int channels,
-                          const int parts) {
-  const long c = item(0), group = item(1);
-  if (c >= channels) return;
-  double total = AT(sums, group)[c];
-  for (int part = 1; part < parts; ++part) total += AT(sums, group)[(long)part * channels + c];
-  AT(dbias, group)[c] = (float)total;
 }

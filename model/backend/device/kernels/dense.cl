@@ -8,7 +8,7 @@ FUNCTION float multiplied_and_added(int fused, float a, float b, float sum) {
 KERNEL void dense_forward(OPERAND(const float, x), OPERAND(const float, kernel_),
                           OPERAND(const float, bias), OPERAND(float, y), const int batch,
                           const int inputs, const int units, const int has_bias) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= (long)batch * units) return;
   const long n = i / units;
   const int u = (int)(i % units);
@@ -25,7 +25,7 @@ KERNEL void dense_forward(OPERAND(const float, x), OPERAND(const float, kernel_)
 KERNEL void dense_backward_input(OPERAND(const float, dy), OPERAND(const float, kernel_),
                                  OPERAND(float, dx), const int batch, const int inputs,
                                  const int units) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= (long)batch * inputs) return;
   GLOBAL const float *derivatives = AT(dy, group) + i / inputs * units;
   GLOBAL const float *row = AT(kernel_, group) + i % inputs * units;
@@ -37,7 +37,7 @@ KERNEL void dense_backward_input(OPERAND(const float, dy), OPERAND(const float, 
 KERNEL void dense_backward_kernel(OPERAND(const float, x), OPERAND(const float, dy),
                                   OPERAND(float, dkernel), const int batch, const int inputs,
                                   const int units) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= (long)inputs * units) return;
   const int u = (int)(i % units), input = (int)(i / units);
   const int fused = u < units / 16 * 16;
@@ -52,7 +52,7 @@ KERNEL void dense_backward_kernel(OPERAND(const float, x), OPERAND(const float, 
 
 KERNEL void dense_backward_bias(OPERAND(const float, dy), OPERAND(float, dbias), const int batch,
                                 const int units) {
-  const long u = item(0), group = item(1);
+  const int u = item(0), group = item(1);
   if (u >= units) return;
   float sum = 0.0f;
   for (int n = 0; n < batch; ++n) sum += AT(dy, group)[(long)n * units + u];

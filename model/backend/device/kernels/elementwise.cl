@@ -3,7 +3,7 @@
 // All triples of `count` numbers: fused and unfused sums, quotients and roots (trial.cpp).
 KERNEL void brink_cases(OPERAND(const float, numbers), OPERAND(float, sums), OPERAND(double, roots),
                         const int count) {
-  const long i = item(0);
+  const int i = item(0);
   if (i >= (long)count * count * count) return;
   const float a = AT(numbers, 0)[i / count / count], b = AT(numbers, 0)[i / count % count],
               c = AT(numbers, 0)[i % count];
@@ -43,7 +43,7 @@ FUNCTION float finished(const ActivationSizes activation, float sum, float bias)
 
 KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
                                const ActivationSizes activation) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   AT(y, group)[i] = activated(activation, AT(x, group)[i]);
 }
@@ -51,7 +51,7 @@ KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const
 KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy),
                                 OPERAND(float, dx), const long elements,
                                 const ActivationSizes activation) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   const float value = AT(y, group)[i], derivative = AT(dy, group)[i];
   const float passed = value <= 0.0f ? 0.0f : derivative;
@@ -72,7 +72,7 @@ KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy
 
 KERNEL void power_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
                           const double exponent) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   const float value = AT(x, group)[i];
   AT(y, group)[i] = (float)pow_exactly(value <= 0.0f ? 0.0 : (double)value, exponent);
@@ -80,7 +80,7 @@ KERNEL void power_forward(OPERAND(const float, x), OPERAND(float, y), const long
 
 KERNEL void power_backward(OPERAND(const float, x), OPERAND(const float, dy), OPERAND(float, dx),
                            const long elements, const double exponent) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   const float value = AT(x, group)[i];
   float slope = 0.0f;
@@ -91,13 +91,13 @@ KERNEL void power_backward(OPERAND(const float, x), OPERAND(const float, dy), OP
 }
 
 KERNEL void accumulate(OPERAND(const float, from), OPERAND(float, into), const long elements) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   AT(into, group)[i] += AT(from, group)[i];
 }
 
 KERNEL void zero_fill(OPERAND(float, y), const long elements) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= elements) return;
   AT(y, group)[i] = 0.0f;
 }
@@ -128,7 +128,8 @@ FUNCTION PhiloxBlock philox(PhiloxBlock counter, uint64 key) {
 KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const uint32, indices),
                     const long elements, const DrawSizes draw, const double rate,
                     const float scale) {
-  const long group = item(1), first = 4 * item(0);
+  const int group = item(1);
+  const long first = 4 * (long)item(0);
   if (first >= elements) return;
   PhiloxBlock block;
   block.word[0] = (uint32)item(0);

@@ -1,18 +1,8 @@
 // The discriminators' outputs without parameters, and losses (reference/heads.cpp, loss.cpp).
 
-KERNEL void sum_forward(OPERAND(const float, x), OPERAND(float, y), const int batch,
-                        const long cells) {
-  const long n = item(0), group = item(1);
-  if (n >= batch) return;
-  GLOBAL const float *image = AT(x, group) + n * cells;
-  double total = 0.0;
-  for (long i = 0; i < cells; ++i) total += (double)image[i];
-  AT(y, group)[n] = (float)total;
-}
-
 KERNEL void sum_backward(OPERAND(const float, dy), OPERAND(float, dx), const int batch,
                          const long cells) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= batch * cells) return;
   AT(dx, group)[i] = AT(dy, group)[i / cells];
 }
@@ -29,7 +19,7 @@ FUNCTION double centre(int index) { return (double)index + 0.5; }
 // An item is a layer of an event.
 KERNEL void angle_layers(OPERAND(const float, x), OPERAND(double, profiles), const int batch,
                          const int size_x, const int size_y, const int layers) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= (long)batch * layers) return;
   const int z = (int)(i % layers);
   const long n = i / layers;
@@ -91,7 +81,7 @@ FUNCTION double weight_of_layers(GLOBAL const double *profile, int layers) {
 
 KERNEL void angle_forward(OPERAND(double, profiles), OPERAND(float, y), const int batch,
                           const int layers) {
-  const long n = item(0), group = item(1);
+  const int n = item(0), group = item(1);
   if (n >= batch) return;
   GLOBAL double *profile = AT(profiles, group) + n * (5 * layers + kEventNumbers);
   finish_profile(profile, layers);
@@ -109,7 +99,7 @@ KERNEL void angle_forward(OPERAND(double, profiles), OPERAND(float, y), const in
 }
 
 KERNEL void angle_slopes(OPERAND(double, profiles), const int batch, const int layers) {
-  const long n = item(0), group = item(1);
+  const int n = item(0), group = item(1);
   if (n >= batch) return;
   GLOBAL double *profile = AT(profiles, group) + n * (5 * layers + kEventNumbers);
   finish_profile(profile, layers);
@@ -135,7 +125,7 @@ KERNEL void angle_slopes(OPERAND(double, profiles), const int batch, const int l
 KERNEL void angle_backward(OPERAND(const double, profiles), OPERAND(const float, dy),
                            OPERAND(float, dx), const int batch, const int size_x,
                            const int size_y, const int layers) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   if (i >= (long)batch * size_x * size_y * layers) return;
   const int z = (int)(i % layers);
   const int iy = (int)(i / layers % size_y);
@@ -159,7 +149,7 @@ KERNEL void angle_backward(OPERAND(const double, profiles), OPERAND(const float,
 // One item counts one event.
 KERNEL void bins_forward(OPERAND(const float, x), OPERAND(float, y), const int batch,
                          const long cells) {
-  const long n = item(0), group = item(1);
+  const int n = item(0), group = item(1);
   if (n >= batch) return;
   GLOBAL const float *image = AT(x, group) + n * cells;
   const float edges[7] = {0.05f, 0.03f, 0.02f, 0.0125f, 0.008f, 0.003f, 0.0f};
@@ -182,7 +172,7 @@ KERNEL void bins_forward(OPERAND(const float, x), OPERAND(float, y), const int b
 KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(float, value),
                       OPERAND(float, gradient), const long elements, const int kind,
                       const double weight, const double least_target) {
-  const long group = item(1);
+  const int group = item(1);
   if (item(0) > 0) return;
   const double count = (double)elements;
   double sum = 0.0;
@@ -217,7 +207,7 @@ KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(
 // One item looks through one micro-batch.
 KERNEL void count_empty(OPERAND(const float, x), OPERAND(float, y), const int batch,
                         const long cells) {
-  const long group = item(1);
+  const int group = item(1);
   if (item(0) > 0) return;
   GLOBAL const float *image = AT(x, group);
   int empty = 0;

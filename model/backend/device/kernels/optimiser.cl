@@ -8,7 +8,7 @@ FUNCTION float root(float x) { return (float)sqrt((double)x); }
 KERNEL void update_weights(OPERAND(const float, gradients), OPERAND(float, weights),
                            OPERAND(float, first), OPERAND(float, second), const long size,
                            const OptimiserSizes optimiser) {
-  const long i = item(0);
+  const int i = item(0);
   if (i >= size) return;
   const float g = AT(gradients, 0)[i], rate = optimiser.rate;
   float change;

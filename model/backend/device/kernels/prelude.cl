@@ -15,9 +15,9 @@
 #define ATOMIC_MAX(place, value) atomic_max(place, value)  // of uint32
 #define LOAD_FOUR(place) vload4(0, place)                 // of floats, aligned to 16 bytes
 #define FOUR(a, b, c, d) ((float4)(a, b, c, d))
-#define item(axis) ((long)get_global_id(axis))
+#define item(axis) ((int)get_global_id(axis))
 #define item_of_block(axis) ((int)get_local_id(axis))
-#define block(axis) ((long)get_group_id(axis))
+#define block(axis) ((int)get_group_id(axis))
 #define bits_of_double(x) as_ulong(x)
 #define double_of_bits(x) as_double(x)
 #define bits_of_float(x) as_uint(x)
@@ -40,9 +40,9 @@ typedef unsigned long uint64;
 #define AXIS_1(v) v.y
 #define AXIS_2(v) v.z
 #define item(axis) \
-  ((long)AXIS_##axis(blockIdx) * (long)AXIS_##axis(blockDim) + (long)AXIS_##axis(threadIdx))
+  ((int)(AXIS_##axis(blockIdx) * AXIS_##axis(blockDim) + AXIS_##axis(threadIdx)))
 #define item_of_block(axis) ((int)AXIS_##axis(threadIdx))
-#define block(axis) ((long)AXIS_##axis(blockIdx))
+#define block(axis) ((int)AXIS_##axis(blockIdx))
 #define bits_of_double(x) ((uint64)__double_as_longlong(x))
 #define double_of_bits(x) __longlong_as_double((long)(x))
 #define bits_of_float(x) __float_as_uint(x)
@@ -54,6 +54,8 @@ typedef unsigned long uint64;
 #endif
 
 #define UNROLLED _Pragma("unroll")
+#define UNROLLED_BY(times) PRAGMA(unroll times)
+#define PRAGMA(text) _Pragma(#text)
 
 // Element i of an image [sample][x][y][z][channel] of so many cells along each axis.
 typedef struct {
@@ -61,15 +63,15 @@ typedef struct {
   long sample;
 } Cell;
 
-FUNCTION Cell cell_at(long i, int size_x, int size_y, int size_z, int channels) {
+FUNCTION Cell cell_at(int i, int size_x, int size_y, int size_z, int channels) {
   Cell cell;
-  cell.channel = (int)(i % channels);
+  cell.channel = i % channels;
   i /= channels;
-  cell.z = (int)(i % size_z);
+  cell.z = i % size_z;
   i /= size_z;
-  cell.y = (int)(i % size_y);
+  cell.y = i % size_y;
   i /= size_y;
-  cell.x = (int)(i % size_x);
+  cell.x = i % size_x;
   cell.sample = i / size_x;
   return cell;
 }

@@ -75,11 +75,11 @@ typedef struct {
   float scale;
 } WindowSizes;
 
+// As cpu::ChannelSums has them.
 typedef struct {
   int rows, channels, period;
   int parts, part_rows;  // of each chain, and rows of a part, in whole periods
-  double epsilon;
-} BatchNormSizes;
+} ChannelSizes;
 
 #define OPTIMISER_SGD 0
 #define OPTIMISER_RMSPROP 1

@@ -13,7 +13,7 @@ KERNEL void add_exactly(OPERAND(const float, values), OPERAND(uint64, sums),
                         OPERAND(uint32, largest), const long size, const int count,
                         const double factor) {
   LOCAL uint32 seen[BLOCK_ITEMS];
-  const long i = item(0);
+  const int i = item(0);
   uint32 most = 0;
   if (i < size) {
     uint64 sum = AT(sums, 0)[i];
@@ -34,7 +34,7 @@ KERNEL void add_exactly(OPERAND(const float, values), OPERAND(uint64, sums),
 KERNEL void add_floats(OPERAND(const float, values), OPERAND(float, sums), OPERAND(uint32, largest),
                        const long size, const int count) {
   LOCAL uint32 seen[BLOCK_ITEMS];
-  const long i = item(0);
+  const int i = item(0);
   uint32 most = 0;
   if (i < size) {
     float sum = AT(sums, 0)[i];

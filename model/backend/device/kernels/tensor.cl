@@ -79,8 +79,8 @@ FUNCTION void load_tile(IN_LOCAL uint4 *to, GLOBAL const uint4 *from, int fours)
 // [sample][x plane][chunk of channels][row][cell along z][word]: the image, with zeros around it.
 KERNEL void tensor_image(OPERAND(const float, x), OPERAND(uint32, image), const ConvolutionSizes s,
                          const TensorImage t) {
-  const long group = item(1);
-  long rest = item(0) / t.row;
+  const int group = item(1);
+  int rest = item(0) / t.row;
   if (rest >= (long)s.batch * s.in[0] * t.chunks * t.rows) return;
   const int place = (int)(item(0) % t.row);
   const int y = (int)(rest % t.rows) - s.before[1], z = place / t.cell - s.before[2];
@@ -100,7 +100,7 @@ KERNEL void tensor_image(OPERAND(const float, x), OPERAND(uint32, image), const 
 // zeros where there is no tap, channel or output.
 KERNEL void tensor_weights(OPERAND(const float, kernel_), OPERAND(uint32, weights),
                            const ConvolutionSizes s, const TensorImage t) {
-  long rest = item(0) / 64;
+  int rest = item(0) / 64;
   const int lane = (int)(item(0) / 2 % 32);
   const int word = (int)(rest % t.steps) * 8 + lane % 4 + (int)(item(0) % 2) * 4;
   rest /= t.steps;
@@ -140,7 +140,7 @@ FUNCTION void tensor_multiply(GLOBAL const uint32 *image, GLOBAL const uint32 *w
                               const TensorImage t, const int pairs, const int window,
                               IN_LOCAL uint32 *tile, IN_LOCAL uint32 *exchange) {
   const int lane = item_of_block(0) % 32, warp = item_of_block(0) / 32;
-  long rest = block(0);
+  int rest = block(0);
   const int outputs = (int)(rest % t.output_blocks);
   rest /= t.output_blocks;
   const int z_block = (int)(rest % t.z_blocks);
@@ -245,9 +245,9 @@ KERNEL void tensor_multiply_tf32_3(OPERAND(const uint32, image), OPERAND(const u
 // [sample][x plane][chunk of channels][row][channel][position along z]: an image with zeros around
 // it. With pairs a word has the numbers of a position and of the eighth behind it.
 KERNEL void tensor_rows(OPERAND(const float, x), OPERAND(uint32, rows), const TensorRows r) {
-  const long group = item(1);
+  const int group = item(1);
   const int position = (int)(item(0) % r.row);
-  long rest = item(0) / r.row;
+  int rest = item(0) / r.row;
   const int in_chunk = (int)(rest % r.chunk);
   rest /= r.chunk;
   const int y = (int)(rest % r.rows) - r.before_y, z = position - r.before_z;
@@ -284,7 +284,7 @@ FUNCTION void tensor_gradient(GLOBAL const uint32 *images, GLOBAL const uint32 *
                               GLOBAL float *terms, const ConvolutionSizes s, const TensorGradient t,
                               const int pairs, IN_LOCAL uint32 *tile, IN_LOCAL uint32 *exchange) {
   const int lane = item_of_block(0) % 32, warp = item_of_block(0) / 32;
-  long rest = block(0);
+  int rest = block(0);
   const int round = (int)(rest % t.rounds);
   rest /= t.rounds;
   const int outputs = (int)(rest % t.output_blocks);

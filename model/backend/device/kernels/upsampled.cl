@@ -77,7 +77,7 @@ KERNEL void upsampled_collapse(OPERAND(const float, kernel_), OPERAND(const int,
 // The transposed map, for the gradient.
 KERNEL void upsampled_expand(OPERAND(const float, gradient), OPERAND(const int, first_taps),
                              OPERAND(float, dkernel), const ConvolutionSizes s) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   const int channels = s.in_channels * s.out_channels;
   if (i >= (long)s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
   const int number = (int)(i % channels), tap = (int)(i / channels);
@@ -132,7 +132,7 @@ FUNCTION void add_tap(float sum[ITEM_POSITIONS][ITEM_OUTPUTS], GLOBAL const floa
 KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, collapsed),
                               OPERAND(const int, first_taps), OPERAND(const float, bias),
                               OPERAND(float, y), const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   const int outputs = s.out_channels, inputs = s.in_channels, factor = s.factor[2];
   const int blocks = s.weight_row / ITEM_OUTPUTS;
   const int columns = (s.out[2] + factor * ITEM_POSITIONS - 1) / (factor * ITEM_POSITIONS);
@@ -186,7 +186,7 @@ KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, coll
 KERNEL void upsampled_backward_input(OPERAND(const float, dy), OPERAND(const float, collapsed),
                                      OPERAND(const int, first_taps), OPERAND(float, dx),
                                      const ConvolutionSizes s) {
-  const long group = item(1);
+  const int group = item(1);
   const int outputs = s.out_channels, inputs = s.in_channels;
   const int blocks = s.weight_row / ITEM_OUTPUTS;
   const int columns = (s.in[2] + ITEM_POSITIONS - 1) / ITEM_POSITIONS;
@@ -259,12 +259,12 @@ KERNEL void upsampled_dots(OPERAND(const float, x), OPERAND(const float, dy),
                            const ConvolutionSizes s, const int taps, const int lead_y,
                            const int lead_z) {
   LOCAL float lanes[DOT_TEAMS][DOT_ROWS * DOT_OUTPUTS][LANES];
-  const long group = item(1);
+  const int group = item(1);
   const int lane = item_of_block(0) % LANES, team = item_of_block(0) / LANES;
   const int outputs = s.out_channels, inputs = s.in_channels;
   const int output_blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
   const int input_blocks = (inputs + DOT_ROWS - 1) / DOT_ROWS;
-  long rest = block(0) * DOT_TEAMS + team;
+  int rest = block(0) * DOT_TEAMS + team;
   const int o = (int)(rest % output_blocks) * DOT_OUTPUTS;
   rest /= output_blocks;
   const int c = (int)(rest % input_blocks) * DOT_ROWS;

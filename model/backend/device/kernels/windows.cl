@@ -3,7 +3,7 @@
 KERNEL void pad_forward(OPERAND(const float, x), OPERAND(float, y), const WindowSizes s,
                         const int batch) {
   // s.coarse is the image, s.window the padding before it, s.fine the result.
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.fine[0] * s.fine[1] * s.fine[2] * channels) return;
   const Cell to = cell_at(i, s.fine[0], s.fine[1], s.fine[2], channels);
@@ -18,7 +18,7 @@ KERNEL void pad_forward(OPERAND(const float, x), OPERAND(float, y), const Window
 
 KERNEL void pad_backward(OPERAND(const float, dy), OPERAND(float, dx), const WindowSizes s,
                          const int batch) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * channels) return;
   const Cell to = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], channels);
@@ -31,7 +31,7 @@ KERNEL void pad_backward(OPERAND(const float, dy), OPERAND(float, dx), const Win
 // coarse = scale x sum of the window.
 KERNEL void gather_windows(OPERAND(const float, fine), OPERAND(float, coarse), const WindowSizes s,
                            const int batch) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * channels) return;
   const Cell to = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], channels);
@@ -53,7 +53,7 @@ KERNEL void gather_windows(OPERAND(const float, fine), OPERAND(float, coarse), c
 // Every fine cell = scale x its window's coarse cell, 0 outside all windows.
 KERNEL void scatter_windows(OPERAND(const float, coarse), OPERAND(float, fine),
                             const WindowSizes s, const int batch) {
-  const long i = item(0), group = item(1);
+  const int i = item(0), group = item(1);
   const int channels = s.channels;
   if (i >= (long)batch * s.fine[0] * s.fine[1] * s.fine[2] * channels) return;
   const Cell to = cell_at(i, s.fine[0], s.fine[1], s.fine[2], channels);

@@ -2,7 +2,8 @@
 
 // Sums over rows, in double, one for each channel: [row][channel] to [channel]. Value i belongs to
 // chain i % period (channel_vectors.h), and chains are cut into parts, so that a device finds
-// enough of them to add at once. The chains of a channel are added at the end, part after part.
+// enough of them to add at once. At the end the parts of each chain are added, then the chains of
+// each channel.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +33,11 @@ struct ChannelSums {
   }
   double total(const double* sums, std::int64_t channel) const {
     double total = 0.0;
-    for (std::int64_t i = channel; i < chains(); i += channels) total += sums[i];
+    for (std::int64_t place = channel; place < period; place += channels) {
+      double chain = 0.0;
+      for (std::int64_t i = place; i < chains(); i += period) chain += sums[i];
+      total += chain;
+    }
     return total;
   }
 };

@@ -12,6 +12,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& 
   const cpu::ChannelSums channels(norm.rows, norm.channels);
   const ChannelSizes sizes = sizes_of(channels);
   const std::int64_t chains = channels.chains(), size = 2 * chains + norm.channels;
+  const std::int64_t blocks = blocks_of_totals(channels, norm.channels);
   GroupScratch scratch(make.group);
   scratch.add<double>(size);
   return operation_kernel(
@@ -24,14 +25,15 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& 
         const std::int64_t count = call.group.count;
         sum(chains, count, call.with({0}).operand(sums, size).value(sizes).value(int{1}));
         Arguments of_means;
-        means(norm.channels, count, of_means.operand(sums, size).value(sizes));
+        means.blocks(blocks, Launcher::kItems, count, of_means.operand(sums, size).value(sizes));
         squares(chains, count, call.with({0}).operand(sums, size).value(sizes));
         Arguments of_statistics;
         of_statistics.operand(sums, size);
-        statistics(norm.channels, count,
-                   call.add(of_statistics, {4, 5, 6, 7}).value(sizes).value(norm.epsilon));
-        normalise(elements_of(channels), count,
-                  call.with({0, 1, 2, 3, 4, 5}).value(sizes).value(norm.epsilon).value(int{1}));
+        statistics.blocks(blocks, Launcher::kItems, count,
+                          call.add(of_statistics, {4, 5, 6, 7}).value(sizes).value(norm.epsilon));
+        normalise.elements(
+            elements_of(channels), count,
+            call.with({0, 1, 2, 3, 4, 5}).value(sizes).value(norm.epsilon).value(int{1}));
       });
 }
 
@@ -49,23 +51,26 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormBackward& 
   const cpu::ChannelSums channels(norm.rows, norm.channels);
   const ChannelSizes sizes = sizes_of(channels);
   const std::int64_t chains = channels.chains(), size = 2 * chains, of_both = 2 * norm.channels;
+  const std::int64_t blocks = blocks_of_totals(channels, norm.channels);
   GroupScratch scratch(make.group);
   scratch.add<double>(size);
-  const std::size_t totals_at = scratch.add<double>(of_both);
+  const std::size_t means_at = scratch.add<float>(of_both);
   return operation_kernel(
       scratch.bytes(),
       [=, products = make.kernel("batch_norm_products"), add = make.kernel("batch_norm_totals"),
        backward = make.kernel("batch_norm_backward")](const GroupCall& call) {
         const auto* sums = reinterpret_cast<const double*>(call.scratch);
-        const auto* totals = reinterpret_cast<const double*>(call.scratch + totals_at);
+        const auto* means = reinterpret_cast<const float*>(call.scratch + means_at);
         const std::int64_t count = call.group.count;
         products(chains, count, call.with({0, 1, 3, 4}).operand(sums, size).value(sizes));
         Arguments of_totals;
-        of_totals.operand(sums, size).operand(totals, of_both);
+        of_totals.operand(sums, size).operand(means, of_both);
         const int wanted = call.operands[6] != nullptr;
-        add(norm.channels, count, call.add(of_totals, {6, 7}).value(sizes).value(wanted));
-        backward(elements_of(channels), count,
-                 call.add(call.with({0, 1, 2, 3, 4}).operand(totals, of_both), {5}).value(sizes));
+        add.blocks(blocks, Launcher::kItems, count,
+                   call.add(of_totals, {6, 7}).value(sizes).value(wanted));
+        backward.elements(
+            elements_of(channels), count,
+            call.add(call.with({0, 1, 2, 3, 4}).operand(means, of_both), {5}).value(sizes));
       });
 }
 

@@ -8,7 +8,8 @@
 namespace troupe::model::device {
 namespace {
 
-constexpr std::int64_t kItemOutputs = ITEM_OUTPUTS, kItemPositions = ITEM_POSITIONS, kLanes = LANES,
+constexpr std::int64_t kItemOutputs = ITEM_OUTPUTS, kItemPositions = ITEM_POSITIONS,
+                       kMultiplyPositions = MULTIPLY_POSITIONS, kLanes = LANES,
                        kPlanesAtOnce = PLANES_AT_ONCE;
 constexpr std::int64_t kDotRows = DOT_ROWS, kDotOutputs = DOT_OUTPUTS, kDotTeams = DOT_TEAMS;
 
@@ -79,12 +80,13 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
   const std::int64_t inputs = input_planes(g, tiling), outputs = output_planes(g, tiling);
   const std::size_t planes_at = scratch.add<float>(inputs), sums_at = scratch.add<float>(outputs);
   return operation_kernel(
-      scratch.bytes(),
-      [=, transform = tap_transform(make.device, tiling),
-       tap_values = make.kernel("convolution_tap_values"),
-       input = make.kernel("convolution_inputs"),
-       multiply = make.kernel(single ? "convolution_multiply_single" : "convolution_multiply"),
-       output = make.kernel("convolution_outputs")](const GroupCall& call) {
+      scratch.bytes(), [=, transform = tap_transform(make.device, tiling),
+                        tap_values = make.kernel("convolution_tap_values"),
+                        input = make.kernel("convolution_inputs"),
+                        multiply = make.kernel(single  ? "convolution_multiply_single"
+                                               : pairs ? "convolution_multiply_pairs"
+                                                       : "convolution_multiply"),
+                        output = make.kernel("convolution_outputs")](const GroupCall& call) {
         const std::int64_t count = call.group.count;
         const auto* values = at<float>(call, weights_at);
         Arguments of_taps;
@@ -98,7 +100,7 @@ std::unique_ptr<Kernel> image_kernel(const Maker& make, const ConvolutionGeometr
               call.with({of.x}).operand(planes, inputs).value(sizes));
         Arguments arguments;
         multiply(
-            outputs / g.out_channels * blocks / (single ? 1 : kItemPositions), count,
+            outputs / g.out_channels * blocks / (single ? 1 : kMultiplyPositions), count,
             arguments.operand(planes, inputs).operand(values).operand(sums, outputs).value(sizes));
         Arguments of_outputs;
         of_outputs.operand(sums, outputs)

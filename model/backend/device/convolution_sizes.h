@@ -83,7 +83,8 @@ class BiasGradient {
     sum_(size, count, call.with({1}).operand(sums, size).value(sizes).value(int{1}));
     Arguments arguments;
     arguments.operand(sums, size);
-    total_(outputs_.channels, count, call.add(arguments, {3}).value(sizes).value(int{1}));
+    total_.blocks(blocks_of_totals(outputs_, outputs_.channels), Launcher::kItems, count,
+                  call.add(arguments, {3}).value(sizes).value(int{1}));
   }
 
  private:

@@ -1,6 +1,7 @@
 // Kernels whose items are elements, events or micro-batches: everything but convolutions and batch
 // norm.
 
+#include "model/backend/cpu/dropout.h"
 #include "model/backend/device/operation_kernel.h"
 
 namespace troupe::model::device {
@@ -21,7 +22,7 @@ std::unique_ptr<Kernel> over_elements(const Launcher& kernel, std::int64_t eleme
     for (std::size_t i = 0; i < operands; ++i) call.add(arguments, {i});
     arguments.value(as_long(elements));
     (arguments.value(more), ...);
-    kernel(elements, call.group.count, arguments);
+    kernel.elements(elements, call.group.count, arguments);
   });
 }
 
@@ -85,13 +86,24 @@ WindowSizes pooling(const Pool& p) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseForward& dense) {
-  return operation_kernel(0, [=, run = make.kernel("dense_forward")](const GroupCall& call) {
-    run(dense.batch * dense.units, call.group.count,
-        call.with({0, 1, 2, 3})
-            .value(as_int(dense.batch))
-            .value(as_int(dense.inputs))
-            .value(as_int(dense.units))
-            .value(int{dense.bias}));
+  return operation_kernel(0, [=, run = make.kernel("dense_forward"),
+                              run_rest = make.kernel("dense_forward_rest")](const GroupCall& call) {
+    const std::int64_t rest = dense.units % 16, fused = dense.units - rest;
+    if (fused > 0) {
+      run(dense.batch * fused, call.group.count,
+          call.with({0, 1, 2, 3})
+              .value(as_int(dense.batch))
+              .value(as_int(dense.inputs))
+              .value(as_int(dense.units))
+              .value(int{dense.bias}));
+    }
+    if (rest > 0) {
+      run_rest.blocks(dense.batch * rest, Launcher::kItems, call.group.count,
+                      call.with({0, 1, 2, 3})
+                          .value(as_int(dense.inputs))
+                          .value(as_int(dense.units))
+                          .value(int{dense.bias}));
+    }
   });
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardInput& dense) {
@@ -150,7 +162,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutForward& dro
     arguments.operand(call.group.indices)
         .value(as_long(dropout.elements))
         .value(draw)
-        .value(dropout.rate)
+        .value(static_cast<long>(cpu::dropout_threshold(dropout.rate)))
         .value(static_cast<float>(1.0 / (1.0 - dropout.rate)));
     run((dropout.elements + 3) / 4, call.group.count, arguments);
   });
@@ -194,7 +206,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum) {
         add(size, call.group.count, call.with({0}).operand(sums, size).value(sizes).value(samples));
         Arguments arguments;
         arguments.operand(sums, size);
-        total(sum.batch, call.group.count, call.add(arguments, {1}).value(sizes).value(samples));
+        total.blocks(blocks_of_totals(cells, sum.batch), Launcher::kItems, call.group.count,
+                     call.add(arguments, {1}).value(sizes).value(samples));
       });
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum) {

@@ -60,6 +60,12 @@ class Launcher {
   void operator()(std::int64_t items, std::int64_t group, const Arguments& arguments) const {
     blocks((items + kItems - 1) / kItems, kItems, group, arguments);
   }
+  // For kernels whose items have ITEM_ELEMENTS elements each.
+  void elements(std::int64_t count, std::int64_t group, const Arguments& arguments) const {
+    constexpr std::int64_t kOfBlock = kItems * ITEM_ELEMENTS;
+    as_int(count + kOfBlock);
+    blocks((count + kOfBlock - 1) / kOfBlock, kItems, group, arguments);
+  }
   void blocks(std::int64_t count, std::int64_t items, std::int64_t group,
               const Arguments& arguments) const {
     as_int(count * items);  // kernels number them in 32 bits
@@ -117,6 +123,11 @@ std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
   return std::make_unique<OperationKernel<Launch>>(scratch, std::move(launch));
 }
 
+// Blocks of a kernel that makes totals of so many channels (chain_of_total() of channel_sums.cl).
+inline std::int64_t blocks_of_totals(const cpu::ChannelSums& sums, std::int64_t channels) {
+  const std::int64_t of_block = BLOCK_ITEMS / (sums.period / sums.channels);
+  return (channels + of_block - 1) / of_block;
+}
 inline ChannelSizes sizes_of(const cpu::ChannelSums& sums) {
   return {.rows = as_int(sums.rows),
           .channels = as_int(sums.channels),

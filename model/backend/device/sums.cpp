@@ -26,7 +26,8 @@ std::span<const std::uint32_t> DeviceSums::make(std::span<const Vectors> vectors
   }
   const auto words = static_cast<std::int64_t>(all / sizeof(float));
   Arguments of_zeros;
-  zero_fill_(words, 1, of_zeros.operand(reinterpret_cast<const float*>(there_.get())).value(words));
+  zero_fill_.elements(words, 1,
+                      of_zeros.operand(reinterpret_cast<const float*>(there_.get())).value(words));
   const auto* sums = reinterpret_cast<const T*>(there_.get());
   const auto* largest = reinterpret_cast<const std::uint32_t*>(there_.get() + sum_bytes);
   for (const SumPart& part : parts) {

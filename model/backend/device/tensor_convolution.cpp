@@ -32,10 +32,15 @@ std::optional<TensorImage> image_of(const ConvolutionGeometry& g, bool pairs) {
   const std::int64_t row_blocks = blocks_of(g.out[1], kRows),
                      z_blocks = blocks_of(g.out[2], kCells);
   for (std::int64_t chunks = blocks_of(words, kMostWordsOfCell);; ++chunks) {
-    const std::int64_t cell = blocks_of(words, chunks);
-    const std::int64_t steps = blocks_of(g.kernel[2] * cell, kWordsOfStep);
+    const std::int64_t least = blocks_of(words, chunks), in_fours = rounded_up(least, 4);
+    const auto steps_of = [&](std::int64_t cell) {
+      return blocks_of(g.kernel[2] * cell, kWordsOfStep);
+    };
+    // Cells on 16 bytes are loaded faster.
+    const std::int64_t cell = steps_of(in_fours) == steps_of(least) ? in_fours : least;
+    const std::int64_t steps = steps_of(cell);
     const std::int64_t tile_row = rounded_up((kCells - 1) * cell + steps * kWordsOfStep, 4);
-    if (tile_rows * tile_row > TENSOR_WORDS) {
+    if (tile_rows * tile_row > TENSOR_WORDS / 2) {  // one is copied while another is multiplied
       if (cell == 1) return std::nullopt;
       continue;
     }
@@ -121,7 +126,7 @@ std::unique_ptr<Kernel> tensor_image_kernel(const Maker& make, const Convolution
   if (!cut) return nullptr;
   const TensorImage t = *cut;
   const ConvolutionSizes sizes = sizes_of(g, pairs, activation);
-  const std::int64_t words = g.batch * g.in[0] * t.chunks * t.rows * t.row;
+  const std::int64_t rows = g.batch * g.in[0] * t.chunks * t.rows, words = rows * t.row;
   const std::int64_t weights_size =
       std::int64_t{t.output_blocks} * t.chunks * g.kernel[0] * t.taps_y * t.steps * 64;
   const std::int64_t blocks = g.batch * g.out[0] * t.row_blocks * t.z_blocks * t.output_blocks;
@@ -140,7 +145,7 @@ std::unique_ptr<Kernel> tensor_image_kernel(const Maker& make, const Convolution
         Arguments of_weights;
         of_weights.operand(mirrored(call, of.kernel, sizes)).operand(weights);
         to_words(weights_size, 1, of_weights.value(sizes).value(t));
-        to_image(words, count, call.with({of.x}).operand(image, words).value(sizes).value(t));
+        to_image(rows * 32, count, call.with({of.x}).operand(image, words).value(sizes).value(t));
         Arguments arguments;
         arguments.operand(image, words)
             .operand(weights)
@@ -173,8 +178,9 @@ std::unique_ptr<Kernel> tensor_gradient_kernel(const Maker& make, const Convolut
         const auto *images = at<std::uint32_t>(call, left_at),
                    *derivatives = at<std::uint32_t>(call, right_at);
         const auto* each = at<float>(call, terms_at);
-        to_rows(words_of(left), count, call.with({0}).operand(images, words_of(left)).value(left));
-        to_rows(words_of(right), count,
+        to_rows(words_of(left) / left.chunk, count,
+                call.with({0}).operand(images, words_of(left)).value(left));
+        to_rows(words_of(right) / right.chunk, count,
                 call.with({1}).operand(derivatives, words_of(right)).value(right));
         Arguments of_products;
         multiply.blocks(blocks, kItems, count,

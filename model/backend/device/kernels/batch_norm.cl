@@ -2,11 +2,13 @@
 
 // sums: [sums, squares of the deviations][part][place in the period]; means[channel] behind them.
 KERNEL void batch_norm_means(OPERAND(double, sums), const ChannelSizes s) {
-  const int channel = item(0), group = item(1);
-  if (channel >= s.channels) return;
-  GLOBAL double *all = AT(sums, group);
+  LOCAL double chains[BLOCK_ITEMS];
+  GLOBAL double *all = AT(sums, item(1));
+  const ChainOfTotal chain = chain_of_total(s);
+  const double total = total_of_channel(all, s, chain, s.channels, chains);
+  if (chain.place > 0 || chain.channel >= s.channels) return;
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  all[2 * CHAINS(s) + channel] = total_of_channel(all, s, channel) / rows;
+  all[2 * CHAINS(s) + chain.channel] = total / rows;
 }
 
 KERNEL void batch_norm_squares(OPERAND(const float, x), OPERAND(double, sums),
@@ -18,7 +20,7 @@ KERNEL void batch_norm_squares(OPERAND(const float, x), OPERAND(double, sums),
   const double mean = all[2 * CHAINS(s) + place % s.channels];
   const int end = end_of_part(s, place);
   double sum = 0.0;
-  UNROLLED_BY(4) for (int i = begin_of_part(s, place); i < end; i += s.period) {
+  UNROLLED_BY(8) for (int i = begin_of_part(s, place); i < end; i += s.period) {
     const double deviation = (double)values[i] - mean;
     sum = fma(deviation, deviation, sum);
   }
@@ -29,11 +31,14 @@ KERNEL void batch_norm_statistics(OPERAND(const double, sums), OPERAND(float, me
                                   OPERAND(float, inverse_deviation), OPERAND(float, batch_mean),
                                   OPERAND(float, batch_variance), const ChannelSizes s,
                                   const double epsilon) {
-  const int channel = item(0), group = item(1);
-  if (channel >= s.channels) return;
+  LOCAL double chains[BLOCK_ITEMS];
+  const int group = item(1);
   GLOBAL const double *all = AT(sums, group);
+  const ChainOfTotal chain = chain_of_total(s);
+  const double squares = total_of_channel(all + CHAINS(s), s, chain, s.channels, chains);
+  const int channel = chain.channel;
+  if (chain.place > 0 || channel >= s.channels) return;
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  const double squares = total_of_channel(all + CHAINS(s), s, channel);
   const float rounded = (float)all[2 * CHAINS(s) + channel];
   AT(mean, group)[channel] = rounded;
   AT(batch_mean, group)[channel] = rounded;
@@ -45,14 +50,15 @@ KERNEL void batch_norm_normalise(OPERAND(const float, x), OPERAND(const float, g
                                  OPERAND(const float, beta), OPERAND(float, y),
                                  OPERAND(const float, mean), OPERAND(const float, deviation),
                                  const ChannelSizes s, const double epsilon, const int training) {
-  const int i = item(0), group = item(1);
-  if (i >= (long)s.rows * s.channels) return;
-  const int c = i % s.channels;
-  // In training the inverse deviation of the batch, in inference the moving variance.
-  float inverse = AT(deviation, group)[c];
-  if (!training) inverse = (float)(1.0 / sqrt((double)inverse + epsilon));
-  const float scale = inverse * AT(gamma_, group)[c];
-  AT(y, group)[i] = fma(AT(x, group)[i] - AT(mean, group)[c], scale, AT(beta, group)[c]);
+  const int group = item(1);
+  FOR_ELEMENTS(i, s.rows * s.channels) {
+    const int c = i % s.channels;
+    // In training the inverse deviation of the batch, in inference the moving variance.
+    float inverse = AT(deviation, group)[c];
+    if (!training) inverse = (float)(1.0 / sqrt((double)inverse + epsilon));
+    const float scale = inverse * AT(gamma_, group)[c];
+    AT(y, group)[i] = fma(AT(x, group)[i] - AT(mean, group)[c], scale, AT(beta, group)[c]);
+  }
 }
 
 // [sums of dy, sums of dy x^][part][period]
@@ -67,7 +73,7 @@ KERNEL void batch_norm_products(OPERAND(const float, x), OPERAND(const float, dy
   GLOBAL const float *derivatives = AT(dy, group);
   const int end = end_of_part(s, place);
   double sum = 0.0, product = 0.0;
-  UNROLLED_BY(4) for (int i = begin_of_part(s, place); i < end; i += s.period) {
+  UNROLLED_BY(8) for (int i = begin_of_part(s, place); i < end; i += s.period) {
     const float normalised = (values[i] - shift) * scale;
     sum += (double)derivatives[i];
     product = fma((double)derivatives[i], (double)normalised, product);
@@ -76,17 +82,21 @@ KERNEL void batch_norm_products(OPERAND(const float, x), OPERAND(const float, dy
   AT(sums, group)[CHAINS(s) + place] = product;
 }
 
-// totals: [of dy, of dy x^][channel]. dgamma and dbeta are null where `wanted` is 0.
-KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(double, totals),
+// means: [of dy, of dy x^][channel]. dgamma and dbeta are null where `wanted` is 0.
+KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(float, means),
                               OPERAND(float, dgamma), OPERAND(float, dbeta),
                               const ChannelSizes s, const int wanted) {
-  const int channel = item(0), group = item(1);
-  if (channel >= s.channels) return;
+  LOCAL double chains[2][BLOCK_ITEMS];
+  const int group = item(1);
   GLOBAL const double *all = AT(sums, group);
-  const double sum = total_of_channel(all, s, channel);
-  const double product = total_of_channel(all + CHAINS(s), s, channel);
-  AT(totals, group)[channel] = sum;
-  AT(totals, group)[s.channels + channel] = product;
+  const ChainOfTotal chain = chain_of_total(s);
+  const double sum = total_of_channel(all, s, chain, s.channels, chains[0]);
+  const double product = total_of_channel(all + CHAINS(s), s, chain, s.channels, chains[1]);
+  const int channel = chain.channel;
+  if (chain.place > 0 || channel >= s.channels) return;
+  const double rows = (double)(s.rows > 1 ? s.rows : 1);
+  AT(means, group)[channel] = (float)(sum / rows);
+  AT(means, group)[s.channels + channel] = (float)(product / rows);
   if (!wanted) return;
   AT(dgamma, group)[channel] = (float)product;
   AT(dbeta, group)[channel] = (float)sum;
@@ -94,17 +104,16 @@ KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(double, total
 
 KERNEL void batch_norm_backward(OPERAND(const float, x), OPERAND(const float, dy),
                                 OPERAND(const float, gamma_), OPERAND(const float, mean),
-                                OPERAND(const float, deviation), OPERAND(const double, totals),
+                                OPERAND(const float, deviation), OPERAND(const float, means),
                                 OPERAND(float, dx), const ChannelSizes s) {
-  const int i = item(0), group = item(1);
-  if (i >= (long)s.rows * s.channels) return;
-  const int c = i % s.channels;
-  const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  const float scale = AT(deviation, group)[c];
-  const float factor = AT(gamma_, group)[c] * scale;
-  const float mean_of_dy = (float)(AT(totals, group)[c] / rows);
-  const float slope = (float)(AT(totals, group)[s.channels + c] / rows);
-  const float normalised = (AT(x, group)[i] - AT(mean, group)[c]) * scale;
-  const float centred = fma(-normalised, slope, AT(dy, group)[i] - mean_of_dy);
-  AT(dx, group)[i] = factor * centred;
+  const int group = item(1);
+  FOR_ELEMENTS(i, s.rows * s.channels) {
+    const int c = i % s.channels;
+    const float scale = AT(deviation, group)[c];
+    const float factor = AT(gamma_, group)[c] * scale;
+    const float slope = AT(means, group)[s.channels + c];
+    const float normalised = (AT(x, group)[i] - AT(mean, group)[c]) * scale;
+    const float centred = fma(-normalised, slope, AT(dy, group)[i] - AT(means, group)[c]);
+    AT(dx, group)[i] = factor * centred;
+  }
 }

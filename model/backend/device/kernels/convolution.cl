@@ -241,15 +241,15 @@ FUNCTION void add_pairs(float *sums, float v0, float v1, float4 w0, float4 w1) {
   sums[3] = add_pair(v0, w0.w, v1, w1.w, sums[3]);
 }
 
-// [sample][x plane][point][output][position] of the output. An item's positions are a quarter of
-// the plane apart.
-KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const float, weights),
-                                 OPERAND(float, sums), const ConvolutionSizes s) {
-  const int group = item(1);
-  const int blocks = s.weight_row / ITEM_OUTPUTS, quarter = s.positions / ITEM_POSITIONS;
-  if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * quarter) return;
-  const int position = (int)(item(0) % quarter);
-  int rest = item(0) / quarter;
+// [sample][x plane][point][output][position] of the output. An item's positions are `apart`
+// from each other.
+FUNCTION void convolution_multiply_of(GLOBAL const float *planes, GLOBAL const float *weights,
+                                      GLOBAL float *sums, const ConvolutionSizes s,
+                                      const int pairs) {
+  const int blocks = s.weight_row / ITEM_OUTPUTS, apart = s.positions / MULTIPLY_POSITIONS;
+  if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * apart) return;
+  const int position = (int)(item(0) % apart);
+  int rest = item(0) / apart;
   const int output = (int)(rest % blocks) * ITEM_OUTPUTS;
   rest /= blocks;
   const int point = (int)(rest % s.points);
@@ -257,12 +257,12 @@ KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const flo
   const int ox = (int)(rest % s.out[0]);
   const long n = rest / s.out[0];
   const int channels = s.parts * s.in_channels;
-  float sum[ITEM_POSITIONS][ITEM_OUTPUTS];
-  for (int k = 0; k < ITEM_POSITIONS; ++k) {
+  float sum[MULTIPLY_POSITIONS][ITEM_OUTPUTS];
+  UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) {
     for (int o = 0; o < ITEM_OUTPUTS; ++o) sum[k][o] = 0.0f;
   }
   GLOBAL const float *weight =
-      AT(weights, 0) + point * rows_of_point(s) * s.weight_row + output;
+      weights + point * rows_of_point(s) * s.weight_row + output;
   for (int kx = 0; kx < s.taps[0]; ++kx) {
     const int ix = ox + kx - s.before[0];
     // Taps outside the image in x are left out, and their weights with them.
@@ -271,11 +271,11 @@ KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const flo
       continue;
     }
     GLOBAL const float *plane =
-        AT(planes, group) + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + position;
+        planes + ((n * s.in[0] + ix) * s.points + point) * channels * s.plane + position;
     for (int ky = 0; ky < s.taps[1]; ++ky) {
       for (int kz = 0; kz < s.taps_in_z; ++kz) {
         GLOBAL const float *value = plane + ky * s.row + kz;
-        if (s.pairs) {
+        if (pairs) {
           for (int c = 0; c < channels; c += 2, value += 2 * (long)s.plane) {
             const int two = c + 1 < channels;
             const float4 none = FOUR(0.0f, 0.0f, 0.0f, 0.0f);
@@ -284,30 +284,38 @@ KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const flo
             const float4 a1 = two ? LOAD_FOUR(weight) : none;
             const float4 b1 = two ? LOAD_FOUR(weight + 4) : none;
             if (two) weight += s.weight_row;
-            for (int k = 0; k < ITEM_POSITIONS; ++k) {
-              const float v0 = value[k * quarter];
-              const float v1 = two ? value[s.plane + k * quarter] : 0.0f;
+            UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) {
+              const float v0 = value[k * apart];
+              const float v1 = two ? value[s.plane + k * apart] : 0.0f;
               add_pairs(sum[k], v0, v1, a0, a1);
               add_pairs(sum[k] + 4, v0, v1, b0, b1);
             }
           }
           continue;
         }
-        for (int c = 0; c < channels; ++c, value += s.plane, weight += s.weight_row) {
+        UNROLLED_BY(2) for (int c = 0; c < channels; ++c, value += s.plane, weight += s.weight_row) {
           const float4 a = LOAD_FOUR(weight), b = LOAD_FOUR(weight + 4);
-          for (int k = 0; k < ITEM_POSITIONS; ++k) add_products(sum[k], value[k * quarter], a, b);
+          UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) add_products(sum[k], value[k * apart], a, b);
         }
       }
     }
   }
   GLOBAL float *to =
-      AT(sums, group) +
+      sums +
       ((((n * s.out[0] + ox) * s.points + point) * s.out_channels) + output) * s.positions +
       position;
   for (int o = 0; o < ITEM_OUTPUTS; ++o) {
     if (output + o >= s.out_channels) break;
-    for (int k = 0; k < ITEM_POSITIONS; ++k) to[(long)o * s.positions + k * quarter] = sum[k][o];
+    UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) to[(long)o * s.positions + k * apart] = sum[k][o];
   }
+}
+KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const float, weights),
+                                 OPERAND(float, sums), const ConvolutionSizes s) {
+  convolution_multiply_of(AT(planes, item(1)), AT(weights, 0), AT(sums, item(1)), s, 0);
+}
+KERNEL void convolution_multiply_pairs(OPERAND(const float, planes), OPERAND(const float, weights),
+                                       OPERAND(float, sums), const ConvolutionSizes s) {
+  convolution_multiply_of(AT(planes, item(1)), AT(weights, 0), AT(sums, item(1)), s, 1);
 }
 
 // The same for one output: over channels for each tap, and then over taps.

@@ -5,21 +5,42 @@ FUNCTION float multiplied_and_added(int fused, float a, float b, float sum) {
   return fused ? fma(a, b, sum) : sum + a * b;
 }
 
+// The units of whole lanes, one item for each.
 KERNEL void dense_forward(OPERAND(const float, x), OPERAND(const float, kernel_),
                           OPERAND(const float, bias), OPERAND(float, y), const int batch,
                           const int inputs, const int units, const int has_bias) {
-  const int i = item(0), group = item(1);
-  if (i >= (long)batch * units) return;
-  const long n = i / units;
-  const int u = (int)(i % units);
-  const int fused = u < units / 16 * 16;
-  GLOBAL const float *row = AT(x, group) + n * inputs;
+  const int i = item(0), group = item(1), fused = units / 16 * 16;
+  if (i >= batch * fused) return;
+  const int n = i / fused, u = i % fused;
+  GLOBAL const float *row = AT(x, group) + (long)n * inputs;
   GLOBAL const float *column = AT(kernel_, group) + u;
   float sum = 0.0f;
-  for (int k = 0; k < inputs; ++k) {
-    sum = multiplied_and_added(fused, row[k], column[(long)k * units], sum);
+  UNROLLED_BY(8) for (int k = 0; k < inputs; ++k) {
+    sum = fma(row[k], column[(long)k * units], sum);
   }
-  AT(y, group)[i] = has_bias ? sum + AT(bias, group)[u] : sum;
+  AT(y, group)[(long)n * units + u] = has_bias ? sum + AT(bias, group)[u] : sum;
+}
+
+// The other units, one block for each: its items make products, and one of them adds these.
+KERNEL void dense_forward_rest(OPERAND(const float, x), OPERAND(const float, kernel_),
+                               OPERAND(const float, bias), OPERAND(float, y), const int inputs,
+                               const int units, const int has_bias) {
+  LOCAL float products[BLOCK_ITEMS];
+  const int group = item(1), first = units / 16 * 16, own = item_of_block(0);
+  const int n = block(0) / (units - first), u = first + block(0) % (units - first);
+  GLOBAL const float *row = AT(x, group) + (long)n * inputs;
+  GLOBAL const float *column = AT(kernel_, group) + u;
+  float sum = 0.0f;
+  for (int k = 0; k < inputs; k += BLOCK_ITEMS) {
+    const int count = inputs - k < BLOCK_ITEMS ? inputs - k : BLOCK_ITEMS;
+    if (own < count) products[own] = row[k + own] * column[(long)(k + own) * units];
+    BARRIER;
+    if (own == 0) {
+      UNROLLED_BY(16) for (int i = 0; i < count; ++i) sum += products[i];
+    }
+    BARRIER;
+  }
+  if (own == 0) AT(y, group)[(long)n * units + u] = has_bias ? sum + AT(bias, group)[u] : sum;
 }
 
 KERNEL void dense_backward_input(OPERAND(const float, dy), OPERAND(const float, kernel_),

@@ -43,63 +43,69 @@ FUNCTION float finished(const ActivationSizes activation, float sum, float bias)
 
 KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
                                const ActivationSizes activation) {
-  const int i = item(0), group = item(1);
-  if (i >= elements) return;
-  AT(y, group)[i] = activated(activation, AT(x, group)[i]);
+  const int group = item(1);
+  FOR_ELEMENTS(i, elements) {
+    AT(y, group)[i] = activated(activation, AT(x, group)[i]);
+  }
 }
 
 KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy),
                                 OPERAND(float, dx), const long elements,
                                 const ActivationSizes activation) {
-  const int i = item(0), group = item(1);
-  if (i >= elements) return;
-  const float value = AT(y, group)[i], derivative = AT(dy, group)[i];
-  const float passed = value <= 0.0f ? 0.0f : derivative;
-  float result;
-  if (activation.kind == ACTIVATION_LINEAR) {
-    result = derivative;
-  } else if (activation.kind == ACTIVATION_RELU) {
-    result = passed;
-  } else if (activation.kind == ACTIVATION_LEAKY_RELU) {
-    result = passed + activation.slope * (value <= 0.0f ? derivative : 0.0f);
-  } else if (activation.kind == ACTIVATION_SIGMOID) {
-    result = derivative * (value * (1.0f - value));
-  } else {
-    result = derivative * (1.0f - value * value);
+  const int group = item(1);
+  FOR_ELEMENTS(i, elements) {
+    const float value = AT(y, group)[i], derivative = AT(dy, group)[i];
+    const float passed = value <= 0.0f ? 0.0f : derivative;
+    float result;
+    if (activation.kind == ACTIVATION_LINEAR) {
+      result = derivative;
+    } else if (activation.kind == ACTIVATION_RELU) {
+      result = passed;
+    } else if (activation.kind == ACTIVATION_LEAKY_RELU) {
+      result = passed + activation.slope * (value <= 0.0f ? derivative : 0.0f);
+    } else if (activation.kind == ACTIVATION_SIGMOID) {
+      result = derivative * (value * (1.0f - value));
+    } else {
+      result = derivative * (1.0f - value * value);
+    }
+    AT(dx, group)[i] = result;
   }
-  AT(dx, group)[i] = result;
 }
 
 KERNEL void power_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
                           const double exponent) {
-  const int i = item(0), group = item(1);
-  if (i >= elements) return;
-  const float value = AT(x, group)[i];
-  AT(y, group)[i] = (float)pow_exactly(value <= 0.0f ? 0.0 : (double)value, exponent);
+  const int group = item(1);
+  FOR_ELEMENTS(i, elements) {
+    const float value = AT(x, group)[i];
+    AT(y, group)[i] = (float)pow_exactly(value <= 0.0f ? 0.0 : (double)value, exponent);
+  }
 }
 
 KERNEL void power_backward(OPERAND(const float, x), OPERAND(const float, dy), OPERAND(float, dx),
                            const long elements, const double exponent) {
-  const int i = item(0), group = item(1);
-  if (i >= elements) return;
-  const float value = AT(x, group)[i];
-  float slope = 0.0f;
-  if (!(value <= 0.0f)) {
-    slope = (float)(exponent * pow_exactly(value, exponent - 1.0)) * AT(dy, group)[i];
+  const int group = item(1);
+  FOR_ELEMENTS(i, elements) {
+    const float value = AT(x, group)[i];
+    float slope = 0.0f;
+    if (!(value <= 0.0f)) {
+      slope = (float)(exponent * pow_exactly(value, exponent - 1.0)) * AT(dy, group)[i];
+    }
+    AT(dx, group)[i] = slope;
   }
-  AT(dx, group)[i] = slope;
 }
 
 KERNEL void accumulate(OPERAND(const float, from), OPERAND(float, into), const long elements) {
-  const int i = item(0), group = item(1);
-  if (i >= elements) return;
-  AT(into, group)[i] += AT(from, group)[i];
+  const int group = item(1);
+  FOR_ELEMENTS(i, elements) {
+    AT(into, group)[i] += AT(from, group)[i];
+  }
 }
 
 KERNEL void zero_fill(OPERAND(float, y), const long elements) {
-  const int i = item(0), group = item(1);
-  if (i >= elements) return;
-  AT(y, group)[i] = 0.0f;
+  const int group = item(1);
+  FOR_ELEMENTS(i, elements) {
+    AT(y, group)[i] = 0.0f;
+  }
 }
 
 typedef struct {
@@ -124,9 +130,10 @@ FUNCTION PhiloxBlock philox(PhiloxBlock counter, uint64 key) {
   return counter;
 }
 
-// One item draws the numbers of four elements.
+// One item draws the numbers of four elements. Those are kept whose number is no less than the
+// threshold, from 0 to 2^32 (cpu/dropout.h).
 KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const uint32, indices),
-                    const long elements, const DrawSizes draw, const double rate,
+                    const long elements, const DrawSizes draw, const long threshold,
                     const float scale) {
   const int group = item(1);
   const long first = 4 * (long)item(0);
@@ -137,8 +144,9 @@ KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const ui
   block.word[2] = draw.iteration;
   block.word[3] = draw.slot_and_stream;
   block = philox(block, draw.seed);
-  for (int j = 0; j < 4 && first + j < elements; ++j) {
-    const int kept = ((double)block.word[j] + 0.5) * 0x1p-32 >= rate;
-    AT(y, group)[first + j] = kept ? AT(x, group)[first + j] * scale : 0.0f;
+  GLOBAL const float *from = AT(x, group) + first;
+  GLOBAL float *to = AT(y, group) + first;
+  UNROLLED for (int j = 0; j < 4; ++j) {
+    if (first + j < elements) to[j] = (long)block.word[j] >= threshold ? from[j] * scale : 0.0f;
   }
 }

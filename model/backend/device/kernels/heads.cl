@@ -27,7 +27,7 @@ KERNEL void angle_layers(OPERAND(const float, x), OPERAND(double, profiles), con
   GLOBAL const float *image = AT(x, group) + n * size_x * size_y * layers;
   double energy = 0.0, sum_x = 0.0, sum_y = 0.0;
   for (int ix = 0; ix < size_x; ++ix) {
-    for (int iy = 0; iy < size_y; ++iy) {
+    UNROLLED_BY(8) for (int iy = 0; iy < size_y; ++iy) {
       const double cell = (double)image[((long)ix * size_y + iy) * layers + z];
       energy += cell;
       sum_x += cell * centre(ix);

@@ -11,11 +11,13 @@
 #define IN_LOCAL local        // of a function's pointer
 #define IN_CONSTANT constant  // likewise
 #define FUNCTION static
+#define RESTRICT restrict
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define ATOMIC_MAX(place, value) atomic_max(place, value)  // of uint32
 #define LOAD_FOUR(place) vload4(0, place)                 // of floats, aligned to 16 bytes
 #define FOUR(a, b, c, d) ((float4)(a, b, c, d))
 #define item(axis) ((int)get_global_id(axis))
+#define LOCAL_ADDRESS(pointer) ((uint32)(uint64)(pointer))  // as NVIDIA's instructions take it
 #define item_of_block(axis) ((int)get_local_id(axis))
 #define block(axis) ((int)get_group_id(axis))
 #define bits_of_double(x) as_ulong(x)
@@ -32,6 +34,7 @@ typedef unsigned long uint64;
 #define IN_LOCAL
 #define IN_CONSTANT
 #define FUNCTION static __device__
+#define RESTRICT __restrict__
 #define BARRIER __syncthreads()
 #define ATOMIC_MAX(place, value) atomicMax(place, value)
 #define LOAD_FOUR(place) (*(const float4 *)(place))
@@ -41,6 +44,7 @@ typedef unsigned long uint64;
 #define AXIS_2(v) v.z
 #define item(axis) \
   ((int)(AXIS_##axis(blockIdx) * AXIS_##axis(blockDim) + AXIS_##axis(threadIdx)))
+#define LOCAL_ADDRESS(pointer) ((uint32)__cvta_generic_to_shared(pointer))
 #define item_of_block(axis) ((int)AXIS_##axis(threadIdx))
 #define block(axis) ((int)AXIS_##axis(blockIdx))
 #define bits_of_double(x) ((uint64)__double_as_longlong(x))
@@ -54,6 +58,11 @@ typedef unsigned long uint64;
 #endif
 
 #define UNROLLED _Pragma("unroll")
+#define FOR_ELEMENTS(i, elements)                                              \
+  UNROLLED for (int i = block(0) * (ITEM_ELEMENTS * BLOCK_ITEMS) + item_of_block(0), \
+                    end_##i = i + ITEM_ELEMENTS * BLOCK_ITEMS;                 \
+                i < end_##i; i += BLOCK_ITEMS)                                 \
+  if (i < elements)
 #define UNROLLED_BY(times) PRAGMA(unroll times)
 #define PRAGMA(text) _Pragma(#text)
 
@@ -76,6 +85,7 @@ FUNCTION Cell cell_at(int i, int size_x, int size_y, int size_z, int channels) {
   return cell;
 }
 
-// An operand, and its first element for a micro-batch of the group. The group runs along axis 1.
-#define OPERAND(type, name) GLOBAL type *name##_memory, const Place name##_place
+// An operand, and its first element for a micro-batch of the group. An item may read what it writes
+// through another operand only before it writes it. The group runs along axis 1.
+#define OPERAND(type, name) GLOBAL type *RESTRICT name##_memory, const Place name##_place
 #define AT(name, group) (name##_memory + name##_place.offset + (group) * name##_place.stride)

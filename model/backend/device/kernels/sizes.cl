@@ -2,19 +2,22 @@
 // it is plain C.
 // NOLINTBEGIN(modernize-use-using)
 
-// Items of a block, unless a kernel says otherwise.
-#define BLOCK_ITEMS 64
-// Outputs and positions whose sums an item of a convolution keeps, lanes of sums over positions, x
+// Items of a block, unless a kernel says otherwise. Cards begin about one block in a cycle.
+#define BLOCK_ITEMS 256
+// Elements of an item where these are computed one by one: neighbours belong to neighbouring items.
+#define ITEM_ELEMENTS 4
+// Outputs and positions whose sums an item of a convolution keeps, of a coarse image and of planes, lanes of sums over positions, x
 // planes of the output whose products are summed at once; and rows and outputs of sixteen lanes,
 // and how many times sixteen are in a block (convolution.cl).
 #define ITEM_OUTPUTS 8
 #define ITEM_POSITIONS 4
+#define MULTIPLY_POSITIONS 8
 #define LANES 16
 #define PLANES_AT_ONCE 8
 #define DOT_ROWS 4
 #define DOT_OUTPUTS 8
 #define DOT_TEAMS 4
-// Warps of a block, rows of a warp, and words of a block's tile, in convolutions by tensor cores;
+// Warps of a block, rows of a warp, and words of a block's two tiles, in convolutions by tensor cores;
 // tiles of sixteen rows of a warp, rows of cells and words of a block's tile in their gradients
 // (tensor.cl).
 #define TENSOR_WARPS 4

@@ -1,18 +1,14 @@
 // Sums over micro-batches (model/vector_sums.h). One item adds up one element of `count` vectors.
 
-// Raises `largest` to the largest that an item of the block has seen.
-FUNCTION void note_largest(IN_LOCAL const uint32 *seen, GLOBAL uint32 *largest) {
-  if (item_of_block(0) != 0) return;
-  uint32 most = 0;
-  for (int i = 0; i < BLOCK_ITEMS; ++i) most = seen[i] > most ? seen[i] : most;
-  if (most > 0) ATOMIC_MAX(largest, most);
+// Raises `largest` to what an item has seen. It never falls, so most items only look.
+FUNCTION void note_largest(uint32 seen, GLOBAL uint32 *largest) {
+  if (seen > *(volatile GLOBAL uint32 *)largest) ATOMIC_MAX(largest, seen);
 }
 
 // A value whose integer exceeds all limits is left out: `largest` tells of it.
 KERNEL void add_exactly(OPERAND(const float, values), OPERAND(uint64, sums),
                         OPERAND(uint32, largest), const long size, const int count,
                         const double factor) {
-  LOCAL uint32 seen[BLOCK_ITEMS];
   const int i = item(0);
   uint32 most = 0;
   if (i < size) {
@@ -26,14 +22,11 @@ KERNEL void add_exactly(OPERAND(const float, values), OPERAND(uint64, sums),
     }
     AT(sums, 0)[i] = sum;
   }
-  seen[item_of_block(0)] = most;
-  BARRIER;
-  note_largest(seen, AT(largest, 0));
+  note_largest(most, AT(largest, 0));
 }
 
 KERNEL void add_floats(OPERAND(const float, values), OPERAND(float, sums), OPERAND(uint32, largest),
                        const long size, const int count) {
-  LOCAL uint32 seen[BLOCK_ITEMS];
   const int i = item(0);
   uint32 most = 0;
   if (i < size) {
@@ -46,7 +39,5 @@ KERNEL void add_floats(OPERAND(const float, values), OPERAND(float, sums), OPERA
     }
     AT(sums, 0)[i] = sum;
   }
-  seen[item_of_block(0)] = most;
-  BARRIER;
-  note_largest(seen, AT(largest, 0));
+  note_largest(most, AT(largest, 0));
 }

@@ -69,31 +69,61 @@ FUNCTION void add_product(float *sum, const uint32 *left, const uint32 *right, c
 #endif
 }
 
-// Copies whole fours of words, which the block's items share.
-FUNCTION void load_tile(IN_LOCAL uint4 *to, GLOBAL const uint4 *from, int fours) {
-  for (int i = item_of_block(0); i < fours; i += TENSOR_WARPS * 32) to[i] = from[i];
+// Copies to a block's tile, which its items share: fours of words, which lie on 16 bytes. A batch
+// of them is under way until wait_for_copies(); then a barrier shows it to the other items.
+FUNCTION void copy_four(IN_LOCAL uint4 *to, GLOBAL const uint4 *from) {
+#ifdef TENSOR_CORES
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"(LOCAL_ADDRESS(to)), "l"(from)
+               : "memory");
+#else
+  *to = *from;
+#endif
+}
+FUNCTION void end_batch_of_copies(void) {
+#ifdef TENSOR_CORES
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+// Waits for all batches, or for all but the last one.
+FUNCTION void wait_for_copies(const int but_for_the_last) {
+#ifdef TENSOR_CORES
+  if (but_for_the_last) {
+    asm volatile("cp.async.wait_group 1;" : : : "memory");
+  } else {
+    asm volatile("cp.async.wait_group 0;" : : : "memory");
+  }
+#endif
+}
+FUNCTION void copy_tile(IN_LOCAL uint4 *to, GLOBAL const uint4 *from, int fours) {
+  for (int i = item_of_block(0); i < fours; i += TENSOR_WARPS * 32) copy_four(to + i, from + i);
 }
 
 // ---- Images: y = activation(conv(x, kernel) + bias)
 
-// [sample][x plane][chunk of channels][row][cell along z][word]: the image, with zeros around it.
+// [sample][x plane][chunk of channels][row][cell along z][word]: the image, with zeros around it. A
+// warp makes a row.
 KERNEL void tensor_image(OPERAND(const float, x), OPERAND(uint32, image), const ConvolutionSizes s,
                          const TensorImage t) {
   const int group = item(1);
-  int rest = item(0) / t.row;
-  if (rest >= (long)s.batch * s.in[0] * t.chunks * t.rows) return;
-  const int place = (int)(item(0) % t.row);
-  const int y = (int)(rest % t.rows) - s.before[1], z = place / t.cell - s.before[2];
+  int rest = item(0) / 32;
+  if (rest >= s.batch * s.in[0] * t.chunks * t.rows) return;
+  GLOBAL uint32 *to = AT(image, group) + (long)rest * t.row;
+  const int y = rest % t.rows - s.before[1];
   rest /= t.rows;
-  const int in_word = s.pairs ? 2 : 1;
-  const int channel = ((int)(rest % t.chunks) * t.cell + place % t.cell) * in_word;
+  const int in_word = s.pairs ? 2 : 1, first = rest % t.chunks * t.cell * in_word;
   rest /= t.chunks;
-  const int inside = y >= 0 && y < s.in[1] && z >= 0 && z < s.in[2] && channel < s.in_channels;
-  GLOBAL const float *from =
-      AT(x, group) + ((rest * s.in[1] + y) * s.in[2] + z) * s.in_channels + channel;
-  const float first = inside ? from[0] : 0.0f;
-  const float second = inside && s.pairs && channel + 1 < s.in_channels ? from[1] : 0.0f;
-  AT(image, group)[item(0)] = tensor_word(first, second, s.pairs);
+  const int in_row = y >= 0 && y < s.in[1];
+  GLOBAL const float *from = AT(x, group) + ((long)rest * s.in[1] + y) * s.in[2] * s.in_channels;
+  for (int place = item_of_block(0) % 32; place < t.row; place += 32) {
+    const int z = place / t.cell - s.before[2], channel = first + place % t.cell * in_word;
+    const int inside = in_row && z >= 0 && z < s.in[2] && channel < s.in_channels;
+    GLOBAL const float *cell = from + z * s.in_channels + channel;
+    to[place] =
+        tensor_word(inside ? cell[0] : 0.0f,
+                    inside && s.pairs && channel + 1 < s.in_channels ? cell[1] : 0.0f, s.pairs);
+  }
 }
 
 // [block of outputs][chunk][kx][ky][step along (kz, word)][item of a warp][2]: right factors,
@@ -124,12 +154,71 @@ KERNEL void tensor_weights(OPERAND(const float, kernel_), OPERAND(uint32, weight
 }
 
 // Sixteen cells along z of one row, as a left factor: cells overlap, as the taps of neighbours do.
-FUNCTION void load_cells(uint32 *left, IN_LOCAL const uint32 *row, int cell, int lane) {
+// Where cells lie on 16 bytes, items load rows of four words for each other.
+FUNCTION void load_cells(uint32 *left, IN_LOCAL const uint32 *row, int cell, const int in_fours,
+                         int lane) {
+#ifdef TENSOR_CORES
+  if (in_fours) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(left[0]), "=r"(left[1]), "=r"(left[2]), "=r"(left[3])
+                 : "r"(LOCAL_ADDRESS(row + lane % 16 * cell + lane / 16 * 4))
+                 : "memory");
+    return;
+  }
+#endif
   IN_LOCAL const uint32 *from = row + lane / 4 * cell + lane % 4;
   left[0] = from[0];
   left[1] = from[8 * cell];
   left[2] = from[4];
   left[3] = from[8 * cell + 4];
+}
+
+// Adds the products of a plane's tile: rows under the taps along y, a window after the other, in
+// steps of eight words along z.
+FUNCTION void multiply_plane(float sum[TENSOR_ROWS][4], IN_LOCAL const uint32 *tile,
+                             GLOBAL const uint2 *weights, const TensorImage t, const int pairs,
+                             const int window, const int in_fours, IN_LOCAL uint32 *exchange) {
+  const int lane = item_of_block(0) % 32;
+  for (int ky = 0; ky < t.taps_y; ky += window) {
+    for (int step = 0; step < t.steps; ++step) {
+      uint32 right[3][2], left[3][4];
+      for (int j = 0; j < window; ++j) {
+        const uint2 words = weights[((ky + j) * t.steps + step) * 32];
+        right[j][0] = words.x;
+        right[j][1] = words.y;
+      }
+      IN_LOCAL const uint32 *row = tile + ky * t.tile_row + step * 8;
+      for (int j = 0; j < window - 1; ++j) {
+        load_cells(left[j], row + j * t.tile_row, t.cell, in_fours, lane);
+      }
+      UNROLLED_TILES for (int o = 0; o < TENSOR_ROWS; ++o) {
+        const int last = o + window - 1;
+        load_cells(left[last % window], row + last * t.tile_row, t.cell, in_fours, lane);
+        for (int j = 0; j < window; ++j) {
+          add_product(sum[o], left[(o + j) % window], right[j], pairs, exchange);
+        }
+      }
+    }
+  }
+}
+
+// Begins to copy the i-th plane of a block to its half of the tile, a warp row after row.
+FUNCTION void copy_plane(GLOBAL const uint32 *image, int i, int begin, int end, int first_x, long n,
+                         int row_block, int z_block, const ConvolutionSizes s, const TensorImage t,
+                         IN_LOCAL uint32 *tile) {
+  const int chunk = i / (end - begin), x = first_x + begin + i % (end - begin);
+  GLOBAL const uint32 *plane = image +
+                               ((n * s.in[0] + x) * t.chunks + chunk) * t.rows * t.row +
+                               (long)row_block * 2 * TENSOR_ROWS * t.row + z_block * 32 * t.cell;
+  IN_LOCAL uint32 *own = tile + i % 2 * (TENSOR_WORDS / 2);
+  for (int row = item_of_block(0) / 32; row < t.tile_rows; row += TENSOR_WARPS) {
+    IN_LOCAL uint4 *to = (IN_LOCAL uint4 *)(own + row * t.tile_row);
+    GLOBAL const uint4 *from = (GLOBAL const uint4 *)(plane + (long)row * t.row);
+    for (int four = item_of_block(0) % 32; four < t.tile_row / 4; four += 32) {
+      copy_four(to + four, from + four);
+    }
+  }
+  end_batch_of_copies();
 }
 
 // A block makes eight outputs of 2 TENSOR_ROWS rows of 32 cells; each of its warps TENSOR_ROWS
@@ -158,52 +247,42 @@ FUNCTION void tensor_multiply(GLOBAL const uint32 *image, GLOBAL const uint32 *w
   const int first_x = ox - s.before[0];
   const int begin = first_x < 0 ? -first_x : 0;
   const int end = s.in[0] - first_x < s.taps[0] ? s.in[0] - first_x : s.taps[0];
-  for (int chunk = 0; chunk < t.chunks; ++chunk) {
-    for (int kx = begin; kx < end; ++kx) {
-      GLOBAL const uint32 *plane =
-          image + ((n * s.in[0] + first_x + kx) * t.chunks + chunk) * t.rows * t.row +
-          (long)row_block * 2 * TENSOR_ROWS * t.row + z_block * 32 * t.cell;
-      BARRIER;
-      for (int row = 0; row < t.tile_rows; ++row) {
-        load_tile((IN_LOCAL uint4 *)(tile + row * t.tile_row),
-                  (GLOBAL const uint4 *)(plane + (long)row * t.row), t.tile_row / 4);
-      }
-      BARRIER;
-      GLOBAL const uint32 *right_at =
-          weights +
-          (((long)outputs * t.chunks + chunk) * s.taps[0] + kx) * t.taps_y * t.steps * 64 +
-          lane * 2;
-      for (int ky = 0; ky < t.taps_y; ky += window) {
-        for (int step = 0; step < t.steps; ++step) {
-          uint32 right[3][2], left[3][4];
-          for (int i = 0; i < window; ++i) {
-            right[i][0] = right_at[((ky + i) * t.steps + step) * 64];
-            right[i][1] = right_at[((ky + i) * t.steps + step) * 64 + 1];
-          }
-          IN_LOCAL const uint32 *row =
-              tile + (first_row + ky) * t.tile_row + first_z * t.cell + step * 8;
-          for (int i = 0; i < window - 1; ++i) {
-            load_cells(left[i], row + i * t.tile_row, t.cell, lane);
-          }
-          UNROLLED_TILES for (int o = 0; o < TENSOR_ROWS; ++o) {
-            const int last = o + window - 1;
-            load_cells(left[last % window], row + last * t.tile_row, t.cell, lane);
-            for (int i = 0; i < window; ++i) {
-              add_product(sum[o], left[(o + i) % window], right[i], pairs, exchange);
-            }
-          }
-        }
-      }
-    }
+  // The planes under the taps of each chunk, one after the other; the next one is copied meanwhile.
+  const int planes = (end - begin) * t.chunks;
+  if (planes > 0) {
+    copy_plane(image, 0, begin, end, first_x, n, row_block, z_block, s, t, tile);
   }
-  UNROLLED_TILES for (int o = 0; o < TENSOR_ROWS; ++o) {
-    const int oy = row_block * 2 * TENSOR_ROWS + first_row + o;
+  for (int i = 0; i < planes; ++i) {
+    if (i + 1 < planes) {
+      copy_plane(image, i + 1, begin, end, first_x, n, row_block, z_block, s, t, tile);
+    }
+    wait_for_copies(i + 1 < planes);
+    BARRIER;
+    const int chunk = i / (end - begin), kx = begin + i % (end - begin);
+    GLOBAL const uint2 *right_at =
+        (GLOBAL const uint2 *)weights +
+        (((long)outputs * t.chunks + chunk) * s.taps[0] + kx) * t.taps_y * t.steps * 32 + lane;
+    IN_LOCAL const uint32 *own =
+        tile + i % 2 * (TENSOR_WORDS / 2) + first_row * t.tile_row + first_z * t.cell;
+    if (t.cell % 4 == 0) {
+      multiply_plane(sum, own, right_at, t, pairs, window, 1, exchange);
+    } else {
+      multiply_plane(sum, own, right_at, t, pairs, window, 0, exchange);
+    }
+    BARRIER;
+  }
+  // An item has two neighbouring outputs of two cells of each row.
+  const int channel = outputs * 8 + lane % 4 * 2, oz = z_block * 32 + first_z + lane / 4;
+  const int first_y = row_block * 2 * TENSOR_ROWS + first_row, row_size = s.out[2] * s.out_channels;
+  const float shifts[2] = {s.bias && channel < s.out_channels ? bias[channel] : 0.0f,
+                           s.bias && channel + 1 < s.out_channels ? bias[channel + 1] : 0.0f};
+  GLOBAL float *to = y + ((n * s.out[0] + ox) * s.out[1] + first_y) * row_size +
+                     oz * s.out_channels + channel;
+  UNROLLED_TILES for (int o = 0; o < TENSOR_ROWS; ++o, to += row_size) {
     for (int i = 0; i < 4; ++i) {
-      const int oz = z_block * 32 + first_z + lane / 4 + i / 2 * 8;
-      const int channel = outputs * 8 + lane % 4 * 2 + i % 2;
-      if (oy >= s.out[1] || oz >= s.out[2] || channel >= s.out_channels) continue;
-      y[(((n * s.out[0] + ox) * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + channel] =
-          finished(s.activation, sum[o][i], s.bias ? bias[channel] : 0.0f);
+      if (first_y + o >= s.out[1] || oz + i / 2 * 8 >= s.out[2]) continue;
+      if (channel + i % 2 >= s.out_channels) continue;
+      to[i / 2 * 8 * s.out_channels + i % 2] = finished(s.activation, sum[o][i], shifts[i % 2]);
     }
   }
 }
@@ -243,26 +322,27 @@ KERNEL void tensor_multiply_tf32_3(OPERAND(const uint32, image), OPERAND(const u
 // ---- Gradients of kernels: sums over positions
 
 // [sample][x plane][chunk of channels][row][channel][position along z]: an image with zeros around
-// it. With pairs a word has the numbers of a position and of the eighth behind it.
+// it. With pairs a word has the numbers of a position and of the eighth behind it. An item makes the
+// words of a position.
 KERNEL void tensor_rows(OPERAND(const float, x), OPERAND(uint32, rows), const TensorRows r) {
-  const int group = item(1);
-  const int position = (int)(item(0) % r.row);
+  const int group = item(1), position = item(0) % r.row;
   int rest = item(0) / r.row;
-  const int in_chunk = (int)(rest % r.chunk);
-  rest /= r.chunk;
-  const int y = (int)(rest % r.rows) - r.before_y, z = position - r.before_z;
+  if (rest >= r.planes * r.chunks * r.rows) return;
+  GLOBAL uint32 *to = AT(rows, group) + (long)rest * r.chunk * r.row + position;
+  const int y = rest % r.rows - r.before_y, z = position - r.before_z, other = z + 8;
   rest /= r.rows;
-  const int channel = (int)(rest % r.chunks) * r.chunk + in_chunk;
+  const int first = rest % r.chunks * r.chunk;
   rest /= r.chunks;
-  if (rest >= r.planes) return;
-  const int inside = y >= 0 && y < r.size_y && channel < r.channels;
-  GLOBAL const float *from = AT(x, group) + (rest * r.size_y + y) * r.size_z * r.channels + channel;
-  const float first = inside && z >= 0 && z < r.size_z ? from[(long)z * r.channels] : 0.0f;
-  const int other = z + 8;
-  const float second = inside && r.pairs && other >= 0 && other < r.size_z
-                           ? from[(long)other * r.channels]
-                           : 0.0f;
-  AT(rows, group)[item(0)] = tensor_word(first, second, r.pairs);
+  const int in_row = y >= 0 && y < r.size_y;
+  const int inside = in_row && z >= 0 && z < r.size_z;
+  const int has_other = in_row && r.pairs && other >= 0 && other < r.size_z;
+  GLOBAL const float *from =
+      AT(x, group) + (((long)rest * r.size_y + y) * r.size_z + z) * r.channels + first;
+  for (int i = 0; i < r.chunk; ++i) {
+    const int known = first + i < r.channels;
+    to[i * r.row] = tensor_word(known && inside ? from[i] : 0.0f,
+                                known && has_other ? from[8 * r.channels + i] : 0.0f, r.pairs);
+  }
 }
 
 // Left factors of GRADIENT_TILES times sixteen rows of the gradient: a row is a tap along z and a
@@ -326,12 +406,14 @@ FUNCTION void tensor_gradient(GLOBAL const uint32 *images, GLOBAL const uint32 *
           ((n * s.out[0] + ox) * t.output_blocks + outputs) * (long)t.strips * GRADIENT_STRIP +
           strip * GRADIENT_STRIP;
       BARRIER;
-      load_tile((IN_LOCAL uint4 *)left_tile,
+      copy_tile((IN_LOCAL uint4 *)left_tile,
                 (GLOBAL const uint4 *)(images + first_left * t.left_line),
                 t.tile_rows * t.left_line / 4);
-      load_tile((IN_LOCAL uint4 *)right_tile,
+      copy_tile((IN_LOCAL uint4 *)right_tile,
                 (GLOBAL const uint4 *)(derivatives + first_right * 8 * t.right_row),
                 GRADIENT_STRIP * 8 * t.right_row / 4);
+      end_batch_of_copies();
+      wait_for_copies(0);
       BARRIER;
       for (int step = 0; step < t.steps; ++step) {
         for (int unit = share; unit < 2; unit += t.shares) {

@@ -27,7 +27,7 @@ void print_for_people(const model::device::Devices& devices) {
       std::cout << "    kernels: portable, the bits of any processor; fastest, "
                 << (device.tensor_cores > 0
                         ? fmt::format("by tensor cores of sm_{}\n", device.tensor_cores)
-                        : "in fp32\n");
+                        : "the same, in fp32\n");
     } else {
       std::cout << "    cannot compute with kernels: portable: " << device.lacks << "\n";
     }

@@ -91,7 +91,9 @@ TEST(LongSums, HaveTheBitsOfThePortableBackendAndTheSizeOfTheReference) {
   Draw draw(3);
   for (const Operation& operation :
        {Operation(BatchNormTraining{5000, 6, 1e-3}), Operation(BatchNormBackward{5000, 6}),
-        Operation(SumForward{3, 30000}), Operation(convolution)}) {
+        Operation(BatchNormTraining{3000, 48, 1e-3}), Operation(BatchNormInference{3000, 48, 1e-3}),
+        Operation(BatchNormBackward{3000, 17}), Operation(SumForward{9, 30000}),
+        Operation(convolution)}) {
     std::vector<Operands<float>> found;
     for (int m = 0; m < 2; ++m) found.push_back(converted<float>(random_operands(operation, draw)));
     const auto described = operands_of(operation);
@@ -114,6 +116,21 @@ TEST(LongSums, HaveTheBitsOfThePortableBackendAndTheSizeOfTheReference) {
         }
       }
     }
+  }
+}
+
+TEST(DeviceBackend, RefusesALayerThatItsKernelsCannotCount) {
+  const auto device = open_device();
+  ASSERT_NE(device, nullptr);
+  const auto backend = device::make_portable_backend(device, 1, Precision::kFp32);
+  ASSERT_TRUE(backend.ok());
+  ActivationForward activation;
+  activation.elements = std::int64_t{1} << 31;
+  for (const Operation& operation : {Operation(activation), Operation(SumForward{1, 1L << 31}),
+                                     Operation(BatchNormTraining{1L << 28, 9, 1e-3})}) {
+    const auto refused = (*backend)->make_kernel(operation);
+    ASSERT_FALSE(refused.ok()) << operation_name(operation);
+    EXPECT_THAT(refused.error().message, testing::HasSubstr("2^31 elements"));
   }
 }
 
@@ -361,7 +378,8 @@ struct Generation {
 constexpr Generation kGenerations[] = {{75}, {80}, {90}};
 
 // Compiles the program where a toolkit is: no kernel spills a register, needs so many that a
-// multiprocessor has room for less than 12 warps, or more shared memory than a block gets.
+// multiprocessor has room for less than two blocks of 256 items, or 12 warps in smaller blocks, or
+// more shared memory than a block gets.
 TEST(DeviceProgram, IsCudaTooAndSpillsNoRegister) {
   const std::string compiler = "/usr/local/cuda/bin/nvcc";
   if (!std::filesystem::exists(compiler)) GTEST_SKIP() << "no " << compiler;
@@ -387,7 +405,10 @@ TEST(DeviceProgram, IsCudaTooAndSpillsNoRegister) {
                             ? std::stoi(shared[1])
                             : 0;
       EXPECT_EQ((*it)[2], "0") << name << " spills for " << generation.name();
-      EXPECT_LE(registers, 168) << name << " for " << generation.name();
+      const bool in_small_blocks =
+          name.find("dots") != std::string::npos || name.starts_with("upsampled_") ||
+          name.starts_with("tensor_multiply") || name.starts_with("tensor_gradient");
+      EXPECT_LE(registers, in_small_blocks ? 168 : 128) << name << " for " << generation.name();
       EXPECT_LE(bytes, 48 << 10) << name << " for " << generation.name();
       names.push_back(name);
       if (name.find("multiply") == std::string::npos && name.find("dots") == std::string::npos &&

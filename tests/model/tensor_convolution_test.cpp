@@ -109,6 +109,13 @@ TEST_P(TensorConvolution, IsCutWhereAnImageIsLargerThanABlock) {
   expect_those_of(*reference_, geometry({2, 6, 70}, {1, 6, 6}, 16, 8), draw);
 }
 
+// A tile of four words a cell does not fit, and one of fewer does.
+TEST_P(TensorConvolution, TakesKernelsThatAreLongAlongY) {
+  Draw draw(9);
+  expect_those_of(*reference_, geometry({1, 16, 9}, {1, 14, 2}, 2, 3), draw);
+  expect_those_of(*reference_, geometry({1, 16, 9}, {1, 14, 1}, 10, 3), draw);
+}
+
 TEST_P(TensorConvolution, IsThePortableOneWhereATileDoesNotFitABlock) {
   const auto portable = make_portable_backend();
   ASSERT_TRUE(portable.ok());

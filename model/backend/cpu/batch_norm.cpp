@@ -183,7 +183,7 @@ class BackwardKernel final : public Kernel {
     auto* dgamma = call.operand<float>(6);
     auto* dbeta = call.operand<float>(7);
     for (std::int64_t c = 0; c < norm_.channels; ++c) {
-      // Behind the last channel nobody reads them any more.
+      // No other channel reads places of this one.
       sums[c] = channels.total(sums, c);
       products[c] = channels.total(products, c);
       if (dgamma) dgamma[c] = static_cast<float>(products[c]);

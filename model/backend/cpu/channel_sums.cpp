@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "model/backend/cpu/channel_vectors.h"
+#include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/kernel_call.h"
+#include "model/backend/reference/kernels.h"
 
 namespace troupe::model::cpu {
 namespace {
@@ -32,8 +34,7 @@ class SumKernel final : public Kernel {
 
 }  // namespace
 
-// The chains of a channel in one part and the values of a chain are about as many, so that neither
-// is long.
+// A part is about as long as a channel has parts of chains.
 ChannelSums::ChannelSums(std::int64_t rows, std::int64_t channels)
     : rows(rows), channels(channels), period(channel_period(channels, rows * channels)) {
   constexpr std::int64_t kLeastLength = 64;
@@ -57,6 +58,7 @@ void sum_channels(const ChannelSums& channels, const float* values, double* sums
 }
 
 std::unique_ptr<Kernel> make_kernel(const SumForward& sum) {
+  if (!plane_vectors_supported()) return reference::make_kernel<float>(sum);
   return std::make_unique<SumKernel>(sum);
 }
 

@@ -25,8 +25,16 @@ class DeviceBackend final : public Backend {
 
   DataType data_type() const override { return DataType::kFloat32; }
   Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
-    return std::visit([&](const auto& each) { return device::make_kernel(maker_, each); },
-                      operation);
+    try {
+      return std::visit([&](const auto& each) { return device::make_kernel(maker_, each); },
+                        operation);
+    } catch (const LayerTooLarge&) {
+      return runtime::Error{
+          runtime::ErrorKind::kUsage,
+          fmt::format("{} has more than 2^31 elements, which is too many for device {}; "
+                      "train.micro_batch can be smaller",
+                      operation_name(operation), device_->facts().word)};
+    }
   }
   std::string numerics_class() const override { return class_; }
   Memory& memory() const override { return *device_; }
@@ -71,7 +79,7 @@ Result<std::unique_ptr<Backend>> make_fastest_backend(std::shared_ptr<Device> de
                                                       Products products) {
   const int generation = device->facts().tensor_cores;
   const bool played = generation == 0 && products == Products::kPlayedTensorCores;
-  // Ordinary arithmetic has to play bfloat16, which takes time.
+  // In fp32: ordinary arithmetic has to play bfloat16, which takes time.
   if (!played && generation == 0) {
     return make_portable_backend(std::move(device), group, Precision::kFp32);
   }

@@ -24,10 +24,10 @@ enum class Products : std::uint8_t {
   kTensorCores,        // where the device has them
   kPlayedTensorCores,  // their kernels, in ordinary arithmetic: for tests on devices without
 };
-// With long sums in parts, and products by tensor cores of factors that are rounded to bfloat16 or,
-// with kFp32, to tf32; where the device has none, in fp32. Convolutions of upsampled images are in
-// fp32. The bits do not depend on the group; they are those of devices with tensor cores of the
-// same generation.
+// With products by tensor cores of factors that are rounded to bfloat16 or, with kFp32, to tf32.
+// Convolutions of upsampled images are in fp32. The bits do not depend on the group; they are those
+// of devices with tensor cores of the same generation. The portable backend in fp32, and its class,
+// where the device has none.
 runtime::Result<std::unique_ptr<Backend>> make_fastest_backend(
     std::shared_ptr<Device> device, std::int64_t group, Precision precision,
     Products products = Products::kTensorCores);

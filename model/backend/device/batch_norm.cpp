@@ -1,5 +1,4 @@
-#include "model/backend/cpu/channel_sums.h"
-#include "model/backend/device/operation_kernel.h"
+#include "model/backend/device/channel_totals.h"
 
 namespace troupe::model::device {
 namespace {
@@ -12,25 +11,23 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& 
   const cpu::ChannelSums channels(norm.rows, norm.channels);
   const ChannelSizes sizes = sizes_of(channels);
   const std::int64_t chains = channels.chains(), size = 2 * chains + norm.channels;
-  const std::int64_t blocks = blocks_of_totals(channels, norm.channels);
   GroupScratch scratch(make.group);
   scratch.add<double>(size);
   return operation_kernel(
-      scratch.bytes(),
-      [=, sum = make.kernel("channel_sums"), means = make.kernel("batch_norm_means"),
-       squares = make.kernel("batch_norm_squares"),
-       statistics = make.kernel("batch_norm_statistics"),
-       normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
+      scratch.bytes(), [=, sum = make.kernel("channel_sums"),
+                        means = TotalLauncher(make, channels, "batch_norm_means"),
+                        squares = make.kernel("batch_norm_squares"),
+                        statistics = TotalLauncher(make, channels, "batch_norm_statistics"),
+                        normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
         const auto* sums = reinterpret_cast<const double*>(call.scratch);
         const std::int64_t count = call.group.count;
         sum(chains, count, call.with({0}).operand(sums, size).value(sizes).value(int{1}));
         Arguments of_means;
-        means.blocks(blocks, Launcher::kItems, count, of_means.operand(sums, size).value(sizes));
+        means(count, of_means.operand(sums, size).value(sizes));
         squares(chains, count, call.with({0}).operand(sums, size).value(sizes));
         Arguments of_statistics;
         of_statistics.operand(sums, size);
-        statistics.blocks(blocks, Launcher::kItems, count,
-                          call.add(of_statistics, {4, 5, 6, 7}).value(sizes).value(norm.epsilon));
+        statistics(count, call.add(of_statistics, {4, 5, 6, 7}).value(sizes).value(norm.epsilon));
         normalise.elements(
             elements_of(channels), count,
             call.with({0, 1, 2, 3, 4, 5}).value(sizes).value(norm.epsilon).value(int{1}));
@@ -39,26 +36,25 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& 
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormInference& norm) {
   const cpu::ChannelSums channels(norm.rows, norm.channels);
-  return operation_kernel(0, [=, normalise =
-                                     make.kernel("batch_norm_normalise")](const GroupCall& call) {
-    normalise(
-        elements_of(channels), call.group.count,
-        call.with({0, 1, 2, 5, 3, 4}).value(sizes_of(channels)).value(norm.epsilon).value(int{0}));
-  });
+  const ChannelSizes sizes = sizes_of(channels);
+  return operation_kernel(
+      0, [=, normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
+        normalise(elements_of(channels), call.group.count,
+                  call.with({0, 1, 2, 5, 3, 4}).value(sizes).value(norm.epsilon).value(int{0}));
+      });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormBackward& norm) {
   const cpu::ChannelSums channels(norm.rows, norm.channels);
   const ChannelSizes sizes = sizes_of(channels);
   const std::int64_t chains = channels.chains(), size = 2 * chains, of_both = 2 * norm.channels;
-  const std::int64_t blocks = blocks_of_totals(channels, norm.channels);
   GroupScratch scratch(make.group);
   scratch.add<double>(size);
   const std::size_t means_at = scratch.add<float>(of_both);
   return operation_kernel(
-      scratch.bytes(),
-      [=, products = make.kernel("batch_norm_products"), add = make.kernel("batch_norm_totals"),
-       backward = make.kernel("batch_norm_backward")](const GroupCall& call) {
+      scratch.bytes(), [=, products = make.kernel("batch_norm_products"),
+                        add = TotalLauncher(make, channels, "batch_norm_totals"),
+                        backward = make.kernel("batch_norm_backward")](const GroupCall& call) {
         const auto* sums = reinterpret_cast<const double*>(call.scratch);
         const auto* means = reinterpret_cast<const float*>(call.scratch + means_at);
         const std::int64_t count = call.group.count;
@@ -66,8 +62,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormBackward& 
         Arguments of_totals;
         of_totals.operand(sums, size).operand(means, of_both);
         const int wanted = call.operands[6] != nullptr;
-        add.blocks(blocks, Launcher::kItems, count,
-                   call.add(of_totals, {6, 7}).value(sizes).value(wanted));
+        add(count, call.add(of_totals, {6, 7}).value(sizes).value(wanted));
         backward.elements(
             elements_of(channels), count,
             call.add(call.with({0, 1, 2, 3, 4}).operand(means, of_both), {5}).value(sizes));

@@ -11,6 +11,8 @@ namespace {
 constexpr std::int64_t kItemOutputs = ITEM_OUTPUTS, kItemPositions = ITEM_POSITIONS,
                        kMultiplyPositions = MULTIPLY_POSITIONS, kLanes = LANES,
                        kPlanesAtOnce = PLANES_AT_ONCE;
+// Of a block whose items need so many registers that a larger one would leave a card idle.
+constexpr std::int64_t kFewItems = 64;
 constexpr std::int64_t kDotRows = DOT_ROWS, kDotOutputs = DOT_OUTPUTS, kDotTeams = DOT_TEAMS;
 
 // Numbers that the host knows, in the device's memory.
@@ -257,7 +259,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ConvolutionForward&
         arguments.operand(weights)
             .operand(u.first_taps.get())
             .operand(u.g.bias ? static_cast<const float*>(call.operands[2]) : nullptr);
-        forward(items, call.group.count, call.add(arguments, {3}).value(u.sizes));
+        forward.blocks(blocks_of(items, kFewItems), kFewItems, call.group.count,
+                       call.add(arguments, {3}).value(u.sizes));
       });
 }
 
@@ -283,7 +286,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
         collapse(to_coarse, u, call.operands[1], weights);
         Arguments arguments = call.with({0});
         arguments.operand(weights).operand(u.first_taps.get());
-        backward(items, call.group.count, call.add(arguments, {2}).value(u.sizes));
+        backward.blocks(blocks_of(items, kFewItems), kFewItems, call.group.count,
+                        call.add(arguments, {2}).value(u.sizes));
       });
 }
 

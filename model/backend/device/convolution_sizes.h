@@ -5,11 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "model/backend/cpu/plane_geometry.h"
-#include "model/backend/device/operation_kernel.h"
+#include "model/backend/device/channel_totals.h"
 
 namespace troupe::model::device {
 
@@ -68,30 +69,15 @@ class MirroredKernel {
 // nothing without bias.
 class BiasGradient {
  public:
-  BiasGradient(const Maker& make, const ConvolutionGeometry& geometry, GroupScratch& scratch)
-      : wanted_(geometry.bias),
-        outputs_(geometry.batch * cpu::cells(geometry.out), geometry.out_channels),
-        at_(scratch.add<double>(wanted_ ? outputs_.chains() : 0)),
-        sum_(make.kernel("channel_sums")),
-        total_(make.kernel("channel_totals")) {}
-
+  BiasGradient(const Maker& make, const ConvolutionGeometry& g, GroupScratch& scratch) {
+    if (g.bias) totals_.emplace(make, g.batch * cpu::cells(g.out), g.out_channels, 1, scratch);
+  }
   void operator()(const GroupCall& call) const {
-    if (!wanted_) return;
-    const std::int64_t size = outputs_.chains(), count = call.group.count;
-    const auto* sums = at<double>(call, at_);
-    const ChannelSizes sizes = sizes_of(outputs_);
-    sum_(size, count, call.with({1}).operand(sums, size).value(sizes).value(int{1}));
-    Arguments arguments;
-    arguments.operand(sums, size);
-    total_.blocks(blocks_of_totals(outputs_, outputs_.channels), Launcher::kItems, count,
-                  call.add(arguments, {3}).value(sizes).value(int{1}));
+    if (totals_) (*totals_)(call, 1, 3);
   }
 
  private:
-  bool wanted_;
-  cpu::ChannelSums outputs_;
-  std::size_t at_;
-  Launcher sum_, total_;
+  std::optional<ChannelTotals> totals_;
 };
 
 // By tensor cores (kernels/tensor.cl), for `kernels: fastest`; null where a tile of the image does

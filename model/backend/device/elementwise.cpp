@@ -1,8 +1,7 @@
-// Kernels whose items are elements, events or micro-batches: everything but convolutions and batch
-// norm.
+// Everything but convolutions and batch norm.
 
 #include "model/backend/cpu/dropout.h"
-#include "model/backend/device/operation_kernel.h"
+#include "model/backend/device/channel_totals.h"
 
 namespace troupe::model::device {
 namespace {
@@ -13,10 +12,11 @@ ActivationSizes sizes_of(const Activation& activation) {
   return {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};
 }
 
-// A kernel of `elements` items whose operands are `operands`, followed by the elements and `more`.
+// A kernel over elements, which takes so many operands, the number of elements, and `more`.
 template <class... More>
 std::unique_ptr<Kernel> over_elements(const Launcher& kernel, std::int64_t elements,
                                       std::size_t operands, const More&... more) {
+  as_int(elements + BLOCK_ITEMS * ITEM_ELEMENTS);
   return operation_kernel(0, [=](const GroupCall& call) {
     Arguments arguments;
     for (std::size_t i = 0; i < operands; ++i) call.add(arguments, {i});
@@ -193,22 +193,9 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill) {
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum) {
-  const cpu::ChannelSums cells(sum.cells, 1);
-  const std::int64_t size = sum.batch * cells.chains();
   GroupScratch scratch(make.group);
-  scratch.add<double>(size);
-  return operation_kernel(
-      scratch.bytes(), [=, add = make.kernel("channel_sums"),
-                        total = make.kernel("channel_totals")](const GroupCall& call) {
-        const auto* sums = reinterpret_cast<const double*>(call.scratch);
-        const ChannelSizes sizes = sizes_of(cells);
-        const int samples = as_int(sum.batch);
-        add(size, call.group.count, call.with({0}).operand(sums, size).value(sizes).value(samples));
-        Arguments arguments;
-        arguments.operand(sums, size);
-        total.blocks(blocks_of_totals(cells, sum.batch), Launcher::kItems, call.group.count,
-                     call.add(arguments, {1}).value(sizes).value(samples));
-      });
+  const ChannelTotals totals(make, sum.cells, 1, sum.batch, scratch);
+  return operation_kernel(scratch.bytes(), [=](const GroupCall& call) { totals(call, 0, 1); });
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum) {
   return over_events(make.kernel("sum_backward"), sum.batch * sum.cells, sum);

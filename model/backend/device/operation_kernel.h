@@ -2,9 +2,7 @@
 
 // Shared by the makers of a device's kernels: a Kernel is a function that launches.
 
-#include <algorithm>
 #include <climits>
-#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -12,7 +10,6 @@
 #include <utility>
 
 #include "model/backend.h"
-#include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/device/device.h"
 #include "model/backend/device/kernel_sizes.h"
@@ -20,9 +17,12 @@
 
 namespace troupe::model::device {
 
-// Sizes that kernels count in 32 bits.
+// A kernel's maker throws it, and the backend tells of it.
+struct LayerTooLarge {};
+
+// What kernels count in 32 bits.
 inline int as_int(std::int64_t value) {
-  CHECK(value <= INT_MAX, "a layer is too large for a device");
+  if (value > INT_MAX) throw LayerTooLarge();
   return static_cast<int>(value);
 }
 
@@ -63,12 +63,11 @@ class Launcher {
   // For kernels whose items have ITEM_ELEMENTS elements each.
   void elements(std::int64_t count, std::int64_t group, const Arguments& arguments) const {
     constexpr std::int64_t kOfBlock = kItems * ITEM_ELEMENTS;
-    as_int(count + kOfBlock);
     blocks((count + kOfBlock - 1) / kOfBlock, kItems, group, arguments);
   }
   void blocks(std::int64_t count, std::int64_t items, std::int64_t group,
               const Arguments& arguments) const {
-    as_int(count * items);  // kernels number them in 32 bits
+    CHECK(count * items <= INT_MAX, "kernels number items in 32 bits");
     device_->launch(queue_, id_, {count, items, group}, arguments);
   }
 
@@ -121,19 +120,6 @@ class OperationKernel final : public Kernel {
 template <class Launch>
 std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
   return std::make_unique<OperationKernel<Launch>>(scratch, std::move(launch));
-}
-
-// Blocks of a kernel that makes totals of so many channels (chain_of_total() of channel_sums.cl).
-inline std::int64_t blocks_of_totals(const cpu::ChannelSums& sums, std::int64_t channels) {
-  const std::int64_t of_block = BLOCK_ITEMS / (sums.period / sums.channels);
-  return (channels + of_block - 1) / of_block;
-}
-inline ChannelSizes sizes_of(const cpu::ChannelSums& sums) {
-  return {.rows = as_int(sums.rows),
-          .channels = as_int(sums.channels),
-          .period = as_int(sums.period),
-          .parts = as_int(sums.parts),
-          .part_rows = as_int(sums.part_rows)};
 }
 
 // The maker of kernels for groups of up to `group` micro-batches.

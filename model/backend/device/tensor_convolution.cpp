@@ -1,7 +1,6 @@
 // Convolutions by tensor cores (kernels/tensor.cl). They have no tiles along z: a card makes
 // products faster than it moves the planes of such tiles.
 
-#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -31,30 +30,30 @@ std::optional<TensorImage> image_of(const ConvolutionGeometry& g, bool pairs) {
   const std::int64_t taps_y = rounded_up(g.kernel[1], window_of(g)), tile_rows = kRows + taps_y - 1;
   const std::int64_t row_blocks = blocks_of(g.out[1], kRows),
                      z_blocks = blocks_of(g.out[2], kCells);
+  const auto steps_of = [&](std::int64_t cell) {
+    return blocks_of(g.kernel[2] * cell, kWordsOfStep);
+  };
   for (std::int64_t chunks = blocks_of(words, kMostWordsOfCell);; ++chunks) {
-    const std::int64_t least = blocks_of(words, chunks), in_fours = rounded_up(least, 4);
-    const auto steps_of = [&](std::int64_t cell) {
-      return blocks_of(g.kernel[2] * cell, kWordsOfStep);
-    };
-    // Cells on 16 bytes are loaded faster.
-    const std::int64_t cell = steps_of(in_fours) == steps_of(least) ? in_fours : least;
-    const std::int64_t steps = steps_of(cell);
-    const std::int64_t tile_row = rounded_up((kCells - 1) * cell + steps * kWordsOfStep, 4);
-    if (tile_rows * tile_row > TENSOR_WORDS / 2) {  // one is copied while another is multiplied
-      if (cell == 1) return std::nullopt;
-      continue;
+    const std::int64_t least = blocks_of(words, chunks);
+    // Cells on 16 bytes are loaded faster, where they take no more steps.
+    for (const std::int64_t cell : {rounded_up(least, 4), least}) {
+      const std::int64_t steps = steps_of(cell);
+      const std::int64_t tile_row = rounded_up((kCells - 1) * cell + steps * kWordsOfStep, 4);
+      if (steps > steps_of(least)) continue;
+      if (tile_rows * tile_row > TENSOR_WORDS / 2) continue;  // one is copied beside another
+      return TensorImage{.cell = as_int(cell),
+                         .chunks = as_int(chunks),
+                         .taps_y = as_int(taps_y),
+                         .steps = as_int(steps),
+                         .rows = as_int((row_blocks - 1) * kRows + tile_rows),
+                         .row = as_int((z_blocks - 1) * kCells * cell + tile_row),
+                         .tile_rows = as_int(tile_rows),
+                         .tile_row = as_int(tile_row),
+                         .row_blocks = as_int(row_blocks),
+                         .z_blocks = as_int(z_blocks),
+                         .output_blocks = as_int(blocks_of(g.out_channels, 8))};
     }
-    return TensorImage{.cell = as_int(cell),
-                       .chunks = as_int(chunks),
-                       .taps_y = as_int(taps_y),
-                       .steps = as_int(steps),
-                       .rows = as_int((row_blocks - 1) * kRows + tile_rows),
-                       .row = as_int((z_blocks - 1) * kCells * cell + tile_row),
-                       .tile_rows = as_int(tile_rows),
-                       .tile_row = as_int(tile_row),
-                       .row_blocks = as_int(row_blocks),
-                       .z_blocks = as_int(z_blocks),
-                       .output_blocks = as_int(blocks_of(g.out_channels, 8))};
+    if (least == 1) return std::nullopt;
   }
 }
 

@@ -2,13 +2,13 @@
 
 // sums: [sums, squares of the deviations][part][place in the period]; means[channel] behind them.
 KERNEL void batch_norm_means(OPERAND(double, sums), const ChannelSizes s) {
-  LOCAL double chains[BLOCK_ITEMS];
+  LOCAL double of_chains[BLOCK_ITEMS];
   GLOBAL double *all = AT(sums, item(1));
-  const ChainOfTotal chain = chain_of_total(s);
-  const double total = total_of_channel(all, s, chain, s.channels, chains);
-  if (chain.place > 0 || chain.channel >= s.channels) return;
+  const ItemOfTotal own = item_of_total(s);
+  const double total = total_of_channel(all, s, own, s.channels, of_chains);
+  if (own.chain > 0 || own.channel >= s.channels) return;
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
-  all[2 * CHAINS(s) + chain.channel] = total / rows;
+  all[2 * CHAINS(s) + own.channel] = total / rows;
 }
 
 KERNEL void batch_norm_squares(OPERAND(const float, x), OPERAND(double, sums),
@@ -31,13 +31,13 @@ KERNEL void batch_norm_statistics(OPERAND(const double, sums), OPERAND(float, me
                                   OPERAND(float, inverse_deviation), OPERAND(float, batch_mean),
                                   OPERAND(float, batch_variance), const ChannelSizes s,
                                   const double epsilon) {
-  LOCAL double chains[BLOCK_ITEMS];
+  LOCAL double of_chains[BLOCK_ITEMS];
   const int group = item(1);
   GLOBAL const double *all = AT(sums, group);
-  const ChainOfTotal chain = chain_of_total(s);
-  const double squares = total_of_channel(all + CHAINS(s), s, chain, s.channels, chains);
-  const int channel = chain.channel;
-  if (chain.place > 0 || channel >= s.channels) return;
+  const ItemOfTotal own = item_of_total(s);
+  const double squares = total_of_channel(all + CHAINS(s), s, own, s.channels, of_chains);
+  const int channel = own.channel;
+  if (own.chain > 0 || channel >= s.channels) return;
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
   const float rounded = (float)all[2 * CHAINS(s) + channel];
   AT(mean, group)[channel] = rounded;
@@ -86,14 +86,14 @@ KERNEL void batch_norm_products(OPERAND(const float, x), OPERAND(const float, dy
 KERNEL void batch_norm_totals(OPERAND(const double, sums), OPERAND(float, means),
                               OPERAND(float, dgamma), OPERAND(float, dbeta),
                               const ChannelSizes s, const int wanted) {
-  LOCAL double chains[2][BLOCK_ITEMS];
+  LOCAL double of_chains[2][BLOCK_ITEMS];
   const int group = item(1);
   GLOBAL const double *all = AT(sums, group);
-  const ChainOfTotal chain = chain_of_total(s);
-  const double sum = total_of_channel(all, s, chain, s.channels, chains[0]);
-  const double product = total_of_channel(all + CHAINS(s), s, chain, s.channels, chains[1]);
-  const int channel = chain.channel;
-  if (chain.place > 0 || channel >= s.channels) return;
+  const ItemOfTotal own = item_of_total(s);
+  const double sum = total_of_channel(all, s, own, s.channels, of_chains[0]);
+  const double product = total_of_channel(all + CHAINS(s), s, own, s.channels, of_chains[1]);
+  const int channel = own.channel;
+  if (own.chain > 0 || channel >= s.channels) return;
   const double rows = (double)(s.rows > 1 ? s.rows : 1);
   AT(means, group)[channel] = (float)(sum / rows);
   AT(means, group)[s.channels + channel] = (float)(product / rows);

@@ -3,34 +3,34 @@
 
 #define CHAINS(s) ((s).period * (s).parts)
 
-// An item of a block that makes totals: its channel, and the place of its chain among the
-// channel's, which are a power of two.
+// An item of a block that makes totals: its channel, and which of the channel's chains it adds,
+// whose number is a power of two. The channels of a block lie side by side.
 typedef struct {
-  int channel, place;
-} ChainOfTotal;
-FUNCTION ChainOfTotal chain_of_total(const ChannelSizes s) {
-  const int places = s.period / s.channels, channels = BLOCK_ITEMS / places;
-  ChainOfTotal chain;
-  chain.channel = block(0) * channels + item_of_block(0) % channels;
-  chain.place = item_of_block(0) / channels;
-  return chain;
+  int channel, chain;
+  int channels_of_block;
+} ItemOfTotal;
+FUNCTION ItemOfTotal item_of_total(const ChannelSizes s) {
+  ItemOfTotal own;
+  own.channels_of_block = BLOCK_ITEMS / (s.period / s.channels);
+  own.channel = block(0) * own.channels_of_block + item_of_block(0) % own.channels_of_block;
+  own.chain = item_of_block(0) / own.channels_of_block;
+  return own;
 }
-// The sum of a channel's chains, each part after part, for items whose place is 0. `channels` may
+// The sum of a channel's chains, each part after part, for items of its first chain. `channels` may
 // be those of several samples. All items of a block call it, each time with other memory.
 FUNCTION double total_of_channel(GLOBAL const double *sums, const ChannelSizes s,
-                                 const ChainOfTotal chain, int channels, IN_LOCAL double *chains) {
-  const int each = BLOCK_ITEMS / (s.period / s.channels);
+                                 const ItemOfTotal own, int channels, IN_LOCAL double *totals) {
   double total = 0.0;
-  if (chain.channel < channels) {
-    GLOBAL const double *from = sums + (long)(chain.channel / s.channels) * CHAINS(s) +
-                                chain.place * s.channels + chain.channel % s.channels;
+  if (own.channel < channels) {
+    GLOBAL const double *from = sums + (long)(own.channel / s.channels) * CHAINS(s) +
+                                own.chain * s.channels + own.channel % s.channels;
     UNROLLED_BY(8) for (int part = 0; part < s.parts; ++part) total += from[part * s.period];
   }
-  chains[item_of_block(0)] = total;
+  totals[item_of_block(0)] = total;
   BARRIER;
   total = 0.0;
-  if (chain.place == 0) {
-    for (int i = item_of_block(0); i < each * (s.period / s.channels); i += each) total += chains[i];
+  if (own.chain == 0) {
+    for (int i = item_of_block(0); i < BLOCK_ITEMS; i += own.channels_of_block) total += totals[i];
   }
   return total;
 }
@@ -61,10 +61,10 @@ KERNEL void channel_sums(OPERAND(const float, x), OPERAND(double, sums), const C
 // [sample][channel]
 KERNEL void channel_totals(OPERAND(const double, sums), OPERAND(float, totals),
                            const ChannelSizes s, const int samples) {
-  LOCAL double chains[BLOCK_ITEMS];
+  LOCAL double of_chains[BLOCK_ITEMS];
   const int group = item(1), all = s.channels * samples;
-  const ChainOfTotal chain = chain_of_total(s);
-  const double total = total_of_channel(AT(sums, group), s, chain, all, chains);
-  if (chain.place > 0 || chain.channel >= all) return;
-  AT(totals, group)[chain.channel] = (float)total;
+  const ItemOfTotal own = item_of_total(s);
+  const double total = total_of_channel(AT(sums, group), s, own, all, of_chains);
+  if (own.chain > 0 || own.channel >= all) return;
+  AT(totals, group)[own.channel] = (float)total;
 }

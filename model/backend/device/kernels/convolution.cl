@@ -18,10 +18,10 @@ KERNEL void convolution_mirror(OPERAND(const float, kernel_), OPERAND(float, mir
                                const ConvolutionSizes s) {
   const int i = item(0);
   const int taps = s.taps[0] * s.taps[1] * s.taps[2];
-  if (i >= (long)taps * s.in_channels * s.out_channels) return;
-  const int out = (int)(i % s.out_channels);
-  const int in = (int)(i / s.out_channels % s.in_channels);
-  const int tap = (int)(i / s.out_channels / s.in_channels);
+  if (i >= taps * s.in_channels * s.out_channels) return;
+  const int out = i % s.out_channels;
+  const int in = i / s.out_channels % s.in_channels;
+  const int tap = i / s.out_channels / s.in_channels;
   AT(mirrored, 0)
   [i] = AT(kernel_, 0)[((long)(taps - 1 - tap) * s.out_channels + out) * s.in_channels + in];
 }
@@ -32,9 +32,9 @@ KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const 
                                    OPERAND(float, weights), const ConvolutionSizes s) {
   const int i = item(0), size = rows_of_point(s) * s.weight_row;
   if (i >= s.points * size) return;
-  const int out = (int)(i % s.weight_row), in = (int)(i / s.weight_row % s.in_channels);
+  const int out = i % s.weight_row, in = i / s.weight_row % s.in_channels;
   const long column = i % size / s.weight_row / s.in_channels;
-  const int point = (int)(i / size);
+  const int point = i / size;
   double weight = 0.0;
   if (out < s.out_channels) {
     GLOBAL const float *taps =
@@ -196,9 +196,9 @@ KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
                                const ConvolutionSizes s) {
   const int group = item(1);
   const int channels = s.parts * s.in_channels;
-  if (item(0) >= (long)s.batch * s.in[0] * channels * s.plane) return;
-  const int position = (int)(item(0) % s.plane);
-  const int channel = (int)(item(0) / s.plane % channels);
+  if (item(0) >= s.batch * s.in[0] * channels * s.plane) return;
+  const int position = item(0) % s.plane;
+  const int channel = item(0) / s.plane % channels;
   const long plane = item(0) / s.plane / channels;  // of all samples
   const int part = channel / s.in_channels;
   const int y = position / s.row - s.before[1], t = position % s.row;
@@ -247,14 +247,14 @@ FUNCTION void convolution_multiply_of(GLOBAL const float *planes, GLOBAL const f
                                       GLOBAL float *sums, const ConvolutionSizes s,
                                       const int pairs) {
   const int blocks = s.weight_row / ITEM_OUTPUTS, apart = s.positions / MULTIPLY_POSITIONS;
-  if (item(0) >= (long)s.batch * s.out[0] * s.points * blocks * apart) return;
-  const int position = (int)(item(0) % apart);
+  if (item(0) >= s.batch * s.out[0] * s.points * blocks * apart) return;
+  const int position = item(0) % apart;
   int rest = item(0) / apart;
-  const int output = (int)(rest % blocks) * ITEM_OUTPUTS;
+  const int output = (rest % blocks) * ITEM_OUTPUTS;
   rest /= blocks;
-  const int point = (int)(rest % s.points);
+  const int point = rest % s.points;
   rest /= s.points;
-  const int ox = (int)(rest % s.out[0]);
+  const int ox = rest % s.out[0];
   const long n = rest / s.out[0];
   const int channels = s.parts * s.in_channels;
   float sum[MULTIPLY_POSITIONS][ITEM_OUTPUTS];
@@ -293,9 +293,13 @@ FUNCTION void convolution_multiply_of(GLOBAL const float *planes, GLOBAL const f
           }
           continue;
         }
-        UNROLLED_BY(2) for (int c = 0; c < channels; ++c, value += s.plane, weight += s.weight_row) {
+        UNROLLED_BY(2) for (int c = 0; c < channels; ++c) {
           const float4 a = LOAD_FOUR(weight), b = LOAD_FOUR(weight + 4);
-          UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) add_products(sum[k], value[k * apart], a, b);
+          UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) {
+            add_products(sum[k], value[k * apart], a, b);
+          }
+          value += s.plane;
+          weight += s.weight_row;
         }
       }
     }
@@ -306,7 +310,9 @@ FUNCTION void convolution_multiply_of(GLOBAL const float *planes, GLOBAL const f
       position;
   for (int o = 0; o < ITEM_OUTPUTS; ++o) {
     if (output + o >= s.out_channels) break;
-    UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) to[(long)o * s.positions + k * apart] = sum[k][o];
+    UNROLLED for (int k = 0; k < MULTIPLY_POSITIONS; ++k) {
+      to[(long)o * s.positions + k * apart] = sum[k][o];
+    }
   }
 }
 KERNEL void convolution_multiply(OPERAND(const float, planes), OPERAND(const float, weights),
@@ -323,10 +329,10 @@ KERNEL void convolution_multiply_single(OPERAND(const float, planes),
                                         OPERAND(const float, weights), OPERAND(float, sums),
                                         const ConvolutionSizes s) {
   const int group = item(1);
-  if (item(0) >= (long)s.batch * s.out[0] * s.points * s.positions) return;
-  const int position = (int)(item(0) % s.positions);
-  const int point = (int)(item(0) / s.positions % s.points);
-  const int ox = (int)(item(0) / s.positions / s.points % s.out[0]);
+  if (item(0) >= s.batch * s.out[0] * s.points * s.positions) return;
+  const int position = item(0) % s.positions;
+  const int point = item(0) / s.positions % s.points;
+  const int ox = item(0) / s.positions / s.points % s.out[0];
   const long n = item(0) / s.positions / s.points / s.out[0];
   const int channels = s.parts * s.in_channels;
   float total = 0.0f;
@@ -363,10 +369,10 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
                                 OPERAND(float, y), const ConvolutionSizes s) {
   const int group = item(1);
   const int tiles = s.row - s.taps_in_z + 1;  // that hold outputs
-  if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * tiles * s.out_channels) return;
-  const int o = (int)(item(0) % s.out_channels);
-  const int t = (int)(item(0) / s.out_channels % tiles);
-  const int oy = (int)(item(0) / s.out_channels / tiles % s.out[1]);
+  if (item(0) >= s.batch * s.out[0] * s.out[1] * tiles * s.out_channels) return;
+  const int o = item(0) % s.out_channels;
+  const int t = item(0) / s.out_channels % tiles;
+  const int oy = item(0) / s.out_channels / tiles % s.out[1];
   const long plane = item(0) / s.out_channels / tiles / s.out[1];  // of all samples
   GLOBAL const float *from =
       AT(sums, group) + (plane * s.points * s.out_channels + o) * s.positions + oy * s.row + t;
@@ -393,9 +399,9 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
 KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, planes),
                                     const ConvolutionSizes s) {
   const int group = item(1);
-  if (item(0) >= (long)s.batch * s.out[0] * s.out_channels * s.positions) return;
-  const int position = (int)(item(0) % s.positions);
-  const int o = (int)(item(0) / s.positions % s.out_channels);
+  if (item(0) >= s.batch * s.out[0] * s.out_channels * s.positions) return;
+  const int position = item(0) % s.positions;
+  const int o = item(0) / s.positions % s.out_channels;
   const long plane = item(0) / s.positions / s.out_channels;
   const int oy = position / s.row, t = position % s.row;
   float values[POINTS];
@@ -439,15 +445,15 @@ KERNEL void convolution_dots(OPERAND(const float, inputs), OPERAND(const float, 
   const int output_blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
   const int parts = (s.out[0] + PLANES_AT_ONCE - 1) / PLANES_AT_ONCE;
   int rest = block(0) * DOT_TEAMS + team;
-  const int output = (int)(rest % output_blocks) * DOT_OUTPUTS;
+  const int output = (rest % output_blocks) * DOT_OUTPUTS;
   rest /= output_blocks;
-  const int row = (int)(rest % row_blocks) * DOT_ROWS;
+  const int row = (rest % row_blocks) * DOT_ROWS;
   rest /= row_blocks;
-  const int kx = (int)(rest % s.taps[0]);
+  const int kx = rest % s.taps[0];
   rest /= s.taps[0];
-  const int point = (int)(rest % s.points);
+  const int point = rest % s.points;
   rest /= s.points;
-  const int part = (int)(rest % parts);
+  const int part = rest % parts;
   const long n = rest / parts;
   const int in_lane = s.pairs ? 2 : 1;  // neighbouring positions
   // Behind the last row or output the last one is computed again, and not written.
@@ -522,13 +528,13 @@ KERNEL void convolution_gradient(OPERAND(const float, gradient), OPERAND(const d
                                  OPERAND(float, dkernel), const ConvolutionSizes s) {
   const int i = item(0), group = item(1);
   const int channels = s.in_channels * s.out_channels;
-  if (i >= (long)s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
+  if (i >= s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
   GLOBAL const float *from = AT(gradient, group);
   if (s.points == 1) {
     AT(dkernel, group)[i] = from[i];
     return;
   }
-  const int number = (int)(i % channels), tap = (int)(i / channels % s.taps_of_part);
+  const int number = i % channels, tap = i / channels % s.taps_of_part;
   const long column = i / channels / s.taps_of_part;
   double sum = 0.0;
   for (int point = 0; point < s.points; ++point) {

@@ -1,10 +1,6 @@
 // Dense layers (cpu/dense.cpp): units that fill whole lanes of sixteen are chains of fused
 // multiply-adds, the others are rounded twice.
 
-FUNCTION float multiplied_and_added(int fused, float a, float b, float sum) {
-  return fused ? fma(a, b, sum) : sum + a * b;
-}
-
 // The units of whole lanes, one item for each.
 KERNEL void dense_forward(OPERAND(const float, x), OPERAND(const float, kernel_),
                           OPERAND(const float, bias), OPERAND(float, y), const int batch,
@@ -47,7 +43,7 @@ KERNEL void dense_backward_input(OPERAND(const float, dy), OPERAND(const float, 
                                  OPERAND(float, dx), const int batch, const int inputs,
                                  const int units) {
   const int i = item(0), group = item(1);
-  if (i >= (long)batch * inputs) return;
+  if (i >= batch * inputs) return;
   GLOBAL const float *derivatives = AT(dy, group) + i / inputs * units;
   GLOBAL const float *row = AT(kernel_, group) + i % inputs * units;
   float sum = 0.0f;
@@ -59,14 +55,15 @@ KERNEL void dense_backward_kernel(OPERAND(const float, x), OPERAND(const float, 
                                   OPERAND(float, dkernel), const int batch, const int inputs,
                                   const int units) {
   const int i = item(0), group = item(1);
-  if (i >= (long)inputs * units) return;
-  const int u = (int)(i % units), input = (int)(i / units);
+  if (i >= inputs * units) return;
+  const int u = i % units, input = i / units;
   const int fused = u < units / 16 * 16;
   GLOBAL const float *values = AT(x, group) + input;
   GLOBAL const float *derivatives = AT(dy, group) + u;
   float sum = 0.0f;
   for (int n = 0; n < batch; ++n) {
-    sum = multiplied_and_added(fused, values[(long)n * inputs], derivatives[(long)n * units], sum);
+    const float value = values[(long)n * inputs], derivative = derivatives[(long)n * units];
+    sum = fused ? fma(value, derivative, sum) : sum + value * derivative;
   }
   AT(dkernel, group)[i] = sum;
 }

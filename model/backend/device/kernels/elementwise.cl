@@ -4,7 +4,7 @@
 KERNEL void brink_cases(OPERAND(const float, numbers), OPERAND(float, sums), OPERAND(double, roots),
                         const int count) {
   const int i = item(0);
-  if (i >= (long)count * count * count) return;
+  if (i >= count * count * count) return;
   const float a = AT(numbers, 0)[i / count / count], b = AT(numbers, 0)[i / count % count],
               c = AT(numbers, 0)[i % count];
   const double product = (double)a * (double)b;

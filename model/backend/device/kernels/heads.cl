@@ -20,8 +20,8 @@ FUNCTION double centre(int index) { return (double)index + 0.5; }
 KERNEL void angle_layers(OPERAND(const float, x), OPERAND(double, profiles), const int batch,
                          const int size_x, const int size_y, const int layers) {
   const int i = item(0), group = item(1);
-  if (i >= (long)batch * layers) return;
-  const int z = (int)(i % layers);
+  if (i >= batch * layers) return;
+  const int z = i % layers;
   const long n = i / layers;
   GLOBAL double *profile = AT(profiles, group) + n * (5 * layers + kEventNumbers);
   GLOBAL const float *image = AT(x, group) + n * size_x * size_y * layers;
@@ -126,10 +126,10 @@ KERNEL void angle_backward(OPERAND(const double, profiles), OPERAND(const float,
                            OPERAND(float, dx), const int batch, const int size_x,
                            const int size_y, const int layers) {
   const int i = item(0), group = item(1);
-  if (i >= (long)batch * size_x * size_y * layers) return;
-  const int z = (int)(i % layers);
-  const int iy = (int)(i / layers % size_y);
-  const int ix = (int)(i / layers / size_y % size_x);
+  if (i >= batch * size_x * size_y * layers) return;
+  const int z = i % layers;
+  const int iy = i / layers % size_y;
+  const int ix = i / layers / size_y % size_x;
   const long n = i / layers / size_y / size_x;
   GLOBAL const double *profile = AT(profiles, group) + n * (5 * layers + kEventNumbers);
   float result = 0.0f;

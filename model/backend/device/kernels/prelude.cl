@@ -58,13 +58,15 @@ typedef unsigned long uint64;
 #endif
 
 #define UNROLLED _Pragma("unroll")
-#define FOR_ELEMENTS(i, elements)                                              \
-  UNROLLED for (int i = block(0) * (ITEM_ELEMENTS * BLOCK_ITEMS) + item_of_block(0), \
-                    end_##i = i + ITEM_ELEMENTS * BLOCK_ITEMS;                 \
-                i < end_##i; i += BLOCK_ITEMS)                                 \
-  if (i < elements)
 #define UNROLLED_BY(times) PRAGMA(unroll times)
 #define PRAGMA(text) _Pragma(#text)
+// Runs the statement behind it for each element i of the item; such kernels are launched by
+// Launcher::elements().
+#define FOR_ELEMENTS(i, elements)                                                     \
+  UNROLLED for (int i = block(0) * (ITEM_ELEMENTS * BLOCK_ITEMS) + item_of_block(0), \
+                    end_##i = i + ITEM_ELEMENTS * BLOCK_ITEMS;                        \
+                i < end_##i; i += BLOCK_ITEMS)                                        \
+    if (i < elements)
 
 // Element i of an image [sample][x][y][z][channel] of so many cells along each axis.
 typedef struct {
@@ -85,7 +87,8 @@ FUNCTION Cell cell_at(int i, int size_x, int size_y, int size_z, int channels) {
   return cell;
 }
 
-// An operand, and its first element for a micro-batch of the group. An item may read what it writes
-// through another operand only before it writes it. The group runs along axis 1.
+// An operand, and its first element for a micro-batch of the group. One that is written overlaps no
+// other: a tensor lives through the instructions that use it (memory_plan.h). The group runs along
+// axis 1.
 #define OPERAND(type, name) GLOBAL type *RESTRICT name##_memory, const Place name##_place
 #define AT(name, group) (name##_memory + name##_place.offset + (group) * name##_place.stride)

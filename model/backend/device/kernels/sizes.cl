@@ -6,23 +6,22 @@
 #define BLOCK_ITEMS 256
 // Elements of an item where these are computed one by one: neighbours belong to neighbouring items.
 #define ITEM_ELEMENTS 4
-// Outputs and positions whose sums an item of a convolution keeps, of a coarse image and of planes, lanes of sums over positions, x
-// planes of the output whose products are summed at once; and rows and outputs of sixteen lanes,
-// and how many times sixteen are in a block (convolution.cl).
+// Convolutions: outputs and positions whose sums an item keeps, of upsampled images and of planes.
 #define ITEM_OUTPUTS 8
 #define ITEM_POSITIONS 4
 #define MULTIPLY_POSITIONS 8
+// Their gradients: lanes of sums over positions, and x planes whose products are summed at once;
+// rows and outputs of sixteen lanes, and how many times sixteen are in a block.
 #define LANES 16
 #define PLANES_AT_ONCE 8
 #define DOT_ROWS 4
 #define DOT_OUTPUTS 8
 #define DOT_TEAMS 4
-// Warps of a block, rows of a warp, and words of a block's two tiles, in convolutions by tensor cores;
-// tiles of sixteen rows of a warp, rows of cells and words of a block's tile in their gradients
-// (tensor.cl).
+// By tensor cores: warps of a block, rows of a warp, and words of a block's two tiles.
 #define TENSOR_WARPS 4
 #define TENSOR_ROWS 13
 #define TENSOR_WORDS 10240
+// Their gradients: tiles of sixteen rows of a warp, rows of cells and words of a block's tile.
 #define GRADIENT_TILES 3
 #define GRADIENT_STRIP 8
 #define GRADIENT_WORDS 11264

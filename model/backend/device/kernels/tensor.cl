@@ -131,16 +131,16 @@ KERNEL void tensor_image(OPERAND(const float, x), OPERAND(uint32, image), const 
 KERNEL void tensor_weights(OPERAND(const float, kernel_), OPERAND(uint32, weights),
                            const ConvolutionSizes s, const TensorImage t) {
   int rest = item(0) / 64;
-  const int lane = (int)(item(0) / 2 % 32);
-  const int word = (int)(rest % t.steps) * 8 + lane % 4 + (int)(item(0) % 2) * 4;
+  const int lane = item(0) / 2 % 32;
+  const int word = (rest % t.steps) * 8 + lane % 4 + item(0) % 2 * 4;
   rest /= t.steps;
-  const int ky = (int)(rest % t.taps_y);
+  const int ky = rest % t.taps_y;
   rest /= t.taps_y;
-  const int kx = (int)(rest % s.taps[0]);
+  const int kx = rest % s.taps[0];
   rest /= s.taps[0];
   const int in_word = s.pairs ? 2 : 1;
-  const int channel = ((int)(rest % t.chunks) * t.cell + word % t.cell) * in_word;
-  const int output = (int)(rest / t.chunks) * 8 + lane / 4, kz = word / t.cell;
+  const int channel = ((rest % t.chunks) * t.cell + word % t.cell) * in_word;
+  const int output = (rest / t.chunks) * 8 + lane / 4, kz = word / t.cell;
   if (output >= t.output_blocks * 8) return;
   const int inside = ky < s.taps[1] && kz < s.taps[2] && channel < s.in_channels &&
                      output < s.out_channels;
@@ -230,13 +230,13 @@ FUNCTION void tensor_multiply(GLOBAL const uint32 *image, GLOBAL const uint32 *w
                               IN_LOCAL uint32 *tile, IN_LOCAL uint32 *exchange) {
   const int lane = item_of_block(0) % 32, warp = item_of_block(0) / 32;
   int rest = block(0);
-  const int outputs = (int)(rest % t.output_blocks);
+  const int outputs = rest % t.output_blocks;
   rest /= t.output_blocks;
-  const int z_block = (int)(rest % t.z_blocks);
+  const int z_block = rest % t.z_blocks;
   rest /= t.z_blocks;
-  const int row_block = (int)(rest % t.row_blocks);
+  const int row_block = rest % t.row_blocks;
   rest /= t.row_blocks;
-  const int ox = (int)(rest % s.out[0]);
+  const int ox = rest % s.out[0];
   const long n = rest / s.out[0];
   const int first_row = warp / 2 * TENSOR_ROWS, first_z = warp % 2 * 16;
   float sum[TENSOR_ROWS][4];
@@ -322,8 +322,8 @@ KERNEL void tensor_multiply_tf32_3(OPERAND(const uint32, image), OPERAND(const u
 // ---- Gradients of kernels: sums over positions
 
 // [sample][x plane][chunk of channels][row][channel][position along z]: an image with zeros around
-// it. With pairs a word has the numbers of a position and of the eighth behind it. An item makes the
-// words of a position.
+// it. With pairs a word has the numbers of a position and of the eighth behind it. An item makes
+// the words of a position.
 KERNEL void tensor_rows(OPERAND(const float, x), OPERAND(uint32, rows), const TensorRows r) {
   const int group = item(1), position = item(0) % r.row;
   int rest = item(0) / r.row;
@@ -365,15 +365,15 @@ FUNCTION void tensor_gradient(GLOBAL const uint32 *images, GLOBAL const uint32 *
                               const int pairs, IN_LOCAL uint32 *tile, IN_LOCAL uint32 *exchange) {
   const int lane = item_of_block(0) % 32, warp = item_of_block(0) / 32;
   int rest = block(0);
-  const int round = (int)(rest % t.rounds);
+  const int round = rest % t.rounds;
   rest /= t.rounds;
-  const int outputs = (int)(rest % t.output_blocks);
+  const int outputs = rest % t.output_blocks;
   rest /= t.output_blocks;
-  const int chunk = (int)(rest % t.chunks);
+  const int chunk = rest % t.chunks;
   rest /= t.chunks;
-  const int kx = (int)(rest % s.taps[0]);
+  const int kx = rest % s.taps[0];
   rest /= s.taps[0];
-  const int part = (int)(rest % t.parts);
+  const int part = rest % t.parts;
   const long n = rest / t.parts;
   const int at_once = TENSOR_WARPS / t.shares, share = warp / at_once;
   const int own = round * at_once + warp % at_once;

@@ -50,10 +50,10 @@ KERNEL void upsampled_collapse(OPERAND(const float, kernel_), OPERAND(const int,
                                const int transposed) {
   const int rows = transposed ? s.out_channels : s.in_channels;
   const int columns = transposed ? s.in_channels : s.out_channels;
-  if (item(0) >= (long)taps * rows * s.weight_row) return;
-  const int column = (int)(item(0) % s.weight_row);
-  const int row = (int)(item(0) / s.weight_row % rows);
-  const CoarseTap t = coarse_tap(s, AT(first_taps, 0), (int)(item(0) / s.weight_row / rows));
+  if (item(0) >= taps * rows * s.weight_row) return;
+  const int column = item(0) % s.weight_row;
+  const int row = item(0) / s.weight_row % rows;
+  const CoarseTap t = coarse_tap(s, AT(first_taps, 0), item(0) / s.weight_row / rows);
   int begin[3], end[3];
   for (int axis = 0; axis < 3; ++axis) {
     const int from = t.tap[axis] * s.factor[axis] - t.phase[axis];
@@ -79,8 +79,8 @@ KERNEL void upsampled_expand(OPERAND(const float, gradient), OPERAND(const int, 
                              OPERAND(float, dkernel), const ConvolutionSizes s) {
   const int i = item(0), group = item(1);
   const int channels = s.in_channels * s.out_channels;
-  if (i >= (long)s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
-  const int number = (int)(i % channels), tap = (int)(i / channels);
+  if (i >= s.taps[0] * s.taps[1] * s.taps[2] * channels) return;
+  const int number = i % channels, tap = i / channels;
   const int kz = tap % s.taps[2], ky = tap / s.taps[2] % s.taps[1],
             kx = tap / s.taps[2] / s.taps[1];
   double sum = 0.0;
@@ -136,7 +136,7 @@ KERNEL void upsampled_forward(OPERAND(const float, x), OPERAND(const float, coll
   const int outputs = s.out_channels, inputs = s.in_channels, factor = s.factor[2];
   const int blocks = s.weight_row / ITEM_OUTPUTS;
   const int columns = (s.out[2] + factor * ITEM_POSITIONS - 1) / (factor * ITEM_POSITIONS);
-  if (item(0) >= (long)s.batch * s.out[0] * s.out[1] * columns * factor * blocks) return;
+  if (item(0) >= s.batch * s.out[0] * s.out[1] * columns * factor * blocks) return;
   const Cell to = cell_at(item(0), s.out[0], s.out[1], columns * factor, blocks);
   const int o = to.channel * ITEM_OUTPUTS;
   const int oz = to.z / factor * factor * ITEM_POSITIONS + to.z % factor;
@@ -190,7 +190,7 @@ KERNEL void upsampled_backward_input(OPERAND(const float, dy), OPERAND(const flo
   const int outputs = s.out_channels, inputs = s.in_channels;
   const int blocks = s.weight_row / ITEM_OUTPUTS;
   const int columns = (s.in[2] + ITEM_POSITIONS - 1) / ITEM_POSITIONS;
-  if (item(0) >= (long)s.batch * s.in[0] * s.in[1] * columns * blocks) return;
+  if (item(0) >= s.batch * s.in[0] * s.in[1] * columns * blocks) return;
   const Cell to = cell_at(item(0), s.in[0], s.in[1], columns, blocks);
   const int iz = to.z * ITEM_POSITIONS, c = to.channel * ITEM_OUTPUTS;
   GLOBAL const float *derivatives =
@@ -265,11 +265,11 @@ KERNEL void upsampled_dots(OPERAND(const float, x), OPERAND(const float, dy),
   const int output_blocks = (outputs + DOT_OUTPUTS - 1) / DOT_OUTPUTS;
   const int input_blocks = (inputs + DOT_ROWS - 1) / DOT_ROWS;
   int rest = block(0) * DOT_TEAMS + team;
-  const int o = (int)(rest % output_blocks) * DOT_OUTPUTS;
+  const int o = (rest % output_blocks) * DOT_OUTPUTS;
   rest /= output_blocks;
-  const int c = (int)(rest % input_blocks) * DOT_ROWS;
+  const int c = (rest % input_blocks) * DOT_ROWS;
   rest /= input_blocks;
-  const int tap = (int)(rest % taps);
+  const int tap = rest % taps;
   const long n = rest / taps;
   const CoarseTap t = coarse_tap(s, AT(first_taps, 0), tap);
   // Behind the last input or output the last one is computed again, and not written.

@@ -64,7 +64,6 @@ void fields(auto& archive, Like<Pace> auto& body) {
   archive.number("iteration", body.iteration);
   archive.number("micro_batches", body.micro_batches);
   archive.real("seconds", body.seconds);
-  archive.flag("lately", body.lately);
 }
 
 void fields(auto& archive, Like<Feed::Missing> auto& missing) {

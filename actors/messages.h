@@ -111,16 +111,15 @@ struct Learned {
 };
 inline constexpr std::uint64_t kProvenSteps = 2;
 
-// Replica -> Coordinator, control, at the end of an epoch: how long it took for the micro-batches
-// of some whole iterations, all slots of each, waiting for their events included. The same
-// `lately`: now and then, and passed on to the Provisioner.
+// Replica -> Coordinator, control, now and then: how long it took for the micro-batches of some
+// whole iterations, all slots of each, waiting for their events included, since it last told one.
+// Passed on to the Provisioner.
 struct Pace {
   static constexpr std::string_view kName = "pace";
   std::uint32_t replica = 0;
   std::uint64_t iteration = 0;  // the next one
   std::uint64_t micro_batches = 0;
   double seconds = 0.0;
-  bool lately = false;  // since it last told one of these; else since the last epoch
 };
 
 // Replica -> its Loader, control: send the missing micro-batches at once, and then those that are

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace troupe::actors {
 namespace {
@@ -24,6 +25,7 @@ constexpr auto kEndsWithin = std::chrono::minutes(2);
 constexpr auto kTellBillEvery = std::chrono::seconds(10);
 constexpr auto kAskPriceEvery = std::chrono::minutes(1);
 constexpr auto kNoteWorkEvery = std::chrono::minutes(1);
+constexpr auto kTellWaitEvery = std::chrono::minutes(1);
 
 std::vector<PoolLimits> limits_of(const std::vector<ProvisionerOptions::Pool>& pools) {
   std::vector<PoolLimits> limits;
@@ -54,6 +56,18 @@ telemetry::NodeFacts facts_of(const PoolNode& node) {
           .role = kPoolRole,
           .state = is_dead ? "dead" : word_of(node.state),
           .cause = node.cause};
+}
+
+// Why no member has come from the pool's nodes, of which the last counts.
+std::string wait_for(const std::vector<PoolNode>& nodes, const std::string& pool) {
+  std::string told = "no node is wanted (troupe burst asks for some)";
+  for (const PoolNode& node : nodes) {
+    if (node.pool != pool) continue;
+    const telemetry::NodeFacts facts = facts_of(node);
+    told = fmt::format("{} is {}{}", node.name, facts.state,
+                       facts.cause.empty() ? "" : fmt::format(" ({})", facts.cause));
+  }
+  return told;
 }
 
 }  // namespace
@@ -309,6 +323,31 @@ void Provisioner::act(Context& context) {
   }
   for (const auto& [name, nodes] : stops) stop_nodes(context, name, nodes);
   tell_changes(context);
+  if (!ends_by_ && treasurer_.waits_for_a_node()) tell_wait(context);
+}
+
+void Provisioner::tell_wait(Context& context) {
+  std::vector<std::string> reasons;
+  bool is_any_on_its_way = false;
+  for (const ProvisionerOptions::Pool& pool : options_.pools) {
+    const std::string& name = pool.limits.name;
+    is_any_on_its_way = is_any_on_its_way || book_.present(name) > 0;
+    if (treasurer_.decides() && !treasurer_.knows_price(name)) {
+      reasons.push_back(warned_["price of " + name] +
+                        ", and while that is not known the limits of the run want none");
+    } else {
+      reasons.push_back(fmt::format("pool {}: {}", name, wait_for(book_.nodes(), name)));
+    }
+  }
+  const auto why = fmt::format("{}", fmt::join(reasons, "; "));
+  // The log tells of nodes that are on their way.
+  const bool is_news = !is_any_on_its_way && why != wait_;
+  const bool is_due = wait_told_ && context.now() - *wait_told_ >= kTellWaitEvery;
+  if (!wait_told_) wait_told_ = context.now();
+  if (!is_news && !is_due) return;
+  wait_ = why;
+  wait_told_ = context.now();
+  context.log().info("no node trains yet, and the run waits for the first one: " + why);
 }
 
 void Provisioner::let_go(Context& context, const LetMembersGo& order) {

@@ -99,6 +99,8 @@ class Provisioner final : public runtime::Actor {
   bool ask_for(Context& context, const AskForNode& asked);
   // Writes down and tells what has changed; returns why something could not be written.
   std::optional<runtime::Error> tell_changes(Context& context);
+  // Where nobody trains before a node comes: says why none does.
+  void tell_wait(Context& context);
   // Nobody asked for its end.
   void tell_loss(Context& context, PoolNode& node);
 
@@ -106,7 +108,8 @@ class Provisioner final : public runtime::Actor {
   std::shared_ptr<RunOutcome> outcome_;
   PoolBook book_;
   Treasurer treasurer_;
-  std::optional<runtime::TimePoint> bill_told_, work_noted_;
+  std::optional<runtime::TimePoint> bill_told_, work_noted_, wait_told_;
+  std::string wait_;                                     // what tell_wait() said last
   bool told_to_end_ = false;                             // the run, since its budget is spent
   std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked,
   std::map<std::string, runtime::TimePoint> priced_at_;  // and its price

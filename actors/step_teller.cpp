@@ -1,5 +1,6 @@
 #include "actors/step_teller.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "pipeline/steps/state_layout.h"
@@ -13,8 +14,10 @@ using runtime::TimePoint;
 namespace {
 
 // With fewer, a single iteration in which a cache was cold or the system was busy would decide.
-constexpr std::uint64_t kFewestIterations = 8;
-constexpr auto kTellPaceEvery = std::chrono::seconds(5);
+constexpr std::uint64_t kFewestIterations = 2;
+// Between two paces. The first come soon, since work may have to be shared out anew.
+constexpr auto kFirstPause = std::chrono::milliseconds(500);
+constexpr auto kLongestPause = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -43,6 +46,8 @@ void PaceMeter::restart() {
   is_whole_ = false;
   iterations_ = micro_batches_ = 0;
   measured_seconds_ = 0.0;
+  taken_.reset();
+  pause_ = kFirstPause;
 }
 
 void PaceMeter::end_iteration(std::uint64_t micro_batches) {
@@ -53,8 +58,12 @@ void PaceMeter::end_iteration(std::uint64_t micro_batches) {
   measured_seconds_ += seconds;
 }
 
-std::optional<Pace> PaceMeter::take(std::uint32_t replica, std::uint64_t iteration) {
-  if (iterations_ < kFewestIterations || micro_batches_ == 0) return std::nullopt;
+std::optional<Pace> PaceMeter::take(std::uint32_t replica, std::uint64_t iteration, TimePoint now) {
+  if (!taken_) taken_ = now;
+  const bool is_time = now - *taken_ >= pause_;
+  if (!is_time || iterations_ < kFewestIterations || micro_batches_ == 0) return std::nullopt;
+  taken_ = now;
+  pause_ = std::min<runtime::Duration>(2 * pause_, kLongestPause);
   iterations_ = 0;
   return Pace{replica, iteration, std::exchange(micro_batches_, 0),
               std::exchange(measured_seconds_, 0.0)};
@@ -69,7 +78,6 @@ void StepTeller::enter(bool leads) {
   leads_ = leads;
   if (!leads_) untold_.clear();
   pace_.restart();
-  lately_.restart();
 }
 
 void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
@@ -85,27 +93,12 @@ void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::Step
 
 void StepTeller::tell_pace(Context& context, StepEngine& engine, const StepMetrics& step) {
   const pipeline::TrainingState& state = engine.state();
-  for (PaceMeter* const meter : {&pace_, &lately_}) {
-    meter->add_step(step.load_seconds + step.compute_seconds);
-    if (state.slot == 0) meter->end_iteration(engine.feed().owned_in(step.iteration));
-  }
+  pace_.add_step(step.load_seconds + step.compute_seconds);
   if (state.slot != 0) return;
-  tell_pace_lately(context, state.iteration);
-  if (state.epoch == step.epoch) return;
-  if (const auto pace = pace_.take(replica_, state.iteration)) {
+  pace_.end_iteration(engine.feed().owned_in(step.iteration));
+  if (const auto pace = pace_.take(replica_, state.iteration, context.now())) {
     context.send_control("coordinator", Message::of(Pace(*pace)));
   }
-}
-
-void StepTeller::tell_pace_lately(Context& context, std::uint64_t iteration) {
-  const TimePoint now = context.now();
-  if (!pace_told_) pace_told_ = now;
-  if (now - *pace_told_ < kTellPaceEvery) return;
-  auto pace = lately_.take(replica_, iteration);
-  if (!pace) return;
-  pace->lately = true;
-  pace_told_ = now;
-  context.send_control("coordinator", Message::of(std::move(*pace)));
 }
 
 void StepTeller::tell_samples(Context& context, StepEngine& engine,

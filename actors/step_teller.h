@@ -51,7 +51,7 @@ struct IterationTimes {
 // of the View.
 class PaceMeter {
  public:
-  // Another View begins: the iteration under way is not counted.
+  // Another View begins: the iteration under way is not counted. Paces come quickly at first.
   void restart();
 
   // A step kept the replica busy for so long, computing or waiting for events.
@@ -59,14 +59,16 @@ class PaceMeter {
   // The iteration of these steps is over. So many of its micro-batches were the replica's.
   void end_iteration(std::uint64_t micro_batches);
 
-  // The pace since it was last taken. Nothing when those were too few iterations to tell; these are
-  // then counted with the next ones.
-  std::optional<Pace> take(std::uint32_t replica, std::uint64_t iteration);
+  // The pace since it was last taken. Nothing while it is too early for another one, or these were
+  // too few iterations to tell; they are then counted with the next ones.
+  std::optional<Pace> take(std::uint32_t replica, std::uint64_t iteration, runtime::TimePoint now);
 
  private:
   bool is_whole_ = false;  // the iteration under way began after restart()
   std::uint64_t iterations_ = 0, micro_batches_ = 0;
   double seconds_ = 0.0, measured_seconds_ = 0.0;
+  std::optional<runtime::TimePoint> taken_;  // or when the first iteration of the View was over
+  runtime::Duration pause_{0};               // until the next
 };
 
 class StepTeller {
@@ -100,14 +102,12 @@ class StepTeller {
                     const StepMetrics& step);
   void tell_gradient(Context& context, const pipeline::StepRecord& record, std::uint32_t slot);
   void tell_pace(Context& context, StepEngine& engine, const StepMetrics& step);
-  void tell_pace_lately(Context& context, std::uint64_t iteration);
 
   std::uint32_t replica_;
   TrainingContext training_;
   runtime::PortId metrics_;
   SampleTeller samples_;
-  PaceMeter pace_, lately_;  // of an epoch, and of kTellPaceEvery
-  std::optional<runtime::TimePoint> pace_told_;
+  PaceMeter pace_;
   bool leads_ = false;
   std::array<std::optional<runtime::TimePoint>, 2> gradient_told_;  // by network
   std::deque<StepMetrics> last_steps_;                              // the newest applied, in order

@@ -101,11 +101,18 @@ BurstFacts Treasurer::facts(const Wanted& wanted, TimePoint now) const {
 }
 
 std::optional<pipeline::BurstDecision> Treasurer::decide(const Wanted& wanted, TimePoint now) {
-  if (!options_.limits || !unpriced_.empty()) return std::nullopt;
+  if (!options_.limits || unpriced_.size() == options_.pools.size()) return std::nullopt;
   const auto every = std::chrono::duration<double>(options_.limits->decide_every);
   if (decided_ && now - *decided_ < every) return std::nullopt;
   decided_ = now;
-  return pipeline::decide(facts(wanted, now), *options_.limits);
+  BurstFacts known = facts(wanted, now);
+  for (PoolOffer& pool : known.pools) {
+    if (!knows_price(pool.name)) pool.most = pool.wanted = 0;
+  }
+  auto decision = pipeline::decide(known, *options_.limits);
+  // What the other pools cost may be little enough.
+  decision.must_end = decision.must_end && unpriced_.empty();
+  return decision;
 }
 
 std::map<std::string, double> Treasurer::contributed() const {

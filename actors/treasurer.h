@@ -68,8 +68,11 @@ class Treasurer {
   // The first that the run may not have made.
   std::uint64_t step() const { return made_.iteration() * options_.made.steps_per_iteration; }
 
+  // Nobody trains, and nobody will before a node of a pool has come.
+  bool waits_for_a_node() const { return !made_.has_begun() && !options_.others_come; }
+
   bool decides() const { return options_.limits.has_value(); }
-  // None: it is not time for it yet, or a price is not known.
+  // About pools whose prices are known. None: it is not time for it yet, or no price is known.
   std::optional<pipeline::BurstDecision> decide(const Wanted& wanted, runtime::TimePoint now);
   // Without a decision.
   telemetry::BillFacts bill(const Wanted& wanted, runtime::TimePoint now);

@@ -7,6 +7,8 @@ namespace {
 
 // Over which iterations are timed.
 constexpr auto kWindow = std::chrono::minutes(2);
+// What counts of all earlier paces of a replica beside a new one.
+constexpr double kKept = 0.7;
 
 }  // namespace
 
@@ -37,7 +39,7 @@ void WorkBook::enter(ViewPointer view, const PoolOf& pool_of) {
   view_ = std::move(view);
   pools_.clear();
   for (const std::uint32_t member : view_->ring) pools_[member] = pool_of(member);
-  std::erase_if(speeds_, [&](const auto& of) {
+  std::erase_if(paces_, [&](const auto& of) {
     return !pools_.contains(of.first / options_.replicas_per_member);
   });
   told_.reset();
@@ -48,7 +50,9 @@ void WorkBook::note(const Pace& pace, runtime::TimePoint now) {
   const std::uint32_t member = pace.replica / options_.replicas_per_member;
   if (!pools_.contains(member) || pace.seconds <= 0.0 || pace.micro_batches == 0) return;
   reach(pace.iteration);
-  speeds_[pace.replica] = static_cast<double>(pace.micro_batches) / pace.seconds;
+  Told& told = paces_[pace.replica];
+  told.micro_batches = kKept * told.micro_batches + static_cast<double>(pace.micro_batches);
+  told.seconds = kKept * told.seconds + pace.seconds;
   last_speeds_[pools_.at(member)] = crew(pools_.at(member)).speed;
   if (!told_) {
     told_ = {pace.replica, pace.iteration};
@@ -78,9 +82,9 @@ pipeline::Crew WorkBook::crew(const std::string& pool) const {
   }
   double sum = 0.0;
   int measured = 0;
-  for (const auto& [replica, speed] : speeds_) {
+  for (const auto& [replica, told] : paces_) {
     if (pool_of(replica) != pool) continue;
-    sum += speed;
+    sum += told.micro_batches / told.seconds;
     ++measured;
   }
   const auto last = last_speeds_.find(pool);

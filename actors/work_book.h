@@ -56,8 +56,12 @@ class WorkBook {
   WorkBookOptions options_;
   ViewPointer view_;
   std::map<std::uint32_t, std::string> pools_;  // of the View's members
-  std::map<std::uint32_t, double> speeds_;      // of its replicas that have told
-  std::map<std::string, double> last_speeds_;   // by pool
+  // What replicas have told, newer paces for more than older ones.
+  struct Told {
+    double micro_batches = 0.0, seconds = 0.0;
+  };
+  std::map<std::uint32_t, Told> paces_;        // of the View's replicas
+  std::map<std::string, double> last_speeds_;  // by pool
   std::uint64_t iteration_;
   // The replica whose Paces tell how long an iteration takes, and one of its Paces.
   std::optional<std::pair<std::uint32_t, std::uint64_t>> told_;  // replica, iteration

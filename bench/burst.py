@@ -23,10 +23,8 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import cloud  # noqa: E402
-import runs  # noqa: E402
+import cloud
+import runs
 
 TOPOLOGY = """name: burst
 model: {zoo: gan3d_12}
@@ -164,11 +162,7 @@ def show(name, result, deadline):
 
 
 def main():
-    small = "--small" in sys.argv
-    given = [word for word in sys.argv[1:] if word != "--small"]
-    if len(given) != 1:
-        sys.exit(__doc__)
-    troupe = os.path.abspath(given[0])
+    troupe, small, _ = runs.arguments(__doc__)
     iterations = 12 if small else 80
     dice = random.Random(2)
     states = set()

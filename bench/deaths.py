@@ -21,11 +21,9 @@ import sys
 import tempfile
 import time
 
+import runs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-
-import runs  # noqa: E402
-
 WORKERS = 3
 
 TOPOLOGY = """name: deaths
@@ -145,11 +143,7 @@ def show(name, seconds):
 
 
 def main():
-    small = "--small" in sys.argv
-    words = [word for word in sys.argv[1:] if word != "--small"]
-    if len(words) != 1:
-        sys.exit(__doc__)
-    troupe = os.path.abspath(words[0])
+    troupe, small, _ = runs.arguments(__doc__)
     rounds, iterations, kills = (1, 24, 1) if small else (25, 12, 20)
     model, power = ("gan3d_12", "0.35") if small else ("gan3d_25", "1")
     dice = random.Random(1)

@@ -18,9 +18,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import runs  # noqa: E402
+import runs
 
 TOPOLOGY = """name: elastic
 model: {zoo: gan3d_25, kernels: fastest}
@@ -132,11 +130,7 @@ def show(name, seconds):
 
 
 def main():
-    small = "--small" in sys.argv
-    words = [word for word in sys.argv[1:] if word != "--small"]
-    if len(words) != 1:
-        sys.exit(__doc__)
-    troupe = os.path.abspath(words[0])
+    troupe, small, _ = runs.arguments(__doc__)
     pairs, joins, iterations = (1, 1, 6) if small else (10, 8, 16)
     with tempfile.TemporaryDirectory(prefix="troupe-bench-elastic-") as folder:
         runs.write_topology(folder, TOPOLOGY, iterations=iterations)

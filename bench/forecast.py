@@ -16,10 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import cloud  # noqa: E402
-import runs  # noqa: E402
+import cloud
+import runs
 
 TOPOLOGY = """name: forecast
 model: {zoo: gan3d_12}
@@ -84,11 +82,7 @@ def truth(troupe, folder, name, made, nodes):
 
 
 def main():
-    small = "--small" in sys.argv
-    given = [word for word in sys.argv[1:] if word != "--small"]
-    if len(given) != 1:
-        sys.exit(__doc__)
-    troupe = os.path.abspath(given[0])
+    troupe, small, _ = runs.arguments(__doc__)
     iterations, rounds, measured = (40, 1, 3) if small else (160, 1, 8)
     cloud.require()
     states, errors = set(), {"events/s": [], "time": [], "cost": []}

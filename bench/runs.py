@@ -11,6 +11,15 @@ import time
 PORTS = 4  # the head's three, and the relay's
 
 
+def arguments(usage, parts=()):
+    """Of a bench's command line: the absolute path of TROUPE, whether --small is given, and the
+    parts that are asked for. Ends the program where it is another one."""
+    words = [word for word in sys.argv[1:] if word != "--small"]
+    if not words or not set(words[1:]) <= set(parts):
+        sys.exit(usage)
+    return os.path.abspath(words[0]), "--small" in sys.argv, words[1:]
+
+
 class Program:
     """A program under way in a folder; its output is kept for when it fails."""
 

@@ -21,12 +21,10 @@ import subprocess
 import sys
 import tempfile
 
+import runs
+import slow_cable
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-
-import runs  # noqa: E402
-import slow_cable  # noqa: E402
-
 MODEL = "gan3d_25"
 FORMATS = ("exact", "fp32", "bf16", "int8")
 RATE, DELAY = 100e6, 0.005
@@ -211,14 +209,12 @@ def cable(bench):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--small"]
     parts = {"weak": weak, "cable": cable}
-    if not words or not set(words[1:]) <= parts.keys():
-        sys.exit(__doc__)
+    troupe, small, wanted = runs.arguments(__doc__, parts)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(os.path.abspath(words[0]), folder, "--small" in sys.argv)
+        bench = Bench(troupe, folder, small)
         try:
-            for part in words[1:] or parts:
+            for part in wanted or parts:
                 parts[part](bench)
         finally:
             bench.close()

@@ -15,8 +15,9 @@ namespace {
 using Nodes = std::vector<std::uint32_t>;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kSpare = 0.9;       // a deadline is aimed at so early
-constexpr double kWorthwhile = 0.9;  // a change has to bring the cost or the time to so much
+constexpr double kSpare = 0.9;        // a deadline is aimed at so early,
+constexpr double kLeastSpare = 0.95;  // and a run that would end later than so is made quicker
+constexpr double kWorthwhile = 0.9;   // a change has to bring the cost or the time to so much
 constexpr double kNearlyAsGood = 1.02;
 
 // A node that is lost is away until another one has started.
@@ -30,12 +31,89 @@ double cost_per_second(const BurstFacts& facts, const Nodes& nodes) {
   return cost;
 }
 
-// Seconds for so many iterations, the first `delay` of them at another pace.
-double seconds_for(double iterations, double delay, double seconds_before, double seconds_after) {
+// A time in which iterations take so long.
+struct Phase {
+  double seconds = 0.0;
+  double of_iteration = kNever;
+  double iterations() const { return seconds / of_iteration; }
+};
+using Phases = std::vector<Phase>;  // the last has no end
+
+double seconds_for(double iterations, const Phases& phases) {
   if (iterations <= 0.0) return 0.0;
-  const double before = std::isfinite(seconds_before) ? delay / seconds_before : 0.0;
-  if (before >= iterations) return iterations * seconds_before;
-  return delay + (iterations - before) * seconds_after;
+  double seconds = 0.0;
+  for (const Phase& phase : phases) {
+    if (phase.iterations() >= iterations) return seconds + iterations * phase.of_iteration;
+    seconds += phase.seconds;
+    iterations -= phase.iterations();
+  }
+  return seconds;
+}
+
+double iterations_in(double seconds, const Phases& phases) {
+  double iterations = 0.0;
+  for (const Phase& phase : phases) {
+    const double here = std::min(seconds, phase.seconds);
+    iterations += here / phase.of_iteration;
+    seconds -= here;
+  }
+  return iterations;
+}
+
+// Until a Balancer has three rounds of two iterations, of 0.5, 1 and 2 s at least, besides the one
+// in which nodes come, and the two after which shares change.
+double settling_seconds(double of_iteration) {
+  return std::max(9.0 * of_iteration, 3.5 + 3.0 * of_iteration);
+}
+
+std::vector<Crew> crews_of(const BurstFacts& facts, const Nodes& nodes) {
+  std::vector<Crew> crews;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const PoolOffer& pool = facts.pools[i];
+    crews.push_back({nodes[i] * pool.workers, pool.speed * share_of_time(pool)});
+  }
+  return crews;
+}
+
+std::vector<Crew> all_crews(const BurstFacts& facts, const Nodes& nodes) {
+  std::vector<Crew> crews = crews_of(facts, nodes);
+  crews.push_back(facts.others);
+  return crews;
+}
+
+// While nodes that have come have the share of the mean of those that were running.
+double seconds_unsettled(const BurstFacts& facts, const Nodes& running, const Nodes& nodes) {
+  std::vector<Crew> crews = all_crews(facts, running);
+  double workers = 0.0, speed = 0.0;
+  for (const Crew& crew : crews) {
+    workers += crew.workers;
+    speed += crew.workers * crew.speed;
+  }
+  Nodes newcomers = nodes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) newcomers[i] -= running[i];
+  for (Crew crew : crews_of(facts, newcomers)) {
+    crew.share = workers > 0.0 && speed > 0.0 ? speed / workers : 1.0;
+    crews.push_back(crew);
+  }
+  return iteration_time(facts.work, facts.line, crews).all() + facts.unexplained;
+}
+
+// The paces of a run with so many nodes, from now on.
+Phases phases_of(const BurstFacts& facts, const Nodes& nodes) {
+  Nodes running = nodes;
+  double delay = 0.0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    running[i] = std::min(nodes[i], facts.pools[i].running);
+    if (nodes[i] > running[i]) delay = std::max(delay, facts.pools[i].starts_in);
+  }
+  Phases phases;
+  if (running != nodes) {
+    const double unsettled = seconds_unsettled(facts, running, nodes);
+    phases.push_back({delay, iteration_seconds(facts, running)});
+    if (std::isfinite(unsettled)) phases.push_back({settling_seconds(unsettled), unsettled});
+  }
+  phases.push_back({kNever, iteration_seconds(facts, nodes)});
+  return phases;
 }
 
 // Whether these can be kept until the next decision, which could still give all back in time. Those
@@ -98,7 +176,7 @@ bool is_worth_a_change(const BurstFacts& facts, const BurstLimits& limits, const
   if (!limits.finish_within) {
     return is_quicker || (is_cheaper && best.seconds <= kNearlyAsGood * now.seconds);
   }
-  if (is_in_time(facts, limits, now, 1.0)) {
+  if (is_in_time(facts, limits, now, kLeastSpare)) {
     return is_cheaper && is_in_time(facts, limits, best, 1.0);
   }
   return is_quicker || is_in_time(facts, limits, best, 1.0);
@@ -140,26 +218,14 @@ std::string time_text(double seconds) {
 }
 
 double iteration_seconds(const BurstFacts& facts, const Nodes& nodes) {
-  std::vector<Crew> crews{facts.others};
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const PoolOffer& pool = facts.pools[i];
-    crews.push_back({nodes[i] * pool.workers, pool.speed * share_of_time(pool)});
-  }
-  return iteration_time(facts.work, facts.line, crews).all() + facts.unexplained;
+  return iteration_time(facts.work, facts.line, all_crews(facts, nodes)).all() + facts.unexplained;
 }
 
 BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {
   BurstForecast made{.nodes = nodes};
-  const double seconds_then = iteration_seconds(facts, nodes);
-  Nodes at_first = nodes;
-  double delay = 0.0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    at_first[i] = std::min(nodes[i], facts.pools[i].running);
-    if (nodes[i] > at_first[i]) delay = std::max(delay, facts.pools[i].starts_in);
-  }
-  const double seconds_at_first = iteration_seconds(facts, at_first);
+  const Phases phases = phases_of(facts, nodes);
   const double rate = cost_per_second(facts, nodes);
-  made.seconds = seconds_for(facts.iterations_left, delay, seconds_at_first, seconds_then);
+  made.seconds = seconds_for(facts.iterations_left, phases);
   made.made = std::isfinite(made.seconds) ? facts.iterations_left : 0.0;
   made.cost = facts.spent;
   if (rate == 0.0) return made;
@@ -170,8 +236,7 @@ BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const
   made.lasts = false;
   const double reserve = rate * limits.decide_every + made.give_back;
   const double lasts = std::max(0.0, (*limits.budget - facts.spent - reserve) / rate);
-  const double first = std::min(lasts, delay);
-  made.made = first / seconds_at_first + (lasts - first) / seconds_then;
+  made.made = iterations_in(lasts, phases);
   const double left = facts.iterations_left - made.made;
   made.seconds = lasts;
   if (left > 0.0) made.seconds += left * iteration_seconds(facts, Nodes(nodes.size(), 0));

@@ -9,8 +9,12 @@
 // as it does, and the other workers go on alone. Where there are none, as much as possible is made
 // of it.
 //
-// A deadline is aimed at with a tenth to spare. Nodes are given back early only where this saves a
-// tenth of what is still to be spent, so that nodes do not come and go with every measurement.
+// Nodes that come get as many micro-batches as the mean of those that train, until they are
+// measured and all are shared out by speed (Balancer), which takes some iterations.
+//
+// A deadline is aimed at with a tenth of what is left to spare, and more nodes are asked for when
+// less than half of that remains. Nodes are given back early only where this saves a tenth of what
+// is still to be spent, so that nodes do not come and go with every measurement.
 
 #include <cstdint>
 #include <optional>
@@ -60,7 +64,8 @@ struct BurstFacts {
 
 // "2 of hpc, 1 of cloud"; "no nodes".
 std::string nodes_text(const BurstFacts& facts, const std::vector<std::uint32_t>& nodes);
-// How long an iteration takes with so many nodes of each pool, all of them there.
+// How long an iteration takes with so many nodes of each pool, all of them there, and micro-batches
+// shared out by speed.
 double iteration_seconds(const BurstFacts& facts, const std::vector<std::uint32_t>& nodes);
 
 // What would come of so many nodes of each pool.

@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-constexpr double kMostWeight = 1e6;  // of the fastest worker
+constexpr double kMostWeight = 1e6;  // of the worker that gets most
 constexpr double kLeastBucket = 4096;
 
 // The quantile of the normal distribution above its middle, within 4.5e-4 (Abramowitz and Stegun,
@@ -33,13 +33,14 @@ double ring_seconds(double bytes, double members, double bucket_bytes, const Rin
 }
 
 double computing_seconds(const IterationWork& work, std::span<const Crew> crews) {
-  double fastest = 0.0;
-  for (const Crew& crew : crews) fastest = std::max(fastest, crew.speed);
+  const auto share_of = [](const Crew& crew) { return crew.share > 0.0 ? crew.share : crew.speed; };
+  double most = 0.0;
+  for (const Crew& crew : crews) most = std::max(most, share_of(crew));
   std::vector<std::uint64_t> weights;
   std::vector<double> speeds;
   for (const Crew& crew : crews) {
     const bool works = crew.speed > 0.0;
-    const double weight = work.by_speed ? kMostWeight * crew.speed / fastest : 1.0;
+    const double weight = work.by_speed ? kMostWeight * share_of(crew) / most : 1.0;
     const auto whole = works ? std::max(std::uint64_t{1}, std::uint64_t(std::llround(weight))) : 0;
     weights.insert(weights.end(), crew.workers, whole);
     speeds.insert(speeds.end(), crew.workers, crew.speed);

@@ -12,6 +12,7 @@ namespace troupe::pipeline {
 struct Crew {
   std::uint32_t workers = 0;
   double speed = 0.0;  // micro-batches of an iteration that one of them gets through per second
+  double share = 0.0;  // in proportion to which each gets micro-batches; 0: to its speed
 };
 
 // An iteration, whoever makes it.

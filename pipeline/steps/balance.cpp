@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "pipeline/steps/micro_batch.h"
 #include "runtime/base/error.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr double kMeanWeight = 1000.0;
 // Keeps micro-batches x speeds within 63 bits for any measured speed.
 constexpr double kMostWeight = 1e6;
+// Some of many equal members seem slower by three standard errors.
+constexpr double kErrorsToGain = 3.0;
 
 double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {
   double seconds = 0.0;
@@ -72,8 +75,32 @@ Speeds Balancer::speeds(const std::vector<Pace>& paces) {
 }
 
 void Balancer::measure(std::uint32_t replica, double micro_batches, double seconds) {
-  told_.at(replica) = {micro_batches, seconds};
+  told_.at(replica) = {.micro_batches = micro_batches, .seconds = seconds};
   fresh_[replica] = true;
+}
+
+void Balancer::add_round() {
+  for (std::size_t replica = 0; replica < told_.size(); ++replica) {
+    const Pace& told = told_[replica];
+    Pace& sum = sums_[replica];
+    if (told.micro_batches == 0.0) continue;
+    const double of_one = told.seconds / told.micro_batches;
+    sum.micro_batches += told.micro_batches;
+    sum.seconds += told.seconds;
+    sum.of_one += of_one;
+    sum.of_one_squared += of_one * of_one;
+  }
+}
+
+double Balancer::error(std::span<const std::uint32_t> owners) const {
+  double squares = 0.0, measured = 0.0;
+  for (const std::uint32_t replica : std::set(owners.begin(), owners.end())) {
+    const Pace& sum = sums_[replica];
+    const double mean = sum.of_one / rounds_;
+    squares += std::max(0.0, sum.of_one_squared / rounds_ / (mean * mean) - 1.0) / (rounds_ - 1);
+    measured += 1.0;
+  }
+  return std::sqrt(squares / measured);
 }
 
 std::optional<Balance> Balancer::judge(std::span<const std::uint32_t> owners,
@@ -85,24 +112,24 @@ std::optional<Balance> Balancer::judge(std::span<const std::uint32_t> owners,
   fresh_.assign(fresh_.size(), false);
   if (present != present_) {
     present_ = present;
-    epochs_ = 0;
+    rounds_ = 0;
     has_shared_ = false;
   }
   WorthwhileGain gain;
   if (has_shared_) gain.share *= 2;
-  // A single slow epoch proves nothing: kEpochs epochs in a row have to speak for a change, and
-  // their sums as well. The first epoch that does not speak for it starts the count anew.
+  // A single slow round proves nothing. The first that does not speak for a change starts the count
+  // anew, and where the mean does not justify it yet, more rounds are waited for.
   const bool speaks_for_it = balance(owners, weights, speeds(told_), present, gain).has_value();
-  if (epochs_ == 0 || !speaks_for_it) sums_.assign(told_.size(), {});
-  epochs_ = speaks_for_it ? epochs_ + 1 : 0;
-  for (std::size_t replica = 0; replica < told_.size(); ++replica) {
-    sums_[replica].micro_batches += told_[replica].micro_batches;
-    sums_[replica].seconds += told_[replica].seconds;
-  }
-  if (epochs_ < kEpochs) return std::nullopt;
-  epochs_ = 0;
+  if (rounds_ == 0) sums_.assign(told_.size(), {});
+  rounds_ = speaks_for_it ? rounds_ + 1 : 0;
+  if (rounds_ == 0) return std::nullopt;
+  add_round();
+  if (rounds_ < kRounds) return std::nullopt;
+  gain.share = 1.0 - (1.0 - gain.share) / (1.0 + kErrorsToGain * error(owners));
   auto better = balance(owners, weights, speeds(sums_), present, gain);
-  if (better) has_shared_ = true;
+  if (!better) return std::nullopt;
+  rounds_ = 0;
+  has_shared_ = true;
   return better;
 }
 

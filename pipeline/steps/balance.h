@@ -37,20 +37,21 @@ std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
                                const std::vector<bool>& present, const WorthwhileGain& gain = {});
 
-// Gathers evidence until a change is justified. A change has to be worthwhile by the speeds of each
-// of some epochs in a row, and by their mean. The next change has to gain twice as much, so that
+// Gathers evidence until a change is justified. A round is over when all owners have told what they
+// took for some iterations. A change has to be worthwhile by the speeds of each of some rounds in a
+// row. By their mean it has to be worthwhile even if it takes longer by as much as the mean may be
+// off, which is known by how far rounds differ. The next change has to gain twice as much, so that
 // work does not wander to and fro; this lasts until other replicas are present. One thread.
 class Balancer {
  public:
-  static constexpr int kEpochs = 3;
+  static constexpr int kRounds = 3;  // at least
 
   explicit Balancer(std::size_t replicas) : told_(replicas), sums_(replicas) {}
 
-  // At the end of an epoch: the replica computed so many micro-batches in so many seconds, both
-  // over 0.
+  // The replica computed so many micro-batches in so many seconds, both over 0.
   void measure(std::uint32_t replica, double micro_batches, double seconds);
 
-  // Judges what was measured once all owners have told of an epoch. Arguments as for balance().
+  // Judges what was measured once a round is over. Arguments as for balance().
   std::optional<Balance> judge(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights,
                                const std::vector<bool>& present);
@@ -58,16 +59,20 @@ class Balancer {
  private:
   struct Pace {
     double micro_batches = 0.0, seconds = 0.0;
+    double of_one = 0.0, of_one_squared = 0.0;  // seconds of a micro-batch, summed over rounds
     double speed() const { return seconds > 0.0 ? micro_batches / seconds : 0.0; }
   };
   static Speeds speeds(const std::vector<Pace>& paces);
+  void add_round();
+  // The standard error of the owners' mean times, relative to these.
+  double error(std::span<const std::uint32_t> owners) const;
 
-  // `told_` belongs to the epoch under way, `sums_` to the epochs that count as evidence. A replica
+  // `told_` belongs to the round under way, `sums_` to the rounds that count as evidence. A replica
   // that owns nothing any more keeps its last measured pace.
   std::vector<Pace> told_, sums_;
   std::vector<bool> fresh_ = std::vector<bool>(told_.size(), false);  // told since judged
   std::vector<bool> present_;
-  int epochs_ = 0;  // in a row whose speeds speak for a change
+  int rounds_ = 0;  // in a row whose speeds speak for a change
   bool has_shared_ = false;
 };
 

@@ -156,7 +156,7 @@ void begin_to_train(Context& context) {
   view->owners.assign(8, 0);
   context.send_control("provisioner", Message::of(ViewMessage{view}));
   for (std::uint64_t told = 1; told <= 2; ++told) {
-    context.send_control("provisioner", Message::of(Pace{0, 10 * told, 80, 80.0, true}));
+    context.send_control("provisioner", Message::of(Pace{0, 10 * told, 80, 80.0}));
   }
 }
 

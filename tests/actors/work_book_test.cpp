@@ -38,11 +38,11 @@ TEST(WorkBook, KnowsThePaceOfEachPoolAndOfIterations) {
   WorkBook book{WorkBookOptions()};
   book.enter(view_of({0, 1, 2}, 0), pool_of);
   EXPECT_FALSE(book.iteration_seconds());
-  book.note({0, 10, 40, 20.0, true}, seconds(30));
-  book.note({1, 10, 20, 20.0, true}, seconds(31));
-  book.note({2, 10, 20, 5.0, true}, seconds(31));
+  book.note({0, 10, 40, 20.0}, seconds(30));
+  book.note({1, 10, 20, 20.0}, seconds(31));
+  book.note({2, 10, 20, 5.0}, seconds(31));
   EXPECT_FALSE(book.iteration_seconds()) << "one replica has to tell twice";
-  book.note({0, 20, 40, 20.0, true}, seconds(50));
+  book.note({0, 20, 40, 20.0}, seconds(50));
   EXPECT_DOUBLE_EQ(*book.iteration_seconds(), 2.0);
   EXPECT_EQ(book.crew("").workers, 1U);
   EXPECT_DOUBLE_EQ(book.crew("").speed, 2.0);

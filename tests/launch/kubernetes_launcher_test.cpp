@@ -11,9 +11,7 @@
 
 #include "launch/pools/kubernetes_objects.h"
 #include "launch/pools/kubernetes_state.h"
-#include "launch/pools/launchers.h"
-#include "tests/support/process.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/launch/made_tools.h"
 
 namespace troupe::launch {
 namespace {
@@ -26,29 +24,18 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-class Kubernetes : public testing::Test {
+class Kubernetes : public MadeTools {
  protected:
-  void SetUp() override {
-    old_path_ = std::getenv("PATH");
-    ::setenv("PATH", ((folder_ / "bin") + ":" + old_path_).c_str(), 1);
-    std::filesystem::create_directories((folder_ / "bin"));
-    plan_ = {"1a2b3c4d", "/opt/troupe", "tcp://10.0.0.5:8500#KEY", (folder_ / "pools")};
+  Kubernetes() {
     pool_.name = "cloud";
     pool_.launcher = config::LauncherKind::kKubernetes;
     pool_.image = "troupe:0.1.0";
     pool_.namespace_there = "sim";
     pool_.options = {"--context=far"};
   }
-  void TearDown() override { ::setenv("PATH", old_path_.c_str(), 1); }
 
   // A kubectl that notes its words and its input, and then does what `script` says.
-  void kubectl(const std::string& script) const {
-    const std::string file = (folder_ / "bin/kubectl");
-    std::ofstream(file) << "#!/bin/sh\nprintf '[%s]' \"$@\" >>" << calls_ << "; echo >>" << calls_
-                        << "; cat >>" << input_ << "\n"
-                        << script << "\n";
-    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-  }
+  void kubectl(const std::string& script) const { tool("kubectl", script); }
   // One that answers with these objects when it is asked for any.
   void lists(const std::string& objects, const std::string& events = "") const {
     write_text(folder_ / "objects", fmt::format(R"({{"kind":"List","items":[{}]}})", objects));
@@ -59,7 +46,6 @@ class Kubernetes : public testing::Test {
                     folder_.path()));
   }
   std::shared_ptr<actors::Launcher> launcher() const { return *make_launcher(pool_, plan_); }
-  std::string calls() const { return read_text(calls_); }
   void forget_calls() const { std::filesystem::remove(calls_); }
   void fails_to_start(const std::string& pod) const {
     write_text(*pool_.pod, pod);
@@ -111,9 +97,6 @@ class Kubernetes : public testing::Test {
         code, reason, log);
   }
 
-  TemporaryFolder folder_;
-  std::string old_path_, calls_ = (folder_ / "calls"), input_ = (folder_ / "input");
-  JoinPlan plan_;
   config::PoolSection pool_;
 };
 

@@ -11,8 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/process.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/launch/made_tools.h"
 
 namespace troupe::launch {
 namespace {
@@ -21,24 +20,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-class Launchers : public testing::Test {
+class Launchers : public MadeTools {
  protected:
-  void SetUp() override {
-    old_path_ = std::getenv("PATH");
-    ::setenv("PATH", ((folder_ / "bin") + ":" + old_path_).c_str(), 1);
-    std::filesystem::create_directories((folder_ / "bin"));
-    plan_ = {"1a2b3c4d", "/opt/troupe", "tcp://10.0.0.5:8500#KEY", (folder_ / "pools")};
-  }
-  void TearDown() override { ::setenv("PATH", old_path_.c_str(), 1); }
-
-  // A program of that name that notes its words and its input, and then does what `script` says.
-  void tool(const std::string& name, const std::string& script) {
-    const std::string file = (folder_ / "bin/" + name);
-    std::ofstream(file) << "#!/bin/sh\nprintf '[%s]' \"$@\" >>" << calls_ << "; cat >>" << input_
-                        << "\n"
-                        << script << "\n";
-    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
-  }
   using Kind = config::LauncherKind;
   static config::PoolSection pool_of(const std::string& name, Kind kind) {
     config::PoolSection pool;
@@ -46,12 +29,6 @@ class Launchers : public testing::Test {
     pool.launcher = kind;
     return pool;
   }
-  std::string calls() const { return read_text(calls_); }
-  std::string input() const { return read_text(input_); }
-
-  TemporaryFolder folder_;
-  std::string old_path_, calls_ = (folder_ / "calls"), input_ = (folder_ / "input");
-  JoinPlan plan_;
 };
 
 TEST_F(Launchers, MarkNamesTheRunAndTheNode) {
@@ -163,7 +140,8 @@ TEST_F(Launchers, SlurmEndsManyJobsWithOneCall) {
   const std::vector<actors::ListedNode> nodes{{"hpc.0", "17"}, {"hpc.1", ""}, {"hpc.2", "19"}};
   tool("scancel", "");
   for (const auto& stopped : launcher->stop_all(nodes)) EXPECT_TRUE(stopped.ok());
-  EXPECT_EQ(calls(), "[--quiet][--full][17][19][--quiet][--full][--name=troupe-1a2b3c4d-hpc.1]");
+  EXPECT_EQ(calls(),
+            "[--quiet][--full][17][19]\n[--quiet][--full][--name=troupe-1a2b3c4d-hpc.1]\n");
   tool("scancel", "for job; do [ $job != 19 ] || exit 1; done");
   const auto stopped = launcher->stop_all(nodes);
   EXPECT_FALSE(stopped[0].ok());
@@ -211,7 +189,7 @@ TEST_F(Launchers, CommandsAreSplitAsAShellDoesAndReadByNone) {
   EXPECT_EQ(*id, "vm-1");
   EXPECT_EQ(calls(),
             "[up][troupe-1a2b3c4d-own.0][--run][/opt/troupe join 'tcp://10.0.0.5:8500#KEY' "
-            "--launched own.0@1a2b3c4d --workers 1 --token-file -][$HOME `date`][a b]");
+            "--launched own.0@1a2b3c4d --workers 1 --token-file -][$HOME `date`][a b]\n");
   EXPECT_EQ(input(), "SECRET\n");
   EXPECT_TRUE(launcher->stop("own.0", "vm-1").ok());
   EXPECT_THAT(calls(), HasSubstr("[down][vm-1]"));
@@ -264,7 +242,7 @@ TEST_F(Launchers, PriceIsTheFirstWordOfACommand) {
   const auto price = make_price(pool);
   ASSERT_TRUE(price.ok());
   EXPECT_EQ(*(*price)(), 0.25);
-  EXPECT_EQ(calls(), "[large node]");
+  EXPECT_EQ(calls(), "[large node]\n");
   for (const char* answer : {"none", "-1", "nan", "0,45", "1.200,50", ""}) {
     tool("price", fmt::format("echo {}", answer));
     const auto wrong = (*price)();

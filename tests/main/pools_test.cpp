@@ -125,6 +125,37 @@ TEST_F(PoolRun, CloudThatRefusesIsAskedAgainAndTheRunGoesOn) {
   end(all);
 }
 
+// The limits win over the page as over `troupe burst`, and the page says so.
+TEST_F(PoolRun, PageIsToldThatTheLimitsDecideAndTheyGoOnToDoSo) {
+  write_text(path("control"), "a-secret-word\n");
+  const Words limits{"--set",
+                     "cluster.burst={finish_within: 10000h, budget: 100, decide_every: 1s}"};
+  Process all(command(endless(cloud_pool(1, ", price_per_node_hour: 3.6") + limits +
+                              Words{"--set", "actors.monitor.listen=127.0.0.1:0", "--set",
+                                    "actors.monitor.control=" + path("control")})));
+  const std::uint16_t port = page_port(all);
+  const auto wish = [&](const std::string& nodes) {
+    return telemetry::post(port, "/api/runs/0/burst",
+                           fmt::format(R"({{"pool": "own", "nodes": "{}"}})", nodes),
+                           "Authorization: Bearer a-secret-word\r\n");
+  };
+  wait_until_training(all);
+  for (const char* const nodes : {"4", "+1", "0"}) {
+    const std::string refused = wish(nodes);
+    EXPECT_EQ(telemetry::status_of(refused), 409) << refused;
+    EXPECT_THAT(telemetry::body_of(refused),
+                HasSubstr("the limits in cluster.burst decide how many nodes this run takes"));
+  }
+  ASSERT_TRUE(wait_until_said(all, "no nodes: the run ends in")) << log();
+  ASSERT_TRUE(wait_until(all, "own", 1, "ended")) << log();
+  const std::string refused = wish("+1");
+  EXPECT_EQ(telemetry::status_of(refused), 409) << "the decision is not theirs afterwards, either";
+  EXPECT_THAT(log(), Not(HasSubstr("(on the page)")));
+  const std::string asked = read_text(path("cloud/asked"));
+  EXPECT_EQ(std::ranges::count(asked, '\n'), 1) << asked;
+  end(all);
+}
+
 // There is time enough, so a node is only a cost; and it costs what the command says.
 TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
   const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 1s}"};
@@ -167,6 +198,33 @@ TEST_F(PoolRun, NodeWhosePriceNobodyKnowsIsNotAskedForWithinABudget) {
   EXPECT_FALSE(std::filesystem::exists(path("cloud/asked"))) << "nothing may be asked for";
   std::ofstream(path("price")) << "1\n";  // a run that goes on without workers needs a node
   end(all);
+}
+
+TEST_F(PoolRun, RunThatWaitsForANodeSaysWhyNoneComes) {
+  const Words limits{"--set", "cluster.burst={budget: 100, decide_every: 1s}"};
+  const Words pool = cloud_pool(0, ", price: 'cat " + path("price") + "'");
+  const Words until = until_iteration(300);
+  Process all(command(run_words("a", until + limits + pool)));
+  ASSERT_TRUE(wait_until_said(all,
+                              "no node trains yet, and the run waits for the first one: pool "
+                              "own: no price: cat ended with exit code 1"))
+      << log();
+  EXPECT_FALSE(std::filesystem::exists(path("cloud/asked")));
+  EXPECT_EQ(stop(all).exit_code, 128 + SIGTERM);
+  std::ofstream(path("price")) << "1\n";
+  Process again(command({"run", "--resume", path("a")}));
+  const ProcessEnd end = again.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(parse_json(read_text(path("a/summary.json")))["state_hash"].text(),
+            hash_of("alone", until));
+}
+
+TEST_F(PoolRun, RunWithoutWorkersThatWantsNoNodeSaysHowToGetOne) {
+  Process all(command(run_words("a", kEndlessRun + cloud_pool(0))));
+  ASSERT_TRUE(wait_until_said(all, "no node is wanted (troupe burst asks for some)")) << log();
+  EXPECT_EQ(burst("1").exit_code, 0);
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  EXPECT_EQ(stop(all).exit_code, 128 + SIGTERM);
 }
 
 TEST_F(PoolRun, BudgetThatCannotPayForANodeEndsARunWithoutOtherWorkers) {

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "pipeline/steps/micro_batch.h"
@@ -13,7 +14,10 @@
 namespace troupe::pipeline {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Ge;
+using testing::Le;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -94,8 +98,8 @@ TEST(Balance, IsNeverWorseThanBeforeAndSettlesAtOnce) {
 // Two replicas that own three micro-batches each, until they are shared out anew.
 class TwoReplicas : public testing::Test {
  protected:
-  // Both tell of an epoch; how many micro-batches the first owns from then on if that changes.
-  std::optional<int> epoch(double speed, double other) {
+  // Both tell of a round; how many micro-batches the first owns from then on if that changes.
+  std::optional<int> round(double speed, double other) {
     balancer_.measure(0, 100, 100 / speed);
     EXPECT_FALSE(balancer_.judge(owners_, weights_, {true, true}));
     balancer_.measure(1, 100, 100 / other);
@@ -111,39 +115,64 @@ class TwoReplicas : public testing::Test {
   std::vector<std::uint64_t> weights_{1, 1};
 };
 
-TEST_F(TwoReplicas, WorkMovesWhenThreeEpochsInARowSpeakForIt) {
-  EXPECT_EQ(epoch(10, 20), std::nullopt);
-  EXPECT_EQ(epoch(10, 20), std::nullopt);
-  EXPECT_EQ(epoch(10, 10), std::nullopt) << "the evidence begins anew";
-  EXPECT_EQ(epoch(10, 20), std::nullopt);
-  EXPECT_EQ(epoch(10, 20), std::nullopt);
-  EXPECT_EQ(epoch(10, 20), 2);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(epoch(10, 20), std::nullopt);
+TEST_F(TwoReplicas, WorkMovesWhenThreeRoundsInARowSpeakForIt) {
+  EXPECT_EQ(round(10, 20), std::nullopt);
+  EXPECT_EQ(round(10, 20), std::nullopt);
+  EXPECT_EQ(round(10, 10), std::nullopt) << "the evidence begins anew";
+  EXPECT_EQ(round(10, 20), std::nullopt);
+  EXPECT_EQ(round(10, 20), std::nullopt);
+  EXPECT_EQ(round(10, 20), 2);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(round(10, 20), std::nullopt);
 }
 
-TEST_F(TwoReplicas, WorkMovesByTheMeanOfTheEpochs) {
-  epoch(10, 15);
-  epoch(10, 15);
-  EXPECT_EQ(epoch(10, 60), 2) << "the last epoch alone would leave it 1";
+TEST_F(TwoReplicas, WorkMovesByTheMeanOfTheRounds) {
+  round(10, 22);
+  round(10, 22);
+  EXPECT_EQ(round(10, 27), 2) << "the last round alone would leave it 1";
 }
 
-TEST_F(TwoReplicas, SpeedsThatChangeFromEpochToEpochMoveNothing) {
+// 3 micro-batches of 10 take 0.3 s, and 2 would take 0.2 s, but the other's speed is uncertain.
+TEST_F(TwoReplicas, WorkMovesLaterWhereRoundsDifferMuch) {
+  int rounds = 0;
+  while (!round(10, rounds % 2 == 0 ? 15 : 30)) ASSERT_LT(++rounds, 50);
+  EXPECT_THAT(rounds, AllOf(Ge(5), Le(20)));
+}
+
+// Of equal members some are always the slowest by chance.
+TEST(Balancer, ManyEqualReplicasWhoseTimesVaryKeepTheirShares) {
+  constexpr std::uint32_t kReplicas = 512, kEach = 32;
+  std::vector<std::uint32_t> owners;
+  for (std::uint32_t i = 0; i < kReplicas * kEach; ++i) owners.push_back(i % kReplicas);
+  const std::vector<std::uint64_t> weights(kReplicas, 1);
+  const std::vector<bool> present(kReplicas, true);
+  Balancer balancer(kReplicas);
+  std::mt19937 dice(1);
+  std::normal_distribution<double> seconds(1.0, 0.07);
+  for (int round = 0; round < 30; ++round) {
+    for (std::uint32_t i = 0; i < kReplicas; ++i) {
+      balancer.measure(i, 2 * kEach, std::max(0.1, seconds(dice)));
+    }
+    ASSERT_FALSE(balancer.judge(owners, weights, present)) << round;
+  }
+}
+
+TEST_F(TwoReplicas, SpeedsThatChangeFromRoundToRoundMoveNothing) {
   for (int i = 0; i < 30; ++i) {
-    EXPECT_EQ(epoch(i % 3 == 0 ? 20 : 10, i % 3 == 0 ? 10 : 20), std::nullopt);
+    EXPECT_EQ(round(i % 3 == 0 ? 20 : 10, i % 3 == 0 ? 10 : 20), std::nullopt);
   }
 }
 
 TEST_F(TwoReplicas, WorkMovesBackForTwiceTheGainOnly) {
-  for (int i = 0; i < 3; ++i) epoch(10, 20);
+  for (int i = 0; i < 3; ++i) round(10, 20);
   ASSERT_THAT(micro_batch_quotas(6, weights_), ElementsAre(2, 4));
   // 4 micro-batches take 0.333 s, 3 would take 0.273 s: 18 % less.
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(epoch(11, 12), std::nullopt);
-  for (int i = 0; i < 2; ++i) epoch(12, 12);
-  EXPECT_EQ(epoch(12, 12), 3) << "25 % less";
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(round(11, 12), std::nullopt);
+  for (int i = 0; i < 2; ++i) round(12, 12);
+  EXPECT_EQ(round(12, 12), 3) << "25 % less";
 }
 
 TEST_F(TwoReplicas, FirstMoveAmongOtherReplicasNeedsNoMoreThanTheVeryFirst) {
-  for (int i = 0; i < 3; ++i) epoch(10, 20);
+  for (int i = 0; i < 3; ++i) round(10, 20);
   Balancer& balancer = balancer_;
   const auto alone = [&] {
     balancer.measure(0, 100, 10);
@@ -152,8 +181,8 @@ TEST_F(TwoReplicas, FirstMoveAmongOtherReplicasNeedsNoMoreThanTheVeryFirst) {
   };
   EXPECT_FALSE(alone()) << "nothing can be owned otherwise than by the one that is present";
   owners_ = {0, 0, 1, 1, 1, 1};
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(epoch(11, 12), std::nullopt);
-  EXPECT_EQ(epoch(11, 12), 3) << "18 % are enough again";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(round(11, 12), std::nullopt);
+  EXPECT_EQ(round(11, 12), 3) << "18 % are enough again";
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/pipeline/burst_example.h"
+
 namespace troupe::pipeline {
 namespace {
 
@@ -15,24 +17,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Nodes = std::vector<std::uint32_t>;
 
-// 3,600 iterations of 64 micro-batches are left. One worker makes one micro-batch a second, so that
-// it alone takes 64 h.
-BurstFacts facts_of(std::vector<PoolOffer> pools, std::uint32_t others = 1) {
-  BurstFacts facts;
-  facts.iterations_left = 3600;
-  facts.work.micro_batches = 64;
-  facts.line.deviation = 0.0;
-  facts.others = {others, 1.0};
-  facts.pools = std::move(pools);
-  return facts;
-}
-
 PoolOffer cloud(double price = 1.0) {
-  return {
-      .name = "cloud", .most = 63, .workers = 1, .price = price, .speed = 1.0, .starts_in = 60.0};
+  PoolOffer pool = pool_of("cloud", 63, price);
+  pool.starts_in = 60.0;
+  return pool;
 }
-
-constexpr double kHour = 3600.0;
 
 TEST(Burst, ForecastsTimeAndCost) {
   BurstFacts facts = facts_of({cloud()});
@@ -45,6 +34,28 @@ TEST(Burst, ForecastsTimeAndCost) {
   EXPECT_NEAR(both.cost, both.seconds / kHour, 1e-9);
   facts.pools[0].running = 1;
   EXPECT_NEAR(forecast(facts, {}, {1}).seconds, 32 * kHour, 1e-6);
+}
+
+// Until all are measured and shared out by speed, the slow node has half of the micro-batches.
+TEST(Burst, CountsTheTimeInWhichNewNodesHaveTheShareOfTheMean) {
+  BurstFacts facts = facts_of({pool_of("slow", 1, 1.0, 1.0 / 3.0)});
+  EXPECT_DOUBLE_EQ(forecast(facts, {}, {1}).seconds, 3591 * 48.0 + 9 * 96.0);
+  facts.pools[0].running = 1;
+  EXPECT_DOUBLE_EQ(forecast(facts, {}, {1}).seconds, 3600 * 48.0);
+  // Without others: a quick node and a slow one come together.
+  facts = facts_of({pool_of("quick", 1, 1.0), pool_of("slow", 1, 1.0, 1.0 / 3.0)}, 0);
+  EXPECT_DOUBLE_EQ(forecast(facts, {}, {1, 1}).seconds, 3591 * 48.0 + 9 * 96.0);
+  // The quick one trains, and the slow one has the same share as it at first.
+  facts.pools[0].running = 1;
+  EXPECT_DOUBLE_EQ(forecast(facts, {}, {1, 1}).seconds, 3591 * 48.0 + 9 * 96.0);
+  facts.work.by_speed = false;
+  EXPECT_DOUBLE_EQ(forecast(facts, {}, {1, 1}).seconds, 3600 * 96.0);
+  // Quick iterations are shared out after some seconds.
+  facts = facts_of({pool_of("slow", 1, 1.0, 1.0 / 3.0)});
+  facts.work.micro_batches = 2;
+  facts.others.speed = 2.0;
+  facts.pools[0].speed = 1.0;
+  EXPECT_DOUBLE_EQ(forecast(facts, {}, {1}).seconds, 3600 * 1.0);
 }
 
 TEST(Burst, WithoutAWorkerARunDoesNotEnd) {

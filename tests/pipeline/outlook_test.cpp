@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/pipeline/burst_example.h"
+
 namespace troupe::pipeline {
 namespace {
 
@@ -14,24 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Nodes = std::vector<std::uint32_t>;
-
-constexpr double kHour = 3600.0;
-
-// 3,600 iterations of 64 micro-batches. One worker makes one micro-batch a second, so that it alone
-// takes 64 h.
-BurstFacts facts_of(std::vector<PoolOffer> pools, std::uint32_t others = 1) {
-  BurstFacts facts;
-  facts.iterations_left = 3600;
-  facts.work.micro_batches = 64;
-  facts.line.deviation = 0.0;
-  facts.others = {others, 1.0};
-  facts.pools = std::move(pools);
-  return facts;
-}
-
-PoolOffer pool(const std::string& name, std::uint32_t most, double price, double speed = 1.0) {
-  return {.name = name, .most = most, .workers = 1, .price = price, .speed = speed};
-}
 
 const OutlookLine* find(const Outlook& told, const Nodes& nodes) {
   const auto found = std::ranges::find_if(
@@ -48,7 +32,7 @@ std::vector<Nodes> marked(const Outlook& told, bool OutlookLine::*mark) {
 }
 
 TEST(Outlook, TellsOfTimeCostAndEfficiency) {
-  const Outlook told = outlook(facts_of({pool("hpc", 3, 2.0)}), {}, {});
+  const Outlook told = outlook(facts_of({pool_of("hpc", 3, 2.0)}), {}, {});
   ASSERT_EQ(told.lines.size(), 4);
   const OutlookLine& alone = told.lines.front();
   EXPECT_EQ(alone.nodes, "no nodes");
@@ -69,7 +53,7 @@ TEST(Outlook, TellsOfTimeCostAndEfficiency) {
 
 // With 48 workers an iteration takes as long as with 32.
 TEST(Outlook, RecommendsNoNodesThatAreOfNoUse) {
-  const Outlook told = outlook(facts_of({pool("hpc", 47, 2.0)}), {}, {});
+  const Outlook told = outlook(facts_of({pool_of("hpc", 47, 2.0)}), {}, {});
   EXPECT_THAT(marked(told, &OutlookLine::is_recommended), ElementsAre(Nodes{31}));
   EXPECT_NEAR(find(told, {47})->efficiency, 2.0 / 3, 1e-3);
   EXPECT_THAT(told.reason, HasSubstr("80 %"));
@@ -77,7 +61,7 @@ TEST(Outlook, RecommendsNoNodesThatAreOfNoUse) {
 
 // Nodes that come when the run is nearly over waste their time.
 TEST(Outlook, CountsTheTimeInWhichNodesStart) {
-  PoolOffer slow = pool("slow", 1, 1.0);
+  PoolOffer slow = pool_of("slow", 1, 1.0);
   slow.starts_in = 60 * kHour;
   const Outlook told = outlook(facts_of({slow}), {}, {});
   EXPECT_THAT(marked(told, &OutlookLine::is_recommended), ElementsAre(Nodes{0}));
@@ -85,7 +69,8 @@ TEST(Outlook, CountsTheTimeInWhichNodesStart) {
 }
 
 TEST(Outlook, TellsOfEachPoolAndOfThoseFilledOneAfterTheOther) {
-  const Outlook told = outlook(facts_of({pool("dear", 2, 4.0), pool("cheap", 3, 1.0)}, 0), {}, {});
+  const Outlook told =
+      outlook(facts_of({pool_of("dear", 2, 4.0), pool_of("cheap", 3, 1.0)}, 0), {}, {});
   for (const Nodes& nodes : {Nodes{1, 0}, {2, 0}, {0, 1}, {0, 2}, {0, 3}, {2, 3}}) {
     EXPECT_NE(find(told, nodes), nullptr) << nodes[0] << " and " << nodes[1];
   }
@@ -94,7 +79,7 @@ TEST(Outlook, TellsOfEachPoolAndOfThoseFilledOneAfterTheOther) {
 }
 
 TEST(Outlook, DoubtMakesTheRunSlowerAndDearerOrNot) {
-  BurstFacts facts = facts_of({pool("hpc", 1, 1.0)});
+  BurstFacts facts = facts_of({pool_of("hpc", 1, 1.0)});
   facts.unexplained = 8.0;
   const Outlook told = outlook(facts, {}, {.pace = 0.2});
   const OutlookLine& both = told.lines.back();
@@ -106,7 +91,7 @@ TEST(Outlook, DoubtMakesTheRunSlowerAndDearerOrNot) {
 }
 
 TEST(Outlook, WithLimitsRecommendsWhatTheRunWouldDo) {
-  const BurstFacts facts = facts_of({pool("hpc", 63, 1.0)});
+  const BurstFacts facts = facts_of({pool_of("hpc", 63, 1.0)});
   const BurstLimits limits{.finish_within = 10 * kHour};
   const Outlook told = outlook(facts, limits, {});
   EXPECT_THAT(marked(told, &OutlookLine::is_recommended),
@@ -115,7 +100,7 @@ TEST(Outlook, WithLimitsRecommendsWhatTheRunWouldDo) {
 }
 
 TEST(Outlook, RecommendsNothingThatTheBudgetDoesNotPay) {
-  const BurstFacts facts = facts_of({pool("hpc", 4, 100.0)}, 0);
+  const BurstFacts facts = facts_of({pool_of("hpc", 4, 100.0)}, 0);
   const Outlook told = outlook(facts, BurstLimits{.budget = 1.0}, {});
   EXPECT_THAT(marked(told, &OutlookLine::is_recommended), IsEmpty());
   EXPECT_THAT(told.reason, HasSubstr("too little for a node"));
@@ -123,7 +108,7 @@ TEST(Outlook, RecommendsNothingThatTheBudgetDoesNotPay) {
 
 // Without a node nothing is made, so a node is worth having as long as the budget lasts.
 TEST(Outlook, RecommendsTheMostThatABudgetMakesOfARunThatItCannotEnd) {
-  const BurstFacts facts = facts_of({pool("hpc", 4, 360.0)}, 0);
+  const BurstFacts facts = facts_of({pool_of("hpc", 4, 360.0)}, 0);
   const BurstLimits limits{.budget = 30.0};
   EXPECT_THAT(decide(facts, limits).forecast.nodes, ElementsAre(1));
   EXPECT_EQ(forecast(facts, limits, {0}).made, 0.0);
@@ -134,7 +119,7 @@ TEST(Outlook, RecommendsTheMostThatABudgetMakesOfARunThatItCannotEnd) {
 
 TEST(Outlook, TellsOfNoEfficiencyWhereTheBudgetDoesNotLast) {
   const Outlook told =
-      outlook(facts_of({pool("hpc", 63, 100.0)}), BurstLimits{.budget = 300.0}, {});
+      outlook(facts_of({pool_of("hpc", 63, 100.0)}), BurstLimits{.budget = 300.0}, {});
   ASSERT_NE(find(told, {63}), nullptr);
   EXPECT_FALSE(find(told, {63})->forecast.lasts);
   EXPECT_TRUE(std::isnan(find(told, {63})->efficiency));

@@ -34,7 +34,7 @@ class SpeedTeller final : public runtime::Actor {
   void timer(runtime::Context& context, runtime::TimerId id) override {
     if (id != next_) return actor_->timer(context, id);
     // As long as the Coordinator needs to believe it.
-    if (told_++ % (pipeline::Balancer::kEpochs + 1) == 0) {
+    if (told_++ % (pipeline::Balancer::kRounds + 1) == 0) {
       seconds_ = static_cast<double>(1 + dice_.below(20));
     }
     context.send_control("coordinator",

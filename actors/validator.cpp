@@ -75,7 +75,7 @@ Result<void> Validator::measure_data() {
   model::StatisticsOptions statistics;
   statistics.space = maker_->shape().space;
   statistics.angle = angle;
-  data_statistics_.emplace(statistics);
+  data_sample_.emplace(statistics);
   // Energies are known without reading images. So the events to show are chosen first, and of the
   // images only their brightest cells are kept.
   std::vector<float> energies;
@@ -90,8 +90,7 @@ Result<void> Validator::measure_data() {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       model::to_gev(batch.images.as<float>().subspan(i * cells, cells), options_.units, gev);
       const double energy = kGevPerUnit * batch.energies()[i];
-      const auto& found = data_statistics_->add(gev, energy);
-      data_figures_.add(found, energy, angle);
+      const auto& found = data_sample_->add(gev, energy);
       energies_.push_back(batch.energies()[i]);
       if (const auto shown = shown_.find(first + i); shown != shown_.end()) {
         shown->second = model::brightest_cells(gev);
@@ -101,12 +100,13 @@ Result<void> Validator::measure_data() {
       measured_angles_.push_back(found.angle_rad);
     }
   }
+  data_statistics_ = data_sample_->statistics();
   images_.resize(events * cells);
   return {};
 }
 
 // Nothing when the run is stopped meanwhile.
-std::optional<Validator::Measured> Validator::measure(Context& context,
+std::optional<model::ShowerSample> Validator::measure(Context& context,
                                                       const pipeline::NetworkState& generator) {
   pipeline::GenerationRequest request;
   request.energies = energies_;
@@ -118,7 +118,7 @@ std::optional<Validator::Measured> Validator::measure(Context& context,
         return !context.stopping();
       });
   if (made < energies_.size()) return std::nullopt;
-  Measured measured{model::ShowerStatistics(data_statistics_->options()), {}};
+  model::ShowerSample measured(data_sample_->options());
   const auto cells = static_cast<std::size_t>(maker_->cells());
   for (std::size_t i = 0; i < energies_.size(); ++i) {
     const std::span<float> image{images_.data() + i * cells, cells};
@@ -127,9 +127,7 @@ std::optional<Validator::Measured> Validator::measure(Context& context,
     // angle differs from the true one where layers are not as deep as cells are wide.
     std::optional<double> reference;
     if (!measured_angles_.empty()) reference = measured_angles_[i];
-    const double energy = kGevPerUnit * energies_[i];
-    const auto& found = measured.statistics.add(image, energy, reference);
-    measured.figures.add(found, energy, !angles_.empty());
+    measured.add(image, kGevPerUnit * energies_[i], reference);
   }
   return measured;
 }
@@ -143,10 +141,11 @@ void Validator::make_reference_rows(Context& context) {
   if (!measured) return;
   reference_rows_.push_back(model::data_row("data", *data_statistics_));
   reference_rows_.push_back(
-      model::generated_row("untrained", *data_statistics_, measured->statistics));
+      model::generated_row("untrained", *data_statistics_, measured->statistics()));
 }
 
-void Validator::tell_showers(Context& context, std::uint64_t step, const Measured& generated) {
+void Validator::tell_showers(Context& context, std::uint64_t step,
+                             const model::ReportedSample& generated) {
   const auto cells = static_cast<std::size_t>(maker_->cells());
   std::vector<model::ShowerPair> events;
   for (const auto& [event, data] : shown_) {
@@ -158,8 +157,8 @@ void Validator::tell_showers(Context& context, std::uint64_t step, const Measure
         model::brightest_cells(std::span<const float>(images_).subspan(event * cells, cells));
   }
   std::ranges::sort(events, {}, &model::ShowerPair::energy_gev);
-  ShowersMetrics body{step, model::report_json(step, {*data_statistics_, data_figures_},
-                                               {generated.statistics, generated.figures}, events)};
+  ShowersMetrics body{
+      step, model::report_json(step, {*data_sample_, *data_statistics_}, generated, events)};
   context.send(metrics_, Message::of(std::move(body)));
 }
 
@@ -171,7 +170,8 @@ void Validator::validate(Context& context, const StatePointer& state) {
   const auto measured = measure(context, state->generator);
   if (!measured || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
-  rows.push_back(model::generated_row("generated", *data_statistics_, measured->statistics));
+  const model::ShowerStatistics statistics = measured->statistics();
+  rows.push_back(model::generated_row("generated", *data_statistics_, statistics));
   validated_step_ = step;
 
   ValidationResult result;
@@ -182,7 +182,7 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.json = model::table_json(rows);
   if (metrics_.valid() && options_.told_step != step) {
     // Where a run was resumed, a state whose validation has a line is not told again.
-    tell_showers(context, step, *measured);
+    tell_showers(context, step, {*measured, statistics});
     telemetry::ValidationFacts facts{result.json};
     context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));
     samples_.add(context, "seconds", std::chrono::duration<double>(context.now() - start).count());

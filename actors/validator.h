@@ -22,7 +22,6 @@
 #include "actors/sample_teller.h"
 #include "config/topology.h"
 #include "model/physics/shower_report.h"
-#include "model/physics/shower_statistics.h"
 #include "model/physics/table.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/generation.h"
@@ -56,13 +55,10 @@ class Validator final : public runtime::Actor {
   void finish_if_complete(Context& context);
   runtime::Result<void> measure_data();
   void make_reference_rows(Context& context);
-  // A sample of showers, generated and measured; the showers stay in images_, in GeV.
-  struct Measured {
-    model::ShowerStatistics statistics;
-    model::ShowerFigures figures;
-  };
-  std::optional<Measured> measure(Context& context, const pipeline::NetworkState& generator);
-  void tell_showers(Context& context, std::uint64_t step, const Measured& generated);
+  // Generates showers and measures them; they stay in images_, in GeV.
+  std::optional<model::ShowerSample> measure(Context& context,
+                                             const pipeline::NetworkState& generator);
+  void tell_showers(Context& context, std::uint64_t step, const model::ReportedSample& generated);
   void validate(Context& context, const StatePointer& state);
 
   ValidatorOptions options_;
@@ -72,8 +68,8 @@ class Validator final : public runtime::Actor {
   std::unique_ptr<pipeline::ShowerMaker> maker_;
   std::vector<float> energies_, angles_, images_;
   std::vector<double> measured_angles_;  // of the data events; empty for models without angle
+  std::optional<model::ShowerSample> data_sample_;
   std::optional<model::ShowerStatistics> data_statistics_;
-  model::ShowerFigures data_figures_;
   std::map<std::size_t, model::BrightCells> shown_;  // data events that the report shows
   std::vector<model::TableRow> reference_rows_;      // data, untrained
   std::map<std::string, std::uint64_t> snapshots_;   // received, by sender

@@ -18,8 +18,10 @@ constexpr const char* kMoments = "3DGAN, analysis/utils/GANutils.py: get_moments
 constexpr const char* kCalo = "CaloChallenge, code/evaluate.py";
 
 constexpr double kPercent = 100.0;
-// Occupancies are compared from 1e-6 GeV on, below which cells are cut.
+// Occupancies are compared from 1e-6 GeV on, below which cells are cut, as far as one shower of the
+// data in ten has a cell.
 constexpr std::size_t kLowestLevel = 7;
+constexpr double kFewestCells = 0.1;
 
 Spread spread(const ShowerGroup& group, std::string_view observable) {
   const auto all = shower_observables();
@@ -90,11 +92,13 @@ Value response_error(const ShowerGroup& data, const ShowerGroup& generated) {
 }
 
 Value occupancy(const SummedPair& pair) {
+  const Extent& space = pair.data.options().space;
+  const auto cells = static_cast<double>(space[0] * space[1] * space[2]);
   double sum = 0.0;
   int levels = 0;
   for (std::size_t level = kLowestLevel; level < kSparsityLevels; ++level) {
     const double data = pair.data.all().cells_above(level).mean;
-    if (data == 0.0) continue;
+    if (data * cells < kFewestCells) continue;
     sum += relative_error(data, pair.generated.all().cells_above(level).mean);
     ++levels;
   }
@@ -190,7 +194,7 @@ constexpr FigureRule kRules[] = {
     {"hits_width", "width of the number of hits, generated / data", "",
      "standard deviation of the hits", 1,
      [](const SummedPair& p) { return ratio_of_spreads(p, "hits"); }},
-    {"occupancy", "error of the share of cells above 1e-6 to 1 GeV", "%",
+    {"occupancy", "error of the share of cells above 1e-6, 1e-5 ... GeV", "%",
      "3DGAN: plot_sparsity; mean over thresholds of the relative error", 0, occupancy},
     {"hottest", "share of the hottest cell, generated / data", "", "mean of largest cell / ecal", 1,
      [](const SummedPair& p) { return ratio_of_means(p, "hottest"); }},

@@ -1,7 +1,10 @@
 #include "model/physics/shower_sample.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <utility>
 
 #include "runtime/base/error.h"
 
@@ -33,6 +36,37 @@ const ShowerObservables& ShowerSample::add(std::span<const float> gev, double en
     if (images_.size() < kKeptImages) images_.emplace_back(gev.begin(), gev.end());
   }
   return shower;
+}
+
+void ShowerSample::set_bins(std::vector<EnergyBin> energies, std::vector<AngleBin> angles) {
+  options_.energy_bins = std::move(energies);
+  options_.angle_bins = std::move(angles);
+}
+
+void ShowerSample::fit_bins(int energies, int angles) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double low = kInfinity, high = -kInfinity, low_angle = kInfinity, high_angle = -kInfinity;
+  for (const SampledShower& shower : showers_) {
+    if (!shower.usable()) continue;
+    low = std::min(low, shower.energy_gev);
+    high = std::max(high, shower.energy_gev);
+    if (!shower.angle_rad) continue;
+    low_angle = std::min(low_angle, *shower.angle_rad);
+    high_angle = std::max(high_angle, *shower.angle_rad);
+  }
+  std::vector<EnergyBin> of_energies;
+  std::vector<AngleBin> of_angles;
+  if (low < high) {
+    of_energies = equal_energy_bins(low, high, energies);
+  } else if (low == high) {
+    of_energies = {{low, high}};
+  }
+  if (low_angle < high_angle) {
+    for (const EnergyBin& bin : equal_energy_bins(low_angle, high_angle, angles)) {
+      of_angles.push_back({bin.low_gev, bin.high_gev});
+    }
+  }
+  set_bins(std::move(of_energies), std::move(of_angles));
 }
 
 ShowerStatistics ShowerSample::statistics() const {

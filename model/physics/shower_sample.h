@@ -38,6 +38,12 @@ class ShowerSample {
   // The first kKeptImages showers, whole, in GeV; none without sketches.
   const std::vector<std::vector<float>>& images() const { return images_; }
 
+  // Other bins for the sums to come.
+  void set_bins(std::vector<EnergyBin> energies, std::vector<AngleBin> angles);
+  // `energies` equal bins over the range of energies of its showers, and `angles` over that of
+  // their angles; none where that is a point.
+  void fit_bins(int energies, int angles);
+
   // The sums over all showers.
   ShowerStatistics statistics() const;
   // The same where shower i counts times[i] times; as many as showers, CHECKed.

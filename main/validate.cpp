@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@
 #include "model/physics/figures.h"
 #include "model/physics/figures_text.h"
 #include "model/physics/sample_comparer.h"
+#include "model/physics/validation_report.h"
 #include "model/physics/verdict.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
 #include "pipeline/checkpoint/checkpoint_seal.h"
@@ -34,6 +37,8 @@ using runtime::Result;
 struct Sides {
   pipeline::MeasuredData data;
   std::vector<model::RankedSample> generated;  // one, or those that are ranked, best first
+  // The showers of the best so far, by the figure that ranks.
+  std::optional<model::ShowerSample> best;
 };
 
 bool is_checkpoint(const std::string& path) {
@@ -56,6 +61,13 @@ Result<std::vector<std::string>> checkpoints_in(const std::string& path) {
   }
   if (found.empty()) return Error{ErrorKind::kData, folder + " has no checkpoint yet"};
   return found;
+}
+
+// Of the figure `by` from what equal samples have.
+double distance(const std::string& by, const model::RankedSample& sample) {
+  const model::Figure* figure = model::find_figure(sample.figures, by);
+  return figure != nullptr && figure->value ? figure->distance()
+                                            : std::numeric_limits<double>::infinity();
 }
 
 // Where the run that a path belongs to, its folder, that of its checkpoints or one of them, keeps
@@ -122,7 +134,7 @@ class Validation {
     fit_bins(data.sample);
     model::ShowerSample sample = generated.sample;
     sample.set_bins(data.sample.options().energy_bins, data.sample.options().angle_bins);
-    Sides sides{std::move(data), {}};
+    Sides sides{std::move(data), {}, {}};
     judge(path, sample, sides);
     return sides;
   }
@@ -211,7 +223,7 @@ class Validation {
         auto data, pipeline::measure_dataset(dataset, measuring(topology, statistics(space, angle)),
                                              most_events(), {}, tell_));
     fit_bins(data.sample);
-    return Sides{std::move(data), {}};
+    return Sides{std::move(data), {}, {}};
   }
 
   void judge(const std::string& name, const model::ShowerSample& generated, Sides& sides) {
@@ -232,6 +244,11 @@ class Validation {
     judged.events = generated.showers().size();
     judged.figures = model::compute_figures(sides.data.sample, generated, options, team_);
     judged.faults = model::find_faults(sides.data.sample, generated, judged.figures);
+    const auto by = line_.get<std::string>("by");
+    const auto ahead = [&](const model::RankedSample& other) {
+      return distance(by, judged) < distance(by, other);
+    };
+    if (std::ranges::all_of(sides.generated, ahead)) sides.best = generated;
     sides.generated.push_back(std::move(judged));
   }
 
@@ -241,12 +258,8 @@ class Validation {
 };
 
 void rank(const std::string& by, Sides& sides) {
-  const auto distance = [&](const model::RankedSample& sample) {
-    const model::Figure* figure = model::find_figure(sample.figures, by);
-    return figure != nullptr && figure->value ? figure->distance()
-                                              : std::numeric_limits<double>::infinity();
-  };
-  std::ranges::stable_sort(sides.generated, {}, distance);
+  std::ranges::stable_sort(sides.generated, {},
+                           [&](const model::RankedSample& sample) { return distance(by, sample); });
 }
 
 // The members of the object.
@@ -282,12 +295,26 @@ int validate(const CommandLine& line) {
   if (model::find_figure(model::figure_list(true), by) == nullptr) {
     return line.usage_error(fmt::format("--by: no figure {}; --json lists them", by));
   }
+  const bool reports = line.has("report");
+  if (reports) {
+    const auto checked =
+        check_output_file(line.get<std::string>("report"), line.get<bool>("force"));
+    if (!checked.ok()) return report(checked.error());
+  }
   Validation validation(line);
   auto sides = validation.run();
   if (!sides.ok()) return report(sides.error());
   rank(by, *sides);
   std::string against = "the test data of the run";
   line.take("against", against);
+  if (reports) {
+    const std::string html =
+        model::validation_html({against, sides->data.sample, *sides->best, sides->generated});
+    runtime::FileDisk disk;
+    const auto written =
+        disk.replace(line.get<std::string>("report"), std::as_bytes(std::span(html)));
+    if (!written.ok()) return report(written.error());
+  }
   if (line.get<bool>("json")) {
     answer(json(*sides, against));
   } else {
@@ -310,6 +337,10 @@ std::vector<Option> validate_options() {
        .about = "ranks by this figure's distance from what equal samples have",
        .takes = Takes::kText,
        .preset = "merit"},
+      {.name = "report",
+       .value = "FILE",
+       .about = "writes a page with all figures and plots (HTML)",
+       .takes = Takes::kFile},
       {.name = "events",
        .value = "N",
        .about = "takes the first N showers",
@@ -346,6 +377,7 @@ std::vector<Option> validate_options() {
       seed_option("of the noise and of the samples drawn"),
       threads_option("compute threads; the figures do not depend on it"),
       device_option("cpu"),
+      force_option(),
       json_option()};
 }
 
@@ -360,7 +392,7 @@ Command validate_verb() {
               "the data have against themselves. GENERATED is a file of showers, or a checkpoint, "
               "which makes a shower for each of the data; a run's folder stands for its best, and "
               "without --against for all of them, ranked.",
-          .example = "troupe validate showers.h5 --against data.h5",
+          .example = "troupe validate showers.h5 --against data.h5 --report report.html",
           .places = {{.name = "generated",
                       .asked = "which showers, or which checkpoint?",
                       .takes = Takes::kFile}},

@@ -117,6 +117,18 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
   expect_refused(call({"validate", path("a")}), 4, {"name others: --against"});
 }
 
+TEST_F(Validate, ReportIsWrittenAndNotOverAnotherFile) {
+  const std::string data = made("data.h5", "1"), other = made("other.h5", "2");
+  const Words words{"validate",   other, "--against", data,
+                    "--replicas", "5",   "--report",  path("report.html")};
+  EXPECT_EQ(call(words).exit_code, 0);
+  EXPECT_THAT(read_text(path("report.html")), testing::StartsWith("<!doctype html>"));
+  expect_refused(call(words), 2, {"report.html is there already"});
+  EXPECT_EQ(call(words + Words{"--force"}).exit_code, 0);
+  expect_refused(call({"validate", other, "--against", data, "--report", path("no/report.html")}),
+                 4, {"cannot write"});
+}
+
 TEST_F(Validate, BadShowersAreToldAndLeftOut) {
   ToyData bad(50);
   bad.cells[64] = std::numeric_limits<float>::quiet_NaN();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,9 +15,14 @@ using runtime::Context;
 using runtime::Message;
 using runtime::Result;
 
-constexpr std::uint32_t kReadAtOnce = 64;
-// The unit of energies in the data.
-constexpr double kGevPerUnit = 100.0;
+// Keeps the brightest cells of the showers that `shown` names.
+pipeline::ShowerWatch brightest_into(std::map<std::size_t, model::BrightCells>& shown) {
+  return [&shown](std::size_t event, std::span<const float> gev) {
+    if (const auto place = shown.find(event); place != shown.end()) {
+      place->second = model::brightest_cells(gev);
+    }
+  };
+}
 
 }  // namespace
 
@@ -69,69 +73,31 @@ std::string Validator::waiting_for() const {
 
 // Reads the test events and measures them. The generator gets the same conditions.
 Result<void> Validator::measure_data() {
-  const auto events = static_cast<std::size_t>(std::min(options_.events, data_.size()));
-  const bool angle = model::uses_angle(training_.gan.description().latent);
-  const auto cells = static_cast<std::size_t>(maker_->cells());
-  model::StatisticsOptions statistics;
-  statistics.space = maker_->shape().space;
-  statistics.angle = angle;
-  data_statistics_.emplace(statistics);
+  const std::uint64_t events = std::min(options_.events, data_.size());
+  measuring_.statistics.space = maker_->shape().space;
+  measuring_.statistics.angle = model::uses_angle(training_.gan.description().latent);
+  measuring_.units = options_.units;
   // Energies are known without reading images. So the events to show are chosen first, and of the
   // images only their brightest cells are kept.
   std::vector<float> energies;
   for (std::size_t i = 0; i < events; ++i) energies.push_back(data_.energy(i));
   for (const std::size_t event : model::events_over_energies(energies)) shown_[event] = {};
-  std::vector<float> gev(cells);
-  for (std::size_t first = 0; first < events; first += kReadAtOnce) {
-    std::vector<std::uint64_t> ids(std::min<std::size_t>(kReadAtOnce, events - first));
-    std::iota(ids.begin(), ids.end(), first);
-    pipeline::Batch batch;
-    RETURN_IF_ERROR(data_.read(ids, batch));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      model::to_gev(batch.images.as<float>().subspan(i * cells, cells), options_.units, gev);
-      const double energy = kGevPerUnit * batch.energies()[i];
-      const auto& found = data_statistics_->add(gev, energy);
-      data_figures_.add(found, energy, angle);
-      energies_.push_back(batch.energies()[i]);
-      if (const auto shown = shown_.find(first + i); shown != shown_.end()) {
-        shown->second = model::brightest_cells(gev);
-      }
-      if (!angle) continue;
-      angles_.push_back(batch.angles()[i]);
-      measured_angles_.push_back(found.angle_rad);
-    }
-  }
-  images_.resize(events * cells);
+  ASSIGN_OR_RETURN(measured_data_,
+                   pipeline::measure_dataset(data_, measuring_, events, brightest_into(shown_)));
+  data_statistics_ = measured_data_->sample.statistics();
+  made_ = shown_;
   return {};
 }
 
 // Nothing when the run is stopped meanwhile.
-std::optional<Validator::Measured> Validator::measure(Context& context,
+std::optional<model::ShowerSample> Validator::measure(Context& context,
                                                       const pipeline::NetworkState& generator) {
-  pipeline::GenerationRequest request;
-  request.energies = energies_;
-  request.angles = angles_;
-  request.seed = training_.options.seed;
-  const std::size_t made =
-      maker_->make(generator.weights, generator.moving, request, images_, [&](std::size_t) {
-        context.post_progress();
-        return !context.stopping();
-      });
-  if (made < energies_.size()) return std::nullopt;
-  Measured measured{model::ShowerStatistics(data_statistics_->options()), {}};
-  const auto cells = static_cast<std::size_t>(maker_->cells());
-  for (std::size_t i = 0; i < energies_.size(); ++i) {
-    const std::span<float> image{images_.data() + i * cells, cells};
-    model::to_gev(image, options_.units, image);
-    // The reference is the angle measured on the data event in the same way, because a measured
-    // angle differs from the true one where layers are not as deep as cells are wide.
-    std::optional<double> reference;
-    if (!measured_angles_.empty()) reference = measured_angles_[i];
-    const double energy = kGevPerUnit * energies_[i];
-    const auto& found = measured.statistics.add(image, energy, reference);
-    measured.figures.add(found, energy, !angles_.empty());
-  }
-  return measured;
+  return pipeline::measure_generated(*maker_, generator.weights, generator.moving, *measured_data_,
+                                     measuring_, training_.options.seed, brightest_into(made_),
+                                     [&](std::size_t) {
+                                       context.post_progress();
+                                       return !context.stopping();
+                                     });
 }
 
 // The rows are made with the first validation, so that training does not wait for them to begin.
@@ -143,23 +109,22 @@ void Validator::make_reference_rows(Context& context) {
   if (!measured) return;
   reference_rows_.push_back(model::data_row("data", *data_statistics_));
   reference_rows_.push_back(
-      model::generated_row("untrained", *data_statistics_, measured->statistics));
+      model::generated_row("untrained", *data_statistics_, measured->statistics()));
 }
 
-void Validator::tell_showers(Context& context, std::uint64_t step, const Measured& generated) {
-  const auto cells = static_cast<std::size_t>(maker_->cells());
+void Validator::tell_showers(Context& context, std::uint64_t step,
+                             const model::ReportedSample& generated) {
   std::vector<model::ShowerPair> events;
   for (const auto& [event, data] : shown_) {
     model::ShowerPair& pair = events.emplace_back();
-    pair.energy_gev = kGevPerUnit * energies_[event];
-    if (!angles_.empty()) pair.angle_rad = angles_[event];
+    pair.energy_gev = measured_data_->sample.showers()[event].energy_gev;
+    if (measuring_.statistics.angle) pair.angle_rad = measured_data_->angles[event];
     pair.data = data;
-    pair.generated =
-        model::brightest_cells(std::span<const float>(images_).subspan(event * cells, cells));
+    pair.generated = made_.at(event);
   }
   std::ranges::sort(events, {}, &model::ShowerPair::energy_gev);
-  ShowersMetrics body{step, model::report_json(step, {*data_statistics_, data_figures_},
-                                               {generated.statistics, generated.figures}, events)};
+  ShowersMetrics body{step, model::report_json(step, {measured_data_->sample, *data_statistics_},
+                                               generated, events)};
   context.send(metrics_, Message::of(std::move(body)));
 }
 
@@ -171,7 +136,8 @@ void Validator::validate(Context& context, const StatePointer& state) {
   const auto measured = measure(context, state->generator);
   if (!measured || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
-  rows.push_back(model::generated_row("generated", *data_statistics_, measured->statistics));
+  const model::ShowerStatistics statistics = measured->statistics();
+  rows.push_back(model::generated_row("generated", *data_statistics_, statistics));
   validated_step_ = step;
 
   ValidationResult result;
@@ -182,7 +148,7 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.json = model::table_json(rows);
   if (metrics_.valid() && options_.told_step != step) {
     // Where a run was resumed, a state whose validation has a line is not told again.
-    tell_showers(context, step, *measured);
+    tell_showers(context, step, {*measured, statistics});
     telemetry::ValidationFacts facts{result.json};
     context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));
     samples_.add(context, "seconds", std::chrono::duration<double>(context.now() - start).count());

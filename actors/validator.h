@@ -22,10 +22,9 @@
 #include "actors/sample_teller.h"
 #include "config/topology.h"
 #include "model/physics/shower_report.h"
-#include "model/physics/shower_statistics.h"
 #include "model/physics/table.h"
 #include "pipeline/data/dataset.h"
-#include "pipeline/data/generation.h"
+#include "pipeline/data/measured_showers.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -56,13 +55,10 @@ class Validator final : public runtime::Actor {
   void finish_if_complete(Context& context);
   runtime::Result<void> measure_data();
   void make_reference_rows(Context& context);
-  // A sample of showers, generated and measured; the showers stay in images_, in GeV.
-  struct Measured {
-    model::ShowerStatistics statistics;
-    model::ShowerFigures figures;
-  };
-  std::optional<Measured> measure(Context& context, const pipeline::NetworkState& generator);
-  void tell_showers(Context& context, std::uint64_t step, const Measured& generated);
+  // Generates showers and measures them; of those to show the brightest cells stay in made_.
+  std::optional<model::ShowerSample> measure(Context& context,
+                                             const pipeline::NetworkState& generator);
+  void tell_showers(Context& context, std::uint64_t step, const model::ReportedSample& generated);
   void validate(Context& context, const StatePointer& state);
 
   ValidatorOptions options_;
@@ -70,11 +66,11 @@ class Validator final : public runtime::Actor {
   pipeline::Dataset& data_;
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
-  std::vector<float> energies_, angles_, images_;
-  std::vector<double> measured_angles_;  // of the data events; empty for models without angle
+  pipeline::MeasuringOptions measuring_;
+  std::optional<pipeline::MeasuredData> measured_data_;
   std::optional<model::ShowerStatistics> data_statistics_;
-  model::ShowerFigures data_figures_;
   std::map<std::size_t, model::BrightCells> shown_;  // data events that the report shows
+  std::map<std::size_t, model::BrightCells> made_;   // the generated ones of the same conditions
   std::vector<model::TableRow> reference_rows_;      // data, untrained
   std::map<std::string, std::uint64_t> snapshots_;   // received, by sender
   std::optional<LastState> last_;

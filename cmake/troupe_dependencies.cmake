@@ -13,6 +13,7 @@ find_library(TROUPE_DNNL_LIBRARY dnnl REQUIRED)
 add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES
   IMPORTED_LOCATION ${TROUPE_DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${TROUPE_DNNL_INCLUDE})
+find_package(Eigen3 REQUIRED NO_MODULE)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 # Only to tell oneDNN's runtime to keep to the calling thread.
 find_package(OpenMP REQUIRED COMPONENTS CXX)

@@ -50,14 +50,6 @@ double profile_cell_error(const std::vector<double>& data, const std::vector<dou
   return cells == 0 ? 0.0 : sum / static_cast<double>(cells);
 }
 
-double profile_energy_error(const std::vector<double>& data, const std::vector<double>& generated) {
-  double difference = 0.0;
-  for (std::size_t i = 0; i < data.size(); ++i) difference += std::abs(generated[i] - data[i]);
-  const double energy = total(data);
-  if (energy == 0.0) return difference == 0.0 ? 0.0 : 1.0;
-  return difference / energy;
-}
-
 double profile_displacement(const std::vector<double>& data, const std::vector<double>& generated) {
   const double all_data = total(data), all_generated = total(generated);
   if (all_data == 0.0 || all_generated == 0.0) return all_data == all_generated ? 0.0 : 1.0;
@@ -137,25 +129,19 @@ std::optional<FigureOfMerit> figure_of_merit(const ShowerStatistics& data,
   return merit;
 }
 
-std::optional<double> correlation_difference(const ShowerGroup& data,
-                                             const ShowerGroup& generated) {
-  const auto d = data.correlations(), g = generated.correlations();
-  double sum = 0.0;
-  std::int64_t pairs = 0;
-  for (std::size_t i = 0; i < d.size(); ++i) {
-    if (!d[i].has_value() || !g[i].has_value()) continue;
-    sum += std::abs(*d[i] - *g[i]);
-    ++pairs;
-  }
-  if (pairs == 0) return std::nullopt;
-  return sum / static_cast<double>(pairs);
-}
-
 }  // namespace
 
 double relative_error(double data, double generated) {
   if (data == 0.0) return generated == 0.0 ? 0.0 : 1.0;
   return std::abs(generated - data) / std::abs(data);
+}
+
+double profile_error(const std::vector<double>& data, const std::vector<double>& generated) {
+  double difference = 0.0;
+  for (std::size_t i = 0; i < data.size(); ++i) difference += std::abs(generated[i] - data[i]);
+  const double energy = total(data);
+  if (energy == 0.0) return difference == 0.0 ? 0.0 : 1.0;
+  return difference / energy;
 }
 
 Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generated) {
@@ -164,7 +150,7 @@ Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generat
   const ShowerGroup &d = data.all(), &g = generated.all();
   std::array<double, 3> energy_errors{}, displacements{};
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    energy_errors[axis] = profile_energy_error(d.mean_profile(axis), g.mean_profile(axis));
+    energy_errors[axis] = profile_error(d.mean_profile(axis), g.mean_profile(axis));
     displacements[axis] = profile_displacement(d.mean_profile(axis), g.mean_profile(axis));
   }
   std::int64_t skipped = 0;
@@ -185,7 +171,7 @@ Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generat
   result.longitudinal_displacement = displacements[2];
   result.transverse_displacement = (displacements[0] + displacements[1]) / 2.0;
   result.unlike = unlikenesses(result, d, g);
-  result.correlation_difference = correlation_difference(d, g);
+  result.correlation_difference = mean_difference(d.correlations(), g.correlations());
   result.ecal_separation = separation_power(d.ecal_histogram(), g.ecal_histogram());
   return result;
 }

@@ -79,6 +79,9 @@ struct Comparison {
   double ecal_separation = 0.0;
 };
 
+// sum_i |g_i - d_i| / sum_i d_i; where the data have none, 0 or, with energy in the other, 1.
+double profile_error(const std::vector<double>& data, const std::vector<double>& generated);
+
 // Both with the same options, CHECKed. For figures free of differences in the conditions, the
 // generated events take the energies (and angles) of the data events.
 Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generated);

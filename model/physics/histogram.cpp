@@ -11,37 +11,36 @@ Histogram::Histogram(double high, std::int64_t bins)
   CHECK(bins >= 1 && high > 0.0, "a histogram needs a range and at least one bin");
 }
 
-void Histogram::add(double value) {
+void Histogram::add(double value, std::int64_t times) {
   CHECK(value >= 0.0, "a histogram took a negative value or NaN");
   // The last count is that of values beyond the range.
   const double bins = static_cast<double>(counts_.size() - 1);
   const double place = value / high_ * bins;
-  ++counts_[place < bins ? static_cast<std::size_t>(place) : counts_.size() - 1];
-}
-
-void Histogram::merge(const Histogram& other) {
-  CHECK(high_ == other.high_ && counts_.size() == other.counts_.size(),
-        "histograms of different bins do not merge");
-  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  counts_[place < bins ? static_cast<std::size_t>(place) : counts_.size() - 1] += times;
 }
 
 std::int64_t Histogram::entries() const {
   return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
 }
 
-double separation_power(const Histogram& a, const Histogram& b) {
-  CHECK(a.high() == b.high() && a.counts().size() == b.counts().size(),
-        "histograms of different bins do not compare");
-  const auto of_a = static_cast<double>(a.entries()), of_b = static_cast<double>(b.entries());
+double separation_power(std::span<const double> a, std::span<const double> b) {
+  CHECK(a.size() == b.size(), "histograms of different bins do not compare");
+  const double of_a = std::accumulate(a.begin(), a.end(), 0.0);
+  const double of_b = std::accumulate(b.begin(), b.end(), 0.0);
   if (of_a == 0.0 || of_b == 0.0) return of_a == of_b ? 0.0 : 1.0;
   double sum = 0.0;
-  for (std::size_t i = 0; i < a.counts().size(); ++i) {
-    if (a.counts()[i] == 0 && b.counts()[i] == 0) continue;
-    const double share_a = static_cast<double>(a.counts()[i]) / of_a;
-    const double share_b = static_cast<double>(b.counts()[i]) / of_b;
-    sum += (share_a - share_b) * (share_a - share_b) / (share_a + share_b);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == 0.0 && b[i] == 0.0) continue;
+    const double difference = a[i] / of_a - b[i] / of_b;
+    sum += difference * difference / (a[i] / of_a + b[i] / of_b);
   }
   return sum / 2.0;
+}
+
+double separation_power(const Histogram& a, const Histogram& b) {
+  CHECK(a.high() == b.high(), "histograms of different bins do not compare");
+  return separation_power(std::vector<double>(a.counts().begin(), a.counts().end()),
+                          std::vector<double>(b.counts().begin(), b.counts().end()));
 }
 
 }  // namespace troupe::model

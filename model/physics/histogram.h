@@ -3,6 +3,7 @@
 // Counts in equal bins, and how far two such histograms are apart.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace troupe::model {
@@ -14,9 +15,7 @@ class Histogram {
   // bins >= 1, high > 0, CHECKed.
   Histogram(double high, std::int64_t bins);
 
-  void add(double value);
-  // Same bins, CHECKed.
-  void merge(const Histogram& other);
+  void add(double value, std::int64_t times = 1);
 
   double high() const { return high_; }
   // bins + 1 counts, the last being the overflow.
@@ -30,7 +29,9 @@ class Histogram {
 
 // S = 1/2 sum_i (a_i - b_i)^2 / (a_i + b_i) with a and b scaled to a sum of 1, over the bins that
 // are not empty in both: 0 for the same shape, 1 for disjoint ones (CaloChallenge, evaluate.py).
-// One empty: 1; both: 0. Same bins, CHECKed.
+// One empty: 1; both: 0. As many bins, CHECKed.
+double separation_power(std::span<const double> a, std::span<const double> b);
+// Likewise; same bins, CHECKed.
 double separation_power(const Histogram& a, const Histogram& b);
 
 }  // namespace troupe::model

@@ -1,7 +1,9 @@
 #include "model/physics/observables.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "model/backend/reference/kernels.h"
 #include "runtime/base/error.h"
@@ -14,7 +16,22 @@ constexpr double kLargestEcalGev = 1e6;
 constexpr std::array<double, kSparsityLevels> kSparsityThresholdsGev{
     1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0};
 
+// The bin of a cell above 0; negative below the lowest.
+int spectrum_bin(float gev) {
+  const auto bits = std::bit_cast<std::uint32_t>(gev);
+  constexpr std::uint32_t kMantissa = (1U << 23U) - 1;
+  const int octave = static_cast<int>(bits >> 23U) - 127;
+  const bool upper = (bits & kMantissa) >=
+                     (std::bit_cast<std::uint32_t>(std::numbers::sqrt2_v<float>) & kMantissa);
+  return std::min(2 * (octave - kSpectrumLowest) + (upper ? 1 : 0), kSpectrumBins - 1);
+}
+
 }  // namespace
+
+double spectrum_edge_gev(int bin) {
+  const double octave = std::ldexp(1.0, kSpectrumLowest + bin / 2);
+  return bin % 2 == 0 ? octave : octave * std::numbers::sqrt2;
+}
 
 void to_gev(std::span<const float> cells, const ImageUnits& units, std::span<float> gev) {
   CHECK(cells.size() == gev.size(), "to_gev needs as many results as cells");
@@ -66,6 +83,7 @@ bool ShowerMeter::sum_cells(std::span<const float> gev) {
   found_.hits = 0;
   found_.cells_above = {};
   found_.maximum = {};
+  found_.spectrum = {};
   float largest = 0.0F;
   const float* cell = gev.data();
   for (std::int64_t x = 0; x < space[0]; ++x) {
@@ -82,6 +100,9 @@ bool ShowerMeter::sum_cells(std::span<const float> gev) {
           if (energy <= kSparsityThresholdsGev[i]) break;
           ++found_.cells_above[i];
         }
+        if (const int bin = spectrum_bin(*cell); bin >= 0) {
+          ++found_.spectrum[static_cast<std::size_t>(bin)];
+        }
         if (*cell > largest) {
           largest = *cell;
           found_.maximum = {x, y, z};
@@ -92,6 +113,7 @@ bool ShowerMeter::sum_cells(std::span<const float> gev) {
       found_.ecal_gev += row;
     }
   }
+  found_.largest_gev = static_cast<double>(largest);
   return found_.ecal_gev <= kLargestEcalGev;
 }
 

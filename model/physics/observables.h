@@ -28,6 +28,14 @@ inline constexpr int kMomentOrders = 3;
 // Cells are counted above 10^(level - 13) GeV: 1e-13, 1e-12, ... 1 GeV.
 inline constexpr int kSparsityLevels = 14;
 
+// The spectrum of cell energies: two bins to an octave from 2^-20 GeV (about 1e-6, where cells are
+// cut) to 2^4 GeV; what is above counts in the last bin, what is below in none.
+inline constexpr int kSpectrumOctaves = 24;
+inline constexpr int kSpectrumLowest = -20;
+inline constexpr int kSpectrumBins = 2 * kSpectrumOctaves;
+// The lower edge of a bin, or the upper edge of the last for kSpectrumBins.
+double spectrum_edge_gev(int bin);
+
 // s_a[i] below is the profile along axis a (x, y, z): the sum of all cells with index i on it.
 struct ShowerObservables {
   // Every cell is finite and not negative, and they sum to at most 1e6 GeV. Everything below is
@@ -37,6 +45,8 @@ struct ShowerObservables {
   std::array<std::vector<double>, 3> profile;  // s_a, GeV
   std::int64_t hits = 0;                       // cells above the hit threshold
   std::array<std::int64_t, kSparsityLevels> cells_above{};
+  std::array<std::uint32_t, kSpectrumBins> spectrum{};  // cells by their energy
+  double largest_gev = 0.0;                             // of the cells
 
   bool empty() const { return ecal_gev == 0.0; }
   // All 0 in an empty shower (the angle: 100).

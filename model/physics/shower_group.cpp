@@ -2,128 +2,124 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
 namespace troupe::model {
 namespace {
 
-// Keeps every figure and its square within FixedSum's range.
-constexpr double kSmallestEnergyGev = 0.1;
-constexpr double kLargestEnergyGev = 1e6;
-// A feature whose variance is below this part of its mean square is constant but for rounding.
-constexpr double kConstantFeature = 1e-12;
-
-std::array<double, kCorrelationFeatures> features_of(const ShowerObservables& shower,
-                                                     double energy_gev) {
-  const auto& m = shower.moments;
-  const auto& r = shower.depth_fractions;
+std::array<double, kCorrelationFeatures> features_of(const SampledShower& shower) {
+  const auto& m = shower.found.moments;
+  const auto& r = shower.found.depth_fractions;
   return {m[0][0],
           m[0][1],
           m[1][0],
           m[1][1],
           m[2][0],
           m[2][1],
-          shower.ecal_gev,
-          energy_gev,
-          static_cast<double>(shower.hits),
+          shower.found.ecal_gev,
+          shower.energy_gev,
+          static_cast<double>(shower.found.hits),
           r[0],
           r[1],
           r[2]};
 }
 
-}  // namespace
-
-void SpreadSum::add(double value) {
-  ++count_;
-  sum_.add(value);
-  squares_.add(value * value);
+double mean_of(double sum, std::int64_t count) {
+  return count == 0 ? 0.0 : sum / static_cast<double>(count);
 }
 
-void SpreadSum::merge(const SpreadSum& other) {
-  count_ += other.count_;
-  sum_.merge(other.sum_);
-  squares_.merge(other.squares_);
+template <class Sums>
+std::vector<double> means_of(const Sums& sums, std::int64_t count) {
+  std::vector<double> means;
+  for (const auto sum : sums) means.push_back(mean_of(static_cast<double>(sum), count));
+  return means;
+}
+
+}  // namespace
+
+// Welford's update, so that a narrow distribution far from 0 keeps its width.
+void SpreadSum::add(double value, double times) {
+  if (times == 0.0) return;
+  count_ += times;
+  const double before = value - mean_;
+  mean_ += before * times / count_;
+  squares_ += times * before * (value - mean_);
 }
 
 Spread SpreadSum::spread() const {
-  const double mean = sum_.mean(count_);
-  return {mean, std::sqrt(std::max(squares_.mean(count_) - mean * mean, 0.0))};
+  return {mean_, count_ == 0.0 ? 0.0 : std::sqrt(std::max(squares_ / count_, 0.0))};
 }
 
 ShowerGroup::ShowerGroup(const Extent& space, const Histogram& ecal_histogram)
-    : space_(space), ecal_histogram_(ecal_histogram) {
+    : space_(space),
+      observables_(shower_observables().size()),
+      sorted_layers_(static_cast<std::size_t>(space[2])),
+      features_(kCorrelationFeatures),
+      layers_(static_cast<std::size_t>(space[2])),
+      shares_(static_cast<std::size_t>(space[2])),
+      ecal_histogram_(ecal_histogram) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     profile_[axis].resize(static_cast<std::size_t>(space[axis]));
     maximum_[axis].resize(static_cast<std::size_t>(space[axis]));
   }
 }
 
-void ShowerGroup::add(const ShowerObservables& shower, double energy_gev,
-                      std::optional<double> angle_error) {
-  if (!shower.valid || !(energy_gev >= kSmallestEnergyGev && energy_gev <= kLargestEnergyGev)) {
-    ++invalid_;
+void ShowerGroup::add(const SampledShower& shower, std::uint32_t times) {
+  if (times == 0) return;
+  if (!shower.usable()) {
+    invalid_ += times;
     return;
   }
-  sampling_fraction_.add(shower.ecal_gev / energy_gev);
-  ecal_.add(shower.ecal_gev);
-  ecal_histogram_.add(shower.ecal_gev);
-  hits_.add(static_cast<double>(shower.hits));
-  if (angle_error.has_value()) angle_error_.add(*angle_error);
+  const ShowerObservables& found = shower.found;
+  events_ += times;
+  const auto observables = shower_observables();
+  for (std::size_t i = 0; i < observables.size(); ++i) {
+    if (observables[i].of_filled && found.empty()) continue;
+    observables_[i].add(observables[i].of(shower), times);
+  }
+  ecal_histogram_.add(found.ecal_gev, times);
+  if (shower.angle_error.has_value()) angle_error_.add(*shower.angle_error, times);
   for (std::size_t i = 0; i < cells_above_.size(); ++i) {
-    cells_above_[i].add(static_cast<double>(shower.cells_above[i]));
+    cells_above_[i].add(static_cast<double>(found.cells_above[i]), times);
+  }
+  for (std::size_t i = 0; i < spectrum_.size(); ++i) {
+    spectrum_[i] += std::int64_t{times} * found.spectrum[i];
   }
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    CHECK(shower.profile[axis].size() == profile_[axis].size(), "a shower of another shape");
+    CHECK(found.profile[axis].size() == profile_[axis].size(), "a shower of another shape");
     for (std::size_t i = 0; i < profile_[axis].size(); ++i) {
-      profile_[axis][i].add(shower.profile[axis][i]);
+      profile_[axis][i] += times * found.profile[axis][i];
     }
   }
-  if (!shower.empty()) add_filled(shower, energy_gev);
+  if (!found.empty()) add_filled(shower, times);
 }
 
-void ShowerGroup::add_filled(const ShowerObservables& shower, double energy_gev) {
-  ++filled_;
+void ShowerGroup::add_filled(const SampledShower& shower, std::uint32_t times) {
+  const ShowerObservables& found = shower.found;
+  filled_ += times;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    ++maximum_[axis][static_cast<std::size_t>(shower.maximum[axis])];
-    depth_fractions_[axis].add(shower.depth_fractions[axis]);
-    for (std::size_t k = 0; k < kMomentOrders; ++k) moments_[axis][k].add(shower.moments[axis][k]);
-  }
-  const auto features = features_of(shower, energy_gev);
-  std::size_t pair = 0;
-  for (std::size_t i = 0; i < features.size(); ++i) {
-    features_[i].add(features[i]);
-    feature_squares_[i].add(features[i] * features[i]);
-    for (std::size_t j = i + 1; j < features.size(); ++j) {
-      feature_products_[pair++].add(features[i] * features[j]);
+    maximum_[axis][static_cast<std::size_t>(found.maximum[axis])] += times;
+    depth_fractions_[axis] += times * found.depth_fractions[axis];
+    for (std::size_t k = 0; k < kMomentOrders; ++k) {
+      moments_[axis][k] += times * found.moments[axis][k];
     }
   }
+  features_.add(features_of(shower), times);
+  add_layers(shower, times);
 }
 
-void ShowerGroup::merge(const ShowerGroup& other) {
-  CHECK(space_ == other.space_, "groups of showers of different shapes do not merge");
-  const auto merge_all = [](auto& into, const auto& from) {
-    for (std::size_t i = 0; i < into.size(); ++i) into[i].merge(from[i]);
-  };
-  invalid_ += other.invalid_;
-  filled_ += other.filled_;
-  sampling_fraction_.merge(other.sampling_fraction_);
-  ecal_.merge(other.ecal_);
-  hits_.merge(other.hits_);
-  angle_error_.merge(other.angle_error_);
-  merge_all(cells_above_, other.cells_above_);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    merge_all(profile_[axis], other.profile_[axis]);
-    merge_all(moments_[axis], other.moments_[axis]);
-    for (std::size_t i = 0; i < maximum_[axis].size(); ++i) {
-      maximum_[axis][i] += other.maximum_[axis][i];
-    }
+void ShowerGroup::add_layers(const SampledShower& shower, std::uint32_t times) {
+  scratch_ = shower.found.profile[2];
+  layers_.add(scratch_, times);
+  for (double& layer : scratch_) layer /= shower.energy_gev;
+  shares_.add(scratch_, times);
+  std::sort(scratch_.begin(), scratch_.end(), std::greater<>());
+  for (std::size_t i = 0; i < scratch_.size(); ++i) {
+    sorted_layers_[i] += times * scratch_[i] * shower.energy_gev;
   }
-  merge_all(depth_fractions_, other.depth_fractions_);
-  merge_all(features_, other.features_);
-  merge_all(feature_squares_, other.feature_squares_);
-  merge_all(feature_products_, other.feature_products_);
-  ecal_histogram_.merge(other.ecal_histogram_);
 }
 
 Spread ShowerGroup::cells_above(std::size_t level) const {
@@ -133,45 +129,28 @@ Spread ShowerGroup::cells_above(std::size_t level) const {
 }
 
 std::vector<double> ShowerGroup::mean_profile(std::size_t axis) const {
-  std::vector<double> means;
-  for (const FixedSum& sum : profile_.at(axis)) means.push_back(sum.mean(events()));
-  return means;
+  return means_of(profile_.at(axis), events());
 }
+
+std::vector<double> ShowerGroup::mean_sorted_layers() const {
+  return means_of(sorted_layers_, events());
+}
+
+std::vector<double> ShowerGroup::mean_spectrum() const { return means_of(spectrum_, events()); }
 
 double ShowerGroup::mean_moment(std::size_t axis, std::size_t order) const {
   CHECK(order >= 1, "moments are numbered from 1");
-  return moments_.at(axis).at(order - 1).mean(filled_);
+  return mean_of(moments_.at(axis).at(order - 1), filled_);
 }
 
 std::array<double, 3> ShowerGroup::mean_depth_fractions() const {
   std::array<double, 3> means{};
-  for (std::size_t i = 0; i < means.size(); ++i) means[i] = depth_fractions_[i].mean(filled_);
+  for (std::size_t i = 0; i < means.size(); ++i) means[i] = mean_of(depth_fractions_[i], filled_);
   return means;
 }
 
 const std::vector<std::int64_t>& ShowerGroup::maximum_counts(std::size_t axis) const {
   return maximum_.at(axis);
-}
-
-std::array<std::optional<double>, kCorrelationPairs> ShowerGroup::correlations() const {
-  std::array<std::optional<double>, kCorrelationPairs> found;
-  std::array<double, kCorrelationFeatures> mean{}, variance{};
-  std::array<bool, kCorrelationFeatures> varies{};
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    mean[i] = features_[i].mean(filled_);
-    const double square = feature_squares_[i].mean(filled_);
-    variance[i] = square - mean[i] * mean[i];
-    varies[i] = variance[i] > kConstantFeature * square;
-  }
-  std::size_t pair = 0;
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    for (std::size_t j = i + 1; j < mean.size(); ++j, ++pair) {
-      if (!varies[i] || !varies[j]) continue;
-      const double covariance = feature_products_[pair].mean(filled_) - mean[i] * mean[j];
-      found[pair] = covariance / std::sqrt(variance[i] * variance[j]);
-    }
-  }
-  return found;
 }
 
 std::optional<double> ShowerGroup::energy_correlation() const {
@@ -181,7 +160,7 @@ std::optional<double> ShowerGroup::energy_correlation() const {
 }
 
 std::optional<double> ShowerGroup::mean_angle_error() const {
-  if (angle_error_.count() == 0) return std::nullopt;
+  if (angle_error_.count() == 0.0) return std::nullopt;
   return angle_error_.spread().mean;
 }
 

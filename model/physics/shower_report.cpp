@@ -74,11 +74,13 @@ std::pair<double, double> round_range(std::span<const double> values) {
 
 }  // namespace
 
-void ShowerFigures::add(const ShowerObservables& shower, double energy_gev, bool angle) {
-  if (!shower.valid || !(energy_gev > 0.0)) return;
-  sampling_fraction.push_back(shower.ecal_gev / energy_gev);
-  hits.push_back(static_cast<double>(shower.hits));
-  if (angle && !shower.empty()) angle_rad.push_back(shower.angle_rad);
+std::vector<double> values_of(const ShowerSample& sample, const ShowerObservable& observable) {
+  std::vector<double> values;
+  for (const SampledShower& shower : sample.showers()) {
+    if (!shower.usable() || (observable.of_filled && shower.found.empty())) continue;
+    values.push_back(observable.of(shower));
+  }
+  return values;
 }
 
 BrightCells brightest_cells(std::span<const float> gev, std::size_t most) {
@@ -156,11 +158,14 @@ std::string report_json(std::uint64_t step, const ReportedSample& data,
       }
     });
     report.tuple("histograms", [&](JsonWriter& histograms) {
-      const ShowerFigures &a = data.figures, &b = generated.figures;
-      write_histogram(histograms, "ecal / primary energy", a.sampling_fraction,
-                      b.sampling_fraction);
-      write_histogram(histograms, "hits", a.hits, b.hits);
-      if (!a.angle_rad.empty()) write_histogram(histograms, "angle", a.angle_rad, b.angle_rad);
+      const auto write_of = [&](std::string_view name, const char* observable) {
+        const ShowerObservable& what = shower_observable(observable);
+        write_histogram(histograms, name, values_of(data.sample, what),
+                        values_of(generated.sample, what));
+      };
+      write_of("ecal / primary energy", "response");
+      write_of("hits", "hits");
+      if (data.statistics.options().angle) write_of("angle", "angle");
     });
     report.list("events", events, 0, [](JsonWriter& list, const ShowerPair& pair) {
       list.group("", [&](JsonWriter& members) {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "model/physics/observables.h"
-#include "model/physics/shower_statistics.h"
+#include "model/physics/shower_sample.h"
 
 namespace troupe::model {
 
@@ -23,16 +23,6 @@ namespace troupe::model {
 inline constexpr std::size_t kReportEvents = 4;
 inline constexpr std::size_t kReportCells = 1500;
 inline constexpr std::size_t kReportBins = 40;
-
-// The figures that the histograms are made of, of every shower of a sample.
-struct ShowerFigures {
-  std::vector<double> sampling_fraction;  // ecal / primary energy
-  std::vector<double> hits;
-  std::vector<double> angle_rad;  // of those that are not empty; empty for models without angle
-
-  // A shower that is not valid is left out. `angle`: true if it was measured.
-  void add(const ShowerObservables& shower, double energy_gev, bool angle);
-};
 
 // A shower as its brightest cells.
 struct BrightCells {
@@ -72,9 +62,12 @@ PairedHistogram paired_histogram(std::span<const double> data, std::span<const d
 
 // A sample, measured.
 struct ReportedSample {
-  const ShowerStatistics& statistics;
-  const ShowerFigures& figures;
+  const ShowerSample& sample;
+  const ShowerStatistics& statistics;  // its own
 };
+
+// The observable's value of each shower that has it.
+std::vector<double> values_of(const ShowerSample& sample, const ShowerObservable& observable);
 
 // One JSON object without newline, as docs/watching.md has it under "showers"; numbers with four
 // significant digits. Both samples have the same options.

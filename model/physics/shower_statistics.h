@@ -1,13 +1,10 @@
 #pragma once
 
-// Collects a sample of showers, one by one, for comparison with another sample.
+// The sums over a sample of showers, for comparison with another sample.
 
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <vector>
 
-#include "model/physics/observables.h"
 #include "model/physics/shower_group.h"
 
 namespace troupe::model {
@@ -17,6 +14,13 @@ struct EnergyBin {
   double low_gev = 0.0;
   double high_gev = 0.0;
   bool operator==(const EnergyBin&) const = default;
+};
+
+// The same of primary angles.
+struct AngleBin {
+  double low_rad = 0.0;
+  double high_rad = 0.0;
+  bool operator==(const AngleBin&) const = default;
 };
 
 // `count` bins of equal width from low to high.
@@ -32,6 +36,9 @@ struct StatisticsOptions {
   // few hundred events over 10 to 500 GeV fill every bin; 3DGAN's figure of merit takes 5 GeV on
   // either side of 110, 150 and 190 GeV, its full analysis of 50, 100, 200, 250, 300, 400 and 500.
   std::vector<EnergyBin> energy_bins = equal_energy_bins(0.0, 500.0, 5);
+  // In which profiles are compared apart, as in those of energy; showers of unknown angle are in
+  // none of them. 3DGAN's analysis: 0.1 rad on either side of 62, 90 and 118 degrees.
+  std::vector<AngleBin> angle_bins{};
   // True to measure the incidence angle.
   bool angle = false;
   // Histogram of ecal: equal bins over [0, high), and one for what is above.
@@ -41,33 +48,26 @@ struct StatisticsOptions {
   bool operator==(const StatisticsOptions&) const = default;
 };
 
-// The same figures, bit for bit, for any order of add() and any split into merged parts: a sample
-// may be measured on several threads, each with statistics of its own. One thread at a time.
+// The sums over all events of a sample, and over those of each bin of energies and angles. One
+// thread at a time.
 class ShowerStatistics {
  public:
   explicit ShowerStatistics(const StatisticsOptions& options);
 
-  // gev: [x][y][z] in GeV, its size CHECKed; energy_gev of the primary. reference_angle_rad, used
-  // only with options.angle: the angle of the data event with the same conditions, as measured by
-  // these statistics of the data (or as stored); |reference - measured| / reference enters the
-  // angle error, as 1 for an empty shower. References outside (0.001, pi), such as the 100 of an
-  // empty data event, are passed over. Returns what was measured on this event, valid until the
-  // next call.
-  const ShowerObservables& add(std::span<const float> gev, double energy_gev,
-                               std::optional<double> reference_angle_rad = std::nullopt);
-  // Same options, CHECKed.
-  void merge(const ShowerStatistics& other);
+  // `times`: how often the shower counts.
+  void add(const SampledShower& shower, std::uint32_t times = 1);
 
   const StatisticsOptions& options() const { return options_; }
   const ShowerGroup& all() const { return all_; }
   // As many as options().energy_bins, in that order.
   const std::vector<ShowerGroup>& bins() const { return bins_; }
+  // As many as options().angle_bins, likewise.
+  const std::vector<ShowerGroup>& angle_bins() const { return angle_bins_; }
 
  private:
   StatisticsOptions options_;
-  ShowerMeter meter_;
   ShowerGroup all_;
-  std::vector<ShowerGroup> bins_;
+  std::vector<ShowerGroup> bins_, angle_bins_;
 };
 
 }  // namespace troupe::model

@@ -26,8 +26,6 @@ struct Seal {
 static_assert(sizeof(Seal) == kSealBytes);
 static_assert(offsetof(Seal, seal_hash_low) == 496);
 
-constexpr char kMagic[] = "TROUPECK";
-
 runtime::Hash128 hash_of_seal(const Seal& seal) {
   return runtime::hash_of(std::as_bytes(std::span(&seal, 1)).first(offsetof(Seal, seal_hash_low)));
 }
@@ -45,7 +43,7 @@ runtime::Error damaged(const std::string& path, const std::string& what) {
 void seal_checkpoint(std::uint32_t version, runtime::Buffer& file) {
   CHECK(file.size() >= kSealBytes);
   Seal seal{};
-  std::memcpy(seal.magic, kMagic, sizeof seal.magic);
+  std::memcpy(seal.magic, kCheckpointMagic.data(), sizeof seal.magic);
   seal.version = version;
   seal.seal_bytes = kSealBytes;
   seal.length = file.size() - kSealBytes;
@@ -71,7 +69,7 @@ runtime::Result<std::uint32_t> verify_checkpoint_seal(const runtime::Buffer& fil
   }
   Seal seal;
   std::memcpy(&seal, file.data(), sizeof seal);
-  if (std::memcmp(seal.magic, kMagic, sizeof seal.magic) != 0) {
+  if (std::memcmp(seal.magic, kCheckpointMagic.data(), sizeof seal.magic) != 0) {
     return damaged(path, "not a checkpoint of Troupe (its first 8 bytes are not TROUPECK)");
   }
   if (hash_of_seal(seal) != runtime::Hash128{seal.seal_hash_high, seal.seal_hash_low}) {

@@ -16,11 +16,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
+
+// The first bytes of every checkpoint.
+inline constexpr std::string_view kCheckpointMagic = "TROUPECK";
 
 inline constexpr std::size_t kSealBytes = 512;
 

@@ -139,6 +139,14 @@ Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team,
 
 }  // namespace
 
+Result<DataSchema> find_schema(const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(const auto files, expand_paths(paths));
+  std::vector<std::string> notes;
+  ASSIGN_OR_RETURN(const FileInfo first, describe_file(files.front(), notes));
+  if (first.schema) return *first.schema;
+  return runtime::Error{runtime::ErrorKind::kData, looked_for(first)};
+}
+
 Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
                                      runtime::ThreadTeam& team, const Progress& progress) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, expand_paths(paths));

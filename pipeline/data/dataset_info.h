@@ -58,6 +58,10 @@ struct DatasetInfo {
   std::vector<std::string> not_understood;
 };
 
+// The schema of the files, by the first of them. Errors (kData) as describe_dataset()'s, and that
+// it has none.
+runtime::Result<DataSchema> find_schema(const std::vector<std::string>& paths);
+
 // `paths` as in DatasetOptions. Reads every event of files with a known schema, on the team.
 // Errors (kData): no such file, a glob without match, not HDF5, unreadable. `progress` is told by
 // any thread of the team, one at a time.

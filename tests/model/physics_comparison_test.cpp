@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "model/physics/comparison.h"
+#include "model/physics/shower_sample.h"
 #include "model/physics/table.h"
 #include "tests/model/physics_samples.h"
 
@@ -24,9 +25,9 @@ StatisticsOptions one_bin() {
 
 ShowerStatistics measured(const std::vector<SampleEvent>& sample,
                           const StatisticsOptions& options = one_bin()) {
-  ShowerStatistics statistics(options);
-  for (const SampleEvent& event : sample) statistics.add(event.gev, event.energy_gev);
-  return statistics;
+  ShowerSample measured(options);
+  for (const SampleEvent& event : sample) measured.add(event.gev, event.energy_gev);
+  return measured.statistics();
 }
 
 SampleEvent along_z(const std::vector<double>& z_part, double energy_gev = 100.0) {
@@ -37,12 +38,12 @@ TEST(Comparison, IdenticalSamplesDifferInNothing) {
   StatisticsOptions options = one_bin();
   options.energy_bins = equal_energy_bins(0.0, 500.0, 5);
   options.angle = true;
-  ShowerStatistics data(options), generated(options);
+  ShowerSample data(options), generated(options);
   for (const SampleEvent& event : random_sample(3, 100)) {
     const double angle = data.add(event.gev, event.energy_gev).angle_rad;
     generated.add(event.gev, event.energy_gev, angle);
   }
-  const Comparison c = compare(data, generated);
+  const Comparison c = compare(data.statistics(), generated.statistics());
   ASSERT_TRUE(c.merit.has_value());
   EXPECT_EQ(c.merit->total, 0.0);
   EXPECT_EQ(c.merit->angle, 0.0);
@@ -186,7 +187,7 @@ TEST(Comparison, AngleTermIsTheMeanOverBinsOfTheMeanOverEvents) {
   StatisticsOptions options = one_bin();
   options.energy_bins = {{0.0, 100.0}, {100.5, 200.0}};
   options.angle = true;
-  ShowerStatistics data(options), generated(options);
+  ShowerSample data(options), generated(options);
   const SampleEvent straight{separable_image({0, 1, 0, 0, 0}, {0, 1, 0, 0}, {1, 1, 1, 1, 1, 1, 1}),
                              0.0};
   for (const double energy : {50.0, 60.0, 150.0}) data.add(straight.gev, energy);
@@ -194,7 +195,7 @@ TEST(Comparison, AngleTermIsTheMeanOverBinsOfTheMeanOverEvents) {
   generated.add(straight.gev, 50.0, half_pi);
   generated.add(straight.gev, 60.0, half_pi / 1.2);
   generated.add(straight.gev, 150.0, half_pi / 1.3);
-  const Comparison c = compare(data, generated);
+  const Comparison c = compare(data.statistics(), generated.statistics());
   EXPECT_NEAR(*c.merit->angle, (0.1 + 0.3) / 2.0, 1e-6);
   EXPECT_DOUBLE_EQ(c.merit->total, *c.merit->angle);
 }

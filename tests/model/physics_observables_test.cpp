@@ -5,31 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "model/physics/fixed_sum.h"
 #include "model/physics/histogram.h"
 #include "model/physics/observables.h"
 #include "tests/model/physics_samples.h"
 
 namespace troupe::model {
 namespace {
-
-TEST(FixedSum, OrderDoesNotMatterWhereItWouldInDouble) {
-  FixedSum up, down;
-  std::vector<double> values{1e9, 1e-9, -1e9, 3e-7, 0.1, 1e12, -1e12};
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    up.add(values[i]);
-    down.add(values[values.size() - 1 - i]);
-  }
-  EXPECT_EQ(up, down);
-  EXPECT_NEAR(up.value(), 0.1 + 3e-7 + 1e-9, 1e-13);
-  EXPECT_EQ(up.mean(0), 0.0);
-}
-
-TEST(FixedSumDeathTest, RefusesWhatItCannotHold) {
-  FixedSum sum;
-  EXPECT_DEATH(sum.add(0x1p50), "proportion");
-  EXPECT_DEATH(sum.add(std::numeric_limits<double>::quiet_NaN()), "proportion");
-}
 
 TEST(Histogram, OverflowHasABinOfItsOwnAndSeparationGoesFromZeroToOne) {
   Histogram a(10.0, 5), b(10.0, 5);

@@ -77,27 +77,21 @@ StatisticsOptions options_of(const Extent& space, bool angle) {
   return options;
 }
 
-struct Sample {
-  ShowerStatistics statistics;
-  ShowerFigures figures;
-  explicit Sample(const StatisticsOptions& options) : statistics(options) {}
-  void add(std::span<const float> gev, double energy_gev) {
-    figures.add(statistics.add(gev, energy_gev), energy_gev, statistics.options().angle);
-  }
-};
+std::string json_of(std::uint64_t step, const ShowerSample& data, const ShowerSample& generated,
+                    const std::vector<ShowerPair>& pairs) {
+  return report_json(step, {data, data.statistics()}, {generated, generated.statistics()}, pairs);
+}
 
 TEST(ShowerReport, IsTheObjectThatWatchingDescribes) {
   const Extent space{2, 1, 2};
-  Sample data(options_of(space, false)), generated(options_of(space, false));
+  ShowerSample data(options_of(space, false)), generated(options_of(space, false));
   const Image shower{1.0F, 0.0F, 0.5F, 0.00012345F};
   data.add(shower, 100.0);
   generated.add(empty_image(space), 100.0);
   ShowerPair pair;
   pair.energy_gev = 100.0;
   pair.data = brightest_cells(shower);
-  const std::string json =
-      report_json(8, {data.statistics, data.figures}, {generated.statistics, generated.figures},
-                  std::vector{pair});
+  const std::string json = json_of(8, data, generated, {pair});
   EXPECT_THAT(
       json,
       testing::StartsWith(
@@ -113,12 +107,11 @@ TEST(ShowerReport, IsTheObjectThatWatchingDescribes) {
 
 TEST(ShowerReport, HasAnglesOfModelsThatHaveThem) {
   const Extent space{5, 5, 5};
-  Sample data(options_of(space, true));
+  ShowerSample data(options_of(space, true));
   for (const SampleEvent& event : random_sample(1, 5, space)) data.add(event.gev, event.energy_gev);
   ShowerPair pair;
   pair.angle_rad = 1.25;
-  const ReportedSample sample{data.statistics, data.figures};
-  const std::string json = report_json(8, sample, sample, std::vector{pair});
+  const std::string json = json_of(8, data, data, {pair});
   EXPECT_THAT(json, HasSubstr(R"({"name":"angle",)"));
   EXPECT_THAT(json, HasSubstr(R"("angle":1.25,)"));
 }
@@ -126,7 +119,7 @@ TEST(ShowerReport, HasAnglesOfModelsThatHaveThem) {
 // The Monitor's link has room for four of them.
 TEST(ShowerReport, OfTheLargestModelsHasAtMost250Kilobytes) {
   const Extent space{51, 51, 25};
-  Sample data(options_of(space, true));
+  ShowerSample data(options_of(space, true));
   std::vector<ShowerPair> pairs(kReportEvents);
   std::vector<float> gev(51 * 51 * 25);
   for (std::size_t event = 0; event < pairs.size(); ++event) {
@@ -136,8 +129,7 @@ TEST(ShowerReport, OfTheLargestModelsHasAtMost250Kilobytes) {
     data.add(gev, 123.456);
     pairs[event] = {123.456, 1.2345, brightest_cells(gev), brightest_cells(gev)};
   }
-  const ReportedSample sample{data.statistics, data.figures};
-  const std::string json = report_json(123456789012, sample, sample, pairs);
+  const std::string json = json_of(123456789012, data, data, pairs);
   EXPECT_LT(json.size(), 250'000U);
   EXPECT_GT(json.size(), 100'000U);
 }

@@ -1,0 +1,39 @@
+#pragma once
+
+// All figures of a generated sample against data, each with its uncertainty and its floor.
+//
+// Both come from samples drawn again (bootstrap, Efron 1979), by a seed. The uncertainty is the
+// figure's spread over draws from the two samples. The floor is what the figure is for two draws
+// from the data: as good as a generator can be found to be with so many showers. Where the
+// generated showers have the energies of the data, as generators that are asked for them do, each
+// shower is drawn from the kStratum that are nearest to it in energy, so that energies are not what
+// differs. The variance that this leaves out is added again as kStratum / (kStratum - 1).
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "model/physics/figure.h"
+#include "model/physics/shower_sample.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe::model {
+
+struct FigureOptions {
+  int replicas = 200;  // draws for uncertainties, and as many for floors; at least 2
+  std::uint64_t seed = 1;
+  // Told the share that is done, between draws; false ends the work, with no figures.
+  std::function<bool(double share)> going_on{};
+};
+
+inline constexpr std::size_t kStratum = 20;
+
+// Whether both have the same energies, in whatever order.
+bool have_equal_energies(const ShowerSample& data, const ShowerSample& generated);
+
+// In the order of figure_list(). Both with the same options (CHECKed). A pure function; the team
+// shares the draws out.
+std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample& generated,
+                                    const FigureOptions& options, runtime::ThreadTeam& team);
+
+}  // namespace troupe::model

@@ -1,0 +1,282 @@
+#include "model/physics/validation_plots.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "model/physics/shower_report.h"
+
+namespace troupe::model {
+namespace {
+
+constexpr std::array kAxes{"x (cells)", "y (cells)", "z (layers)"};
+constexpr std::size_t kEnergyBins = 10;
+
+// Mean and its error of numbers that come in bins.
+class BinnedMeans {
+ public:
+  explicit BinnedMeans(std::size_t bins) : sums_(bins) {}
+  void add(std::size_t bin, double value) { sums_[bin].add(value); }
+
+  PlottedSeries means() const {
+    PlottedSeries series;
+    for (const SpreadSum& sum : sums_) {
+      const Spread spread = sum.spread();
+      series.values.push_back(sum.count() > 0.0 ? spread.mean : NAN);
+      series.errors.push_back(sum.count() > 1.0 ? spread.deviation / std::sqrt(sum.count()) : 0.0);
+    }
+    return series;
+  }
+  // Width / mean; the error of a width of n normal numbers is 1 / sqrt(2 n) of it.
+  PlottedSeries resolutions() const {
+    PlottedSeries series;
+    for (const SpreadSum& sum : sums_) {
+      const Spread spread = sum.spread();
+      const double width = spread.deviation / spread.mean;
+      const bool known = sum.count() > 1.0 && spread.mean > 0.0;
+      series.values.push_back(known ? width : NAN);
+      series.errors.push_back(known ? width / std::sqrt(2.0 * sum.count()) : 0.0);
+    }
+    return series;
+  }
+
+ private:
+  std::vector<SpreadSum> sums_;
+};
+
+std::vector<double> whole_numbers(std::size_t count) {
+  std::vector<double> edges(count + 1);
+  std::iota(edges.begin(), edges.end(), 0.0);
+  return edges;
+}
+
+template <class Wanted>
+PlottedSeries profile(const ShowerSample& sample, std::size_t axis, Wanted wanted) {
+  BinnedMeans means(static_cast<std::size_t>(sample.options().space[axis]));
+  for (const SampledShower& shower : sample.showers()) {
+    if (!shower.usable() || !wanted(shower)) continue;
+    const auto& energies = shower.found.profile[axis];
+    for (std::size_t i = 0; i < energies.size(); ++i) means.add(i, energies[i]);
+  }
+  return means.means();
+}
+
+// Shares of the sum, and their counting errors.
+PlottedSeries shares(const std::vector<std::int64_t>& counts) {
+  const auto all = static_cast<double>(
+      std::max<std::int64_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 1));
+  PlottedSeries series;
+  for (const std::int64_t count : counts) {
+    series.values.push_back(static_cast<double>(count) / all);
+    series.errors.push_back(std::sqrt(static_cast<double>(count)) / all);
+  }
+  return series;
+}
+
+PlottedSeries spectrum(const ShowerSample& sample) {
+  BinnedMeans means(kSpectrumBins);
+  for (const SampledShower& shower : sample.showers()) {
+    if (!shower.usable()) continue;
+    for (std::size_t i = 0; i < kSpectrumBins; ++i) {
+      means.add(i, static_cast<double>(shower.found.spectrum[i]));
+    }
+  }
+  return means.means();
+}
+
+PlottedSeries occupancy(const ShowerSample& sample) {
+  const auto& space = sample.options().space;
+  const auto cells = static_cast<double>(space[0] * space[1] * space[2]);
+  BinnedMeans means(kSparsityLevels);
+  for (const SampledShower& shower : sample.showers()) {
+    if (!shower.usable()) continue;
+    for (std::size_t i = 0; i < kSparsityLevels; ++i) {
+      means.add(i, static_cast<double>(shower.found.cells_above[i]) / cells);
+    }
+  }
+  return means.means();
+}
+
+HeatMap correlation_map(const char* title, const std::vector<std::optional<double>>& pairs,
+                        std::size_t layers) {
+  HeatMap map;
+  map.title = title;
+  map.x_label = map.y_label = "layer";
+  map.width = layers;
+  map.values.assign(layers * layers, 1.0);
+  map.diverging = true;
+  std::size_t pair = 0;
+  for (std::size_t i = 0; i < layers; ++i) {
+    for (std::size_t j = i + 1; j < layers; ++j, ++pair) {
+      map.values[i * layers + j] = map.values[j * layers + i] = pairs[pair].value_or(NAN);
+    }
+  }
+  return map;
+}
+
+HeatMap projection_map(const char* title, const ShowerSample& sample) {
+  const Extent& space = sample.options().space;
+  const auto [width, depth] =
+      std::pair(static_cast<std::size_t>(space[0]), static_cast<std::size_t>(space[2]));
+  HeatMap map;
+  map.title = title;
+  map.x_label = "z (layers)";
+  map.y_label = "x (cells)";
+  map.width = depth;
+  map.values.resize(width * depth);
+  const std::size_t row = static_cast<std::size_t>(space[1]) * depth;
+  for (const auto& image : sample.images()) {
+    for (std::size_t i = 0; i < image.size(); ++i) {
+      map.values[i / row * depth + i % depth] +=
+          static_cast<double>(image[i]) / static_cast<double>(sample.images().size());
+    }
+  }
+  for (double& value : map.values) value = value > 0.0 ? std::log10(value) : NAN;
+  return map;
+}
+
+}  // namespace
+
+ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                            std::size_t axis, bool log_y) {
+  constexpr std::array kTitles{"Transverse profile along x", "Transverse profile along y",
+                               "Longitudinal profile"};
+  ComparisonPlot plot;
+  plot.title = fmt::format("{}{}", kTitles[axis], log_y ? ", logarithmic" : "");
+  plot.x_label = kAxes[axis];
+  plot.y_label = "GeV";
+  plot.log_y = log_y;
+  const auto any = [](const SampledShower&) { return true; };
+  plot.data = profile(data, axis, any);
+  plot.generated = profile(generated, axis, any);
+  plot.edges = whole_numbers(plot.data.values.size());
+  return plot;
+}
+
+ComparisonPlot energy_profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                                   const EnergyBin& bin) {
+  const auto inside = [&](const SampledShower& shower) {
+    return shower.energy_gev >= bin.low_gev && shower.energy_gev <= bin.high_gev;
+  };
+  ComparisonPlot plot;
+  plot.title = fmt::format("Longitudinal profile, {:.4g} to {:.4g} GeV", bin.low_gev, bin.high_gev);
+  plot.x_label = kAxes[2];
+  plot.y_label = "GeV";
+  plot.data = profile(data, 2, inside);
+  plot.generated = profile(generated, 2, inside);
+  plot.edges = whole_numbers(plot.data.values.size());
+  return plot;
+}
+
+ComparisonPlot response_plot(const ShowerSample& data, const ShowerSample& generated, bool width) {
+  double low = 1e9, high = 0.0;
+  for (const SampledShower& shower : data.showers()) {
+    if (!shower.usable()) continue;
+    low = std::min(low, shower.energy_gev);
+    high = std::max(high, shower.energy_gev);
+  }
+  if (!(low < high)) low = high - 1.0;
+  const auto binned = [&](const ShowerSample& sample) {
+    BinnedMeans means(kEnergyBins);
+    for (const SampledShower& shower : sample.showers()) {
+      if (!shower.usable() || shower.energy_gev < low || shower.energy_gev > high) continue;
+      const double place = (shower.energy_gev - low) / (high - low) * kEnergyBins;
+      means.add(std::min(static_cast<std::size_t>(place), kEnergyBins - 1),
+                shower.found.ecal_gev / shower.energy_gev);
+    }
+    return width ? means.resolutions() : means.means();
+  };
+  ComparisonPlot plot;
+  plot.title = width ? "Resolution by primary energy" : "Response by primary energy";
+  plot.x_label = "primary energy (GeV)";
+  plot.y_label = width ? "width / mean" : "energy in cells / primary";
+  plot.data = binned(data);
+  plot.generated = binned(generated);
+  for (std::size_t i = 0; i <= kEnergyBins; ++i) {
+    plot.edges.push_back(low + (high - low) * static_cast<double>(i) / kEnergyBins);
+  }
+  return plot;
+}
+
+ComparisonPlot observable_plot(const ShowerSample& data, const ShowerSample& generated,
+                               const ShowerObservable& observable) {
+  const PairedHistogram histogram =
+      paired_histogram(values_of(data, observable), values_of(generated, observable));
+  ComparisonPlot plot;
+  plot.title = observable.title;
+  plot.title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(plot.title[0])));
+  plot.x_label = *observable.unit == '\0'
+                     ? observable.name
+                     : fmt::format("{} ({})", observable.name, observable.unit);
+  plot.y_label = "share of showers";
+  plot.data = shares(histogram.data);
+  plot.generated = shares(histogram.generated);
+  const std::size_t bins = histogram.data.size();
+  for (std::size_t i = 0; i <= bins; ++i) {
+    plot.edges.push_back(histogram.low + (histogram.high - histogram.low) * static_cast<double>(i) /
+                                             static_cast<double>(bins));
+  }
+  return plot;
+}
+
+ComparisonPlot spectrum_plot(const ShowerSample& data, const ShowerSample& generated) {
+  ComparisonPlot plot;
+  plot.title = "Energies of cells";
+  plot.x_label = "GeV";
+  plot.y_label = "cells of a shower";
+  plot.log_x = plot.log_y = true;
+  plot.data = spectrum(data);
+  plot.generated = spectrum(generated);
+  for (int i = 0; i <= kSpectrumBins; ++i) plot.edges.push_back(spectrum_edge_gev(i));
+  return plot;
+}
+
+ComparisonPlot occupancy_plot(const ShowerSample& data, const ShowerSample& generated) {
+  ComparisonPlot plot;
+  plot.title = "Share of cells above a threshold";
+  plot.x_label = "threshold (GeV), at the left of each step";
+  plot.y_label = "share";
+  plot.log_x = plot.log_y = true;
+  plot.data = occupancy(data);
+  plot.generated = occupancy(generated);
+  for (int i = 0; i <= kSparsityLevels; ++i) plot.edges.push_back(std::pow(10.0, i - 13));
+  return plot;
+}
+
+std::vector<HeatMap> correlation_maps(const ShowerSample& data, const ShowerSample& generated) {
+  const auto layers = static_cast<std::size_t>(data.options().space[2]);
+  std::vector<HeatMap> maps{
+      correlation_map("Correlations of layers, data", data.statistics().all().layer_correlations(),
+                      layers),
+      correlation_map("Correlations of layers, generated",
+                      generated.statistics().all().layer_correlations(), layers)};
+  HeatMap difference = maps[1];
+  difference.title = "Correlations of layers, generated - data";
+  difference.high = 0.1;
+  for (std::size_t i = 0; i < difference.values.size(); ++i) {
+    double& value = difference.values[i];
+    value -= maps[0].values[i];
+    if (std::isfinite(value)) difference.high = std::max(difference.high, std::abs(value));
+  }
+  maps.push_back(std::move(difference));
+  return maps;
+}
+
+std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSample& generated) {
+  std::vector<HeatMap> maps{projection_map("Mean of the first showers, log10 GeV, data", data),
+                            projection_map("The same, generated", generated)};
+  double high = -99.0;
+  for (const double value : maps[0].values) {
+    if (std::isfinite(value)) high = std::max(high, value);
+  }
+  for (HeatMap& map : maps) {
+    map.high = high;
+    map.low = high - 5.0;
+  }
+  return maps;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,35 @@
+#pragma once
+
+// The plots of a comparison, each made of what two samples keep.
+
+#include <string>
+#include <vector>
+
+#include "model/physics/shower_sample.h"
+#include "model/physics/svg_plot.h"
+
+namespace troupe::model {
+
+// Energy by index along the axis (0: x, 1: y, 2: z), mean and its error over showers.
+ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                            std::size_t axis, bool log_y);
+// The profile along z of showers in a bin of energies.
+ComparisonPlot energy_profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                                   const EnergyBin& bin);
+// Mean response, or its width / mean, in ten bins of the primary energy.
+ComparisonPlot response_plot(const ShowerSample& data, const ShowerSample& generated, bool width);
+// Share of the showers by an observable.
+ComparisonPlot observable_plot(const ShowerSample& data, const ShowerSample& generated,
+                               const ShowerObservable& observable);
+// Cells of a shower by their energy.
+ComparisonPlot spectrum_plot(const ShowerSample& data, const ShowerSample& generated);
+// Share of cells above a threshold.
+ComparisonPlot occupancy_plot(const ShowerSample& data, const ShowerSample& generated);
+
+// Pearson's correlations of the layers' energies: of the data, the generated showers, and the
+// difference.
+std::vector<HeatMap> correlation_maps(const ShowerSample& data, const ShowerSample& generated);
+// Sums over y of the first kept images: log10 of GeV by x and layer, of both.
+std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSample& generated);
+
+}  // namespace troupe::model

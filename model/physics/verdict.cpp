@@ -1,0 +1,219 @@
+#include "model/physics/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "model/physics/shower_group.h"
+#include "runtime/base/error.h"
+
+namespace troupe::model {
+namespace {
+
+// Bounds below which a difference is nothing to be told, however well it is known.
+constexpr double kEnergyShare = 0.05;
+constexpr double kPower = 0.07, kPowerResponse = 0.25;
+constexpr double kDisorder = 20.0, kOrderedShare = 1.0 / 3.0;  // %, of it when sorted
+constexpr double kCopies = 5.0;                                // %
+constexpr double kDiversity = 0.5;
+constexpr double kResponse = 0.05, kEnergyDependence = 5.0;  // share, %
+constexpr double kWidth = 1.2;
+constexpr double kProfile = 10.0;  // %
+constexpr double kDepth = 0.5;     // layers
+constexpr double kHits = 0.1;
+constexpr double kSpectrum = 0.02;
+constexpr double kCorrelation = 0.1;
+constexpr double kSpread = 1.25;
+
+class Finder {
+ public:
+  explicit Finder(std::span<const Figure> figures) : figures_(figures) {}
+
+  void tell(const char* kind, std::string text) { faults_.push_back({kind, std::move(text)}); }
+
+  // The figure where it is beyond its floor and `bound` from its ideal; else null.
+  const Figure* beyond(const char* name, double bound) const {
+    const Figure* figure = find_figure(figures_, name);
+    CHECK(figure != nullptr, "no such figure");
+    const bool told = figure->value && figure->distance() > bound && figure->beyond_floor();
+    return told ? figure : nullptr;
+  }
+  // The same of a ratio that is above `times` or below 1 / `times`.
+  const Figure* beyond_times(const char* name, double times) const {
+    const Figure* figure = beyond(name, 0.0);
+    if (figure == nullptr) return nullptr;
+    return *figure->value > times || *figure->value < 1.0 / times ? figure : nullptr;
+  }
+  double value(const char* name) const {
+    const Figure* figure = find_figure(figures_, name);
+    CHECK(figure != nullptr, "no such figure");
+    return figure->value.value_or(0.0);
+  }
+
+  std::vector<Fault> take() { return std::move(faults_); }
+
+ private:
+  std::span<const Figure> figures_;
+  std::vector<Fault> faults_;
+};
+
+std::string with_floor(const Figure& figure) {
+  return fmt::format("{:.3g}{}, data against data {:.2g}", *figure.value,
+                     figure.unit.empty() ? "" : " " + figure.unit, figure.floor);
+}
+
+Spread energies(const ShowerSample& sample) {
+  SpreadSum sum;
+  for (const SampledShower& shower : sample.showers()) {
+    if (std::isfinite(shower.energy_gev)) sum.add(shower.energy_gev);
+  }
+  return sum.spread();
+}
+
+void find_no_showers(Finder& finder, const ShowerSample& data, const ShowerSample& generated) {
+  const double wanted = energies(data).mean, found = energies(generated).mean;
+  if (std::abs(found - wanted) > kEnergyShare * wanted) {
+    finder.tell("conditions",
+                fmt::format("the primaries have other energies: {:.4g} GeV on average, the data's "
+                            "{:.4g}; all figures tell of that too",
+                            found, wanted));
+  }
+  const ShowerStatistics of_data = data.statistics(), of_generated = generated.statistics();
+  const ShowerGroup &d = of_data.all(), &g = of_generated.all();
+  const std::size_t all = generated.showers().size();
+  if (g.invalid_events() > 0) {
+    finder.tell("invalid", fmt::format("{} of {} showers have cells that are not finite, negative "
+                                       "or too large; they are left out",
+                                       g.invalid_events(), all));
+  }
+  const auto share = [](const ShowerGroup& group) {
+    return static_cast<double>(group.empty_events()) /
+           static_cast<double>(std::max<std::int64_t>(group.events(), 1));
+  };
+  if (share(g) > share(d) && g.empty_events() > 1) {
+    finder.tell("empty", fmt::format("{} of {} showers have no energy", g.empty_events(), all));
+  }
+}
+
+// Those that explain others.
+void find_causes(Finder& finder) {
+  const Figure* power = finder.beyond("cell_spread", kPower);
+  const Figure* response = finder.beyond("response", kPowerResponse);
+  if (power != nullptr && response != nullptr) {
+    finder.tell("power", fmt::format("the cells look raised to a power of {:.2f}: their logarithms "
+                                     "are spread {:.3g} times as wide, and the response is {:.3g} "
+                                     "times the data's; is the power of both the same?",
+                                     *power->value, *power->value, *response->value));
+  }
+  const Figure* layers = finder.beyond("longitudinal", kDisorder);
+  const double sorted = finder.value("sorted_layers");
+  if (layers != nullptr && sorted < kOrderedShare * *layers->value) {
+    finder.tell("layers", fmt::format("the layers are out of order: {:.3g} % of the energy lies in "
+                                      "wrong layers, and {:.2g} % where the layers of each shower "
+                                      "are sorted",
+                                      *layers->value, sorted));
+  }
+  if (const Figure* copies = finder.beyond("copies", kCopies)) {
+    finder.tell("copies",
+                fmt::format("{:.3g} % of the showers repeat one of the data", *copies->value));
+  }
+  const Figure* diversity = finder.beyond("diversity", 1.0 - kDiversity);
+  if (diversity != nullptr && *diversity->value < kDiversity) {
+    finder.tell("alike", fmt::format("the showers are all alike: the nearest other one is {:.2g} "
+                                     "times as far as in the data",
+                                     *diversity->value));
+  }
+}
+
+void find_response(Finder& finder) {
+  if (const Figure* response = finder.beyond("response", kResponse)) {
+    const double error = *response->value - 1.0;
+    finder.tell("response", fmt::format("the response is {:.3g} % too {}", 100.0 * std::abs(error),
+                                        error > 0.0 ? "high" : "low"));
+  } else if (const Figure* trend = finder.beyond("response_energy", kEnergyDependence)) {
+    finder.tell(
+        "response_energy",
+        fmt::format("the response depends otherwise on the energy: off by {}", with_floor(*trend)));
+  }
+  if (const Figure* width = finder.beyond_times("response_width", kWidth)) {
+    const double times = *width->value;
+    finder.tell(
+        "response_width",
+        times > 1.0
+            ? fmt::format("the response is {:.2g} times too wide", times)
+            : fmt::format("the response is too narrow: {:.2g} times the data's width", times));
+  }
+}
+
+void find_shape(Finder& finder) {
+  if (const Figure* depth = finder.beyond("depth", kDepth)) {
+    finder.tell("depth",
+                fmt::format("the showers lie {:.2g} layers too {}", std::abs(*depth->value),
+                            *depth->value > 0.0 ? "deep" : "far in front"));
+  }
+  if (const Figure* profile = finder.beyond("longitudinal", kProfile)) {
+    finder.tell("longitudinal",
+                fmt::format("the longitudinal profile is off by {}", with_floor(*profile)));
+  }
+  for (const char* name : {"transverse_x", "transverse_y"}) {
+    const Figure* profile = finder.beyond(name, kProfile);
+    if (profile == nullptr) continue;
+    finder.tell(name, fmt::format("the transverse profile along {} is off by {}", name + 11,
+                                  with_floor(*profile)));
+  }
+}
+
+void find_cells(Finder& finder) {
+  if (const Figure* hits = finder.beyond("hits", kHits)) {
+    const double error = *hits->value - 1.0;
+    finder.tell("hits", fmt::format("there are {:.2g} % too {} hits", 100.0 * std::abs(error),
+                                    error > 0.0 ? "many" : "few"));
+  }
+  if (const Figure* spectrum = finder.beyond("cell_spectrum", kSpectrum)) {
+    finder.tell("cells", fmt::format("the energies of cells are distributed otherwise: separation "
+                                     "{}",
+                                     with_floor(*spectrum)));
+  }
+  for (const auto& [name, what] : {std::pair("layer_correlations", "layers"),
+                                   std::pair("moment_correlations", "moments, hits and energy")}) {
+    const Figure* figure = finder.beyond(name, kCorrelation);
+    if (figure == nullptr) continue;
+    finder.tell(name,
+                fmt::format("the correlations of {} are off by {}", what, with_floor(*figure)));
+  }
+}
+
+void find_variation(Finder& finder) {
+  for (const auto& [name, what] :
+       {std::pair("depth_spread", "depth"), std::pair("length_spread", "length"),
+        std::pair("width_spread", "width"), std::pair("hits_width", "their number of hits")}) {
+    const Figure* figure = finder.beyond_times(name, kSpread);
+    if (figure == nullptr) continue;
+    finder.tell(name, fmt::format("the showers vary too {} in {}: {:.2g} times as much as the "
+                                  "data's",
+                                  *figure->value > 1.0 ? "much" : "little", what, *figure->value));
+  }
+}
+
+}  // namespace
+
+std::vector<Fault> find_faults(const ShowerSample& data, const ShowerSample& generated,
+                               std::span<const Figure> figures) {
+  Finder finder(figures);
+  find_no_showers(finder, data, generated);
+  find_causes(finder);
+  find_response(finder);
+  find_shape(finder);
+  find_cells(finder);
+  find_variation(finder);
+  return finder.take();
+}
+
+std::string verdict_line(std::span<const Fault> faults) {
+  if (faults.empty()) return "No fault was found.";
+  return fmt::format("{} {} found.", faults.size(),
+                     faults.size() == 1 ? "fault was" : "faults were");
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,37 @@
+#pragma once
+
+// The faults of a generator that its figures show, in plain words.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/physics/figure.h"
+#include "model/physics/shower_sample.h"
+#include "runtime/base/fields.h"
+
+namespace troupe::model {
+
+struct Fault {
+  std::string kind;  // of one word, for machines: "layers"
+  std::string text;  // for people: "the layers are out of order: ..."
+};
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<Fault> auto& fault) {
+  archive.text("kind", fault.kind, 100);
+  archive.text("text", fault.text, 500);
+}
+
+// The faults that are both larger than what two samples of the data show (Figure::floor_95) and
+// larger than a bound of each kind. Those that explain others come first: showers that are none,
+// wrong power, layers out of order, copies, showers alike; then response, profiles, hits, cells,
+// correlations, and what varies too little or too much. Figures are those of compute_figures() for
+// the two.
+std::vector<Fault> find_faults(const ShowerSample& data, const ShowerSample& generated,
+                               std::span<const Figure> figures);
+
+// One line for the top of a report: that nothing was found, or how much.
+std::string verdict_line(std::span<const Fault> faults);
+
+}  // namespace troupe::model

@@ -1,0 +1,320 @@
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/physics/figures.h"
+#include "model/physics/figures_text.h"
+#include "model/physics/sample_comparer.h"
+#include "model/physics/verdict.h"
+#include "tests/model/physics_samples.h"
+
+namespace troupe::model {
+namespace {
+
+using testing::Contains;
+using testing::IsEmpty;
+
+constexpr Extent kSpace{8, 8, 12};
+
+// A shower of 2 % of the energy that begins at a random depth; spots fall off across the axis.
+Image made_shower(std::uint64_t seed, std::uint32_t event, double energy_gev) {
+  const runtime::RandomPosition position{seed, event, 0, 0, 0};
+  Image image = empty_image(kSpace);
+  std::uint32_t drawn = 0;
+  const auto normal = [&] { return runtime::random_normal(position, drawn++); };
+  const double response = 0.02 * (1.0 + 0.05 * normal());
+  const double depth = 3.0 + 0.5 * std::log(energy_gev) + 0.8 * normal();
+  constexpr int kSpots = 150;
+  for (int spot = 0; spot < kSpots; ++spot) {
+    const auto place = [&](double centre, double width, std::int64_t cells) {
+      const auto found = static_cast<std::int64_t>(std::floor(centre + width * normal()));
+      return std::clamp<std::int64_t>(found, 0, cells - 1);
+    };
+    const std::int64_t x = place(4.0, 0.9, kSpace[0]), y = place(4.0, 0.9, kSpace[1]);
+    const std::int64_t z = place(depth, 1.6, kSpace[2]);
+    image[cell_index(kSpace, x, y, z)] += static_cast<float>(response * energy_gev / kSpots);
+  }
+  return image;
+}
+
+double energy_of(std::uint32_t event) { return 20.0 + 60.0 * (event % 97) / 97.0; }
+
+constexpr std::uint32_t kShowers = 240;
+
+using Change = std::function<Image(std::uint32_t event, Image image)>;
+
+// Showers of the same energies whatever the seed, each changed.
+ShowerSample sample(std::uint64_t seed, const Change& change = {}) {
+  StatisticsOptions options;
+  options.space = kSpace;
+  options.energy_bins = equal_energy_bins(20.0, 80.0, 3);
+  ShowerSample made(options, true);
+  for (std::uint32_t event = 0; event < kShowers; ++event) {
+    Image image = made_shower(seed, event, energy_of(event));
+    made.add(change ? change(event, std::move(image)) : image, energy_of(event));
+  }
+  return made;
+}
+
+std::vector<Figure> figures_of(const ShowerSample& data, const ShowerSample& generated,
+                               int replicas = 40) {
+  runtime::ThreadTeam team(1);
+  FigureOptions options;
+  options.replicas = replicas;
+  return compute_figures(data, generated, options, team);
+}
+
+std::set<std::string> kinds_of_faults(const ShowerSample& data, const ShowerSample& generated) {
+  std::set<std::string> kinds;
+  for (const Fault& fault : find_faults(data, generated, figures_of(data, generated))) {
+    kinds.insert(fault.kind);
+  }
+  return kinds;
+}
+
+TEST(Figures, OfAGoodGeneratorAreAtTheirFloorsAndShowNoFault) {
+  const ShowerSample data = sample(1), good = sample(2);
+  const std::vector<Figure> figures = figures_of(data, good, 100);
+  int known = 0, beyond = 0;
+  for (const Figure& figure : figures) {
+    if (!figure.value) continue;
+    ++known;
+    beyond += figure.beyond_floor() ? 1 : 0;
+    EXPECT_LT(figure.distance(), 4.0 * figure.floor_95 + 1e-9) << figure.name;
+    EXPECT_GE(figure.floor_95, figure.floor) << figure.name;
+    EXPECT_FALSE(figure.source.empty()) << figure.name;
+  }
+  EXPECT_GT(known, 80);
+  EXPECT_LT(beyond, known / 5);  // 5 % on average
+  EXPECT_THAT(kinds_of_faults(data, good), IsEmpty());
+}
+
+TEST(Figures, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const Figure& figure : figure_list(true)) EXPECT_TRUE(names.insert(figure.name).second);
+  EXPECT_EQ(find_figure(figure_list(false), "angle.kolmogorov"), nullptr);
+}
+
+TEST(Figures, AreAPureFunctionOfSeedAndSamplesWhateverTheThreads) {
+  const ShowerSample data = sample(1), generated = sample(2);
+  FigureOptions options;
+  options.replicas = 20;
+  runtime::ThreadTeam one(1), three(3);
+  const auto a = compute_figures(data, generated, options, one);
+  const auto b = compute_figures(data, generated, options, three);
+  options.seed = 2;
+  const auto c = compute_figures(data, generated, options, one);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].value, b[i].value);
+    EXPECT_EQ(a[i].uncertainty, b[i].uncertainty);
+    EXPECT_EQ(a[i].floor_95, b[i].floor_95);
+  }
+  EXPECT_NE(find_figure(a, "response")->uncertainty, find_figure(c, "response")->uncertainty);
+}
+
+TEST(Figures, EndEarlyWhenTheyAreToldTo) {
+  const ShowerSample data = sample(1);
+  runtime::ThreadTeam team(1);
+  FigureOptions options;
+  options.going_on = [](double share) { return share < 0.3; };
+  EXPECT_THAT(compute_figures(data, data, options, team), IsEmpty());
+}
+
+// Whatever the showers, numbers come out.
+TEST(Figures, OfNothingAndOfNonsenseAreFinite) {
+  const ShowerSample data = sample(1);
+  const ShowerSample empty = sample(1, [](auto, auto) { return empty_image(kSpace); });
+  const ShowerSample nonsense = sample(1, [](auto, Image image) {
+    image[3] = std::numeric_limits<float>::quiet_NaN();
+    return image;
+  });
+  StatisticsOptions options = data.options();
+  ShowerSample single(options, true), none(options, true);
+  single.add(made_shower(1, 1, 50.0), 50.0);
+  for (const ShowerSample* generated :
+       std::initializer_list<const ShowerSample*>{&empty, &nonsense, &single, &none}) {
+    for (const Figure& figure : figures_of(data, *generated, 4)) {
+      EXPECT_TRUE(std::isfinite(figure.value.value_or(0.0))) << figure.name;
+      EXPECT_TRUE(std::isfinite(figure.uncertainty)) << figure.name;
+      EXPECT_TRUE(std::isfinite(figure.floor_95)) << figure.name;
+    }
+    figures_of(*generated, data, 4);
+  }
+  EXPECT_THAT(kinds_of_faults(data, empty), Contains("empty"));
+  EXPECT_THAT(kinds_of_faults(data, nonsense), Contains("invalid"));
+}
+
+// One cell of each layer, so that the truth is known: response 0.02 x `factor`, its width
+// 0.002 x `width`, normal.
+ShowerSample narrow_sample(std::uint64_t seed, double factor, double width) {
+  StatisticsOptions options;
+  options.space = {1, 1, 2};
+  options.energy_bins = {{0.0, 200.0}};
+  ShowerSample made(options);
+  for (std::uint32_t event = 0; event < 80; ++event) {
+    const runtime::RandomPosition position{seed, event, 0, 0, 0};
+    const double energy = 50.0 + event;
+    const double response = 0.02 * factor + 0.002 * width * runtime::random_normal(position, 0);
+    const double front = 0.5 + 0.05 * runtime::random_normal(position, 1);
+    made.add(std::vector<float>{static_cast<float>(energy * response * front),
+                                static_cast<float>(energy * response * (1.0 - front))},
+             energy);
+  }
+  return made;
+}
+
+TEST(Figures, UncertaintiesCoverTheTruthAsOftenAsTheySay) {
+  constexpr int kExperiments = 100;
+  const std::vector<std::pair<const char*, double>> truths{
+      {"response", 1.1}, {"response_width", 1.5}, {"depth", 0.0}};
+  std::vector<int> within_one(truths.size()), within_two(truths.size());
+  for (std::uint64_t experiment = 0; experiment < kExperiments; ++experiment) {
+    const auto figures = figures_of(narrow_sample(2 * experiment, 1.0, 1.0),
+                                    narrow_sample(2 * experiment + 1, 1.1, 1.5), 50);
+    for (std::size_t i = 0; i < truths.size(); ++i) {
+      const Figure& figure = *find_figure(figures, truths[i].first);
+      const double off = std::abs(*figure.value - truths[i].second) / figure.uncertainty;
+      within_one[i] += off < 1.0 ? 1 : 0;
+      within_two[i] += off < 2.0 ? 1 : 0;
+    }
+  }
+  for (std::size_t i = 0; i < truths.size(); ++i) {
+    // 68 and 95 in 100; three standard deviations of counting beside.
+    EXPECT_NEAR(within_one[i], 68, 14) << truths[i].first;
+    EXPECT_GE(within_two[i], 88) << truths[i].first;
+  }
+}
+
+TEST(Figures, FloorIsExceededByOneInTwentyGoodGenerators) {
+  constexpr int kExperiments = 100;
+  const std::vector<const char*> names{"response", "response_width", "longitudinal",
+                                       "response.kolmogorov", "response.chi_square"};
+  std::vector<int> beyond(names.size());
+  for (std::uint64_t experiment = 0; experiment < kExperiments; ++experiment) {
+    const auto figures = figures_of(narrow_sample(2 * experiment, 1.0, 1.0),
+                                    narrow_sample(2 * experiment + 1, 1.0, 1.0), 50);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      beyond[i] += find_figure(figures, names[i])->beyond_floor() ? 1 : 0;
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) EXPECT_LE(beyond[i], 12) << names[i];
+}
+
+TEST(FiguresText, ValuesHaveTheDigitsThatTheirUncertaintiesAllow) {
+  Figure figure;
+  EXPECT_EQ(value_text(figure), "-");
+  EXPECT_EQ(floor_text(figure), "-");
+  figure.value = 1.23456;
+  figure.uncertainty = 0.0123;
+  figure.floor = 0.0345;
+  EXPECT_EQ(value_text(figure), "1.235");
+  EXPECT_EQ(floor_text(figure), "0.035");
+  figure.ideal = 1.0;
+  EXPECT_EQ(floor_text(figure), "1 +- 0.035");
+  figure.unit = "%";
+  figure.value = 1234.5;
+  figure.uncertainty = 120.0;
+  EXPECT_EQ(value_text(figure), "1234 %");
+  figure.value = 0.0;
+  figure.uncertainty = 0.0;
+  EXPECT_EQ(value_text(figure), "0.00 %");
+  figure.value = 1e-9;
+  EXPECT_EQ(value_text(figure), "1e-09 %");
+}
+
+TEST(FiguresText, LinesOfFiguresAndOfObservablesAreMarkedBeyondTheFloor) {
+  std::vector<Figure> figures(4);
+  figures[0].title = "mean response";
+  figures[0].name = "response";
+  figures[1].title = "left out";
+  figures[2].name = "hits.separation";
+  figures[3].name = "hits.chi_square";
+  for (const std::size_t i : {0U, 2U, 3U}) figures[i].value = 0.5;
+  figures[0].floor_95 = figures[3].floor_95 = 0.4;
+  figures[2].floor_95 = 0.6;
+  const std::string text = figures_text(figures);
+  EXPECT_THAT(text, testing::ContainsRegex("mean response +0.50 +0 +0 +!\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("distributions +separation +chi_square\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("hits +0.5 \\(0\\) +0.5 \\(0\\)!\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("left out")));
+}
+
+TEST(Verdict, WrongPowerIsTold) {
+  const auto kinds = kinds_of_faults(sample(1), sample(2, [](auto, Image image) {
+                                       for (float& cell : image) cell = std::pow(cell, 0.85F);
+                                       return image;
+                                     }));
+  EXPECT_THAT(kinds, Contains("power"));
+  EXPECT_THAT(kinds, Contains("response"));
+}
+
+TEST(Verdict, LayersOutOfOrderAreToldWhetherTheyAreTheSameOfEveryShowerOrNot) {
+  const auto shuffled = [](bool each) {
+    return sample(2, [each](std::uint32_t event, const Image& image) {
+      Image out(image.size());
+      const std::int64_t turn = each ? event * 5 : 5;
+      for (std::int64_t column = 0; column < kSpace[0] * kSpace[1]; ++column) {
+        for (std::int64_t z = 0; z < kSpace[2]; ++z) {
+          out[static_cast<std::size_t>(column * kSpace[2] + (z * 7 + turn) % kSpace[2])] =
+              image[static_cast<std::size_t>(column * kSpace[2] + z)];
+        }
+      }
+      return out;
+    });
+  };
+  EXPECT_THAT(kinds_of_faults(sample(1), shuffled(false)), Contains("layers"));
+  EXPECT_THAT(kinds_of_faults(sample(1), shuffled(true)), Contains("layers"));
+}
+
+TEST(Verdict, CopiesOfTheDataAreTold) {
+  const ShowerSample copies = sample(2, [](std::uint32_t event, const Image& image) {
+    return event % 2 == 0 ? made_shower(1, event, energy_of(event)) : image;
+  });
+  const auto figures = figures_of(sample(1), copies);
+  EXPECT_NEAR(*find_figure(figures, "copies")->value, 50.0, 1.0);
+  EXPECT_THAT(kinds_of_faults(sample(1), copies), Contains("copies"));
+}
+
+TEST(Verdict, ShowersThatAreAllAlikeAreTold) {
+  const ShowerSample alike = sample(2, [](std::uint32_t event, const Image&) {
+    Image image = made_shower(2, 7, 50.0);
+    for (float& cell : image) cell *= static_cast<float>(energy_of(event) / 50.0);
+    image[event % 8] += 1e-4F;
+    return image;
+  });
+  const auto kinds = kinds_of_faults(sample(1), alike);
+  EXPECT_THAT(kinds, Contains("alike"));
+  EXPECT_THAT(kinds, Contains("response_width"));
+  EXPECT_THAT(kinds, Contains("length_spread"));
+}
+
+TEST(Verdict, ResponseOfTheRightMeanAndTheWrongWidthIsTold) {
+  const ShowerSample data = sample(1);
+  const ShowerSample wide = sample(2, [](std::uint32_t event, Image image) {
+    const auto factor = static_cast<float>(1.0 + (event % 2 == 0 ? 0.2 : -0.2));
+    for (float& cell : image) cell *= factor;
+    return image;
+  });
+  const auto faults = find_faults(data, wide, figures_of(data, wide));
+  ASSERT_FALSE(faults.empty());
+  EXPECT_EQ(faults[0].kind, "response_width");
+  EXPECT_THAT(faults[0].text, testing::StartsWith("the response is 4"));
+  EXPECT_THAT(faults[0].text, testing::EndsWith(" times too wide"));
+  EXPECT_EQ(verdict_line({}), "No fault was found.");
+}
+
+TEST(Verdict, OtherEnergiesAreTold) {
+  StatisticsOptions options = sample(1).options();
+  ShowerSample higher(options, true);
+  for (std::uint32_t event = 0; event < 100; ++event) higher.add(made_shower(1, event, 75.0), 75.0);
+  EXPECT_THAT(kinds_of_faults(sample(1), higher), Contains("conditions"));
+}
+
+}  // namespace
+}  // namespace troupe::model

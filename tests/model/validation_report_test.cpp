@@ -1,0 +1,134 @@
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/physics/figures.h"
+#include "model/physics/svg_plot.h"
+#include "model/physics/validation_report.h"
+#include "tests/model/physics_samples.h"
+
+namespace troupe::model {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+ComparisonPlot three_bins() {
+  ComparisonPlot plot;
+  plot.title = "a < b";
+  plot.edges = {0.0, 1.0, 2.0, 3.0};
+  plot.data = {{1.0, 2.0, NAN}, {0.1, 0.1, 0.0}};
+  plot.generated = {{1.1, 1.0, 5.0}, {0.1, 0.1, 0.2}};
+  return plot;
+}
+
+TEST(Plot, ShowsEveryValueItsErrorAndTheRatioWhereThereIsOne) {
+  const std::string html = plot_html(three_bins());
+  EXPECT_EQ(count(html, "<circle"), 3 + 2);  // three values, two ratios
+  EXPECT_EQ(count(html, "data-band"), 2 + 2);
+  EXPECT_THAT(html,
+              HasSubstr("a &lt; b: generated / data is furthest from 1 between 1 and 2, 0.5"));
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+}
+
+TEST(Plot, RatioBeyondTheEdgeIsAnArrow) {
+  ComparisonPlot plot = three_bins();
+  plot.generated.values[0] = 100.0;
+  EXPECT_EQ(count(plot_html(plot), "h-8z"), 1u);
+}
+
+TEST(Plot, LogarithmicAxesLeaveOutWhatIsNotAboveZero) {
+  ComparisonPlot plot = three_bins();
+  plot.edges = {1e-3, 1e-2, 1e-1, 1.0};
+  plot.log_x = plot.log_y = true;
+  plot.generated.values = {0.0, -1.0, 1e-5};
+  const std::string html = plot_html(plot);
+  EXPECT_EQ(count(html, "<circle"), 1 + 1);  // the last, and one ratio that is not far beyond
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+  EXPECT_THAT(html, Not(HasSubstr("inf")));
+}
+
+TEST(Plot, OfNothingIsAnEmptyFrame) {
+  ComparisonPlot plot = three_bins();
+  plot.data.values = plot.generated.values = {NAN, NAN, NAN};
+  for (const bool log : {false, true}) {
+    plot.log_y = log;
+    EXPECT_THAT(plot_html(plot), HasSubstr("no bin can be compared"));
+  }
+}
+
+TEST(Map, HasACellForEachNumber) {
+  HeatMap map;
+  map.width = 2;
+  map.values = {0.5, -0.5, NAN, 1.0};
+  map.diverging = true;
+  const std::string html = map_html(map);
+  EXPECT_EQ(count(html, "var(--generated)"), 2u);
+  EXPECT_EQ(count(html, "var(--data)"), 1u);
+  EXPECT_THAT(html, HasSubstr("from -0.5 to 1"));
+}
+
+ShowerSample sample(std::uint64_t seed, std::uint32_t events, double energy_gev = 0.0) {
+  StatisticsOptions options;
+  options.space = kSampleSpace;
+  ShowerSample made(options, true);
+  for (const SampleEvent& event : random_sample(seed, events)) {
+    made.add(event.gev, energy_gev > 0.0 ? energy_gev : event.energy_gev);
+  }
+  return made;
+}
+
+std::string report(ShowerSample data, ShowerSample generated) {
+  data.fit_bins(3, 2);
+  generated.set_bins(data.options().energy_bins, data.options().angle_bins);
+  runtime::ThreadTeam team(1);
+  FigureOptions options;
+  options.replicas = 5;
+  RankedSample judged;
+  judged.name = "<script>";
+  judged.figures = compute_figures(data, generated, options, team);
+  judged.faults = {{"layers", "layers & more"}};
+  return validation_html({"data \"d\"", data, generated, std::vector{judged, judged}});
+}
+
+TEST(ValidationReport, HasTheVerdictAboveThePlotsAndFloorsBesideTheFigures) {
+  const std::string html = report(sample(1, 60), sample(2, 60));
+  const auto verdict = html.find("1 fault was found."), plots = html.find("<figure>");
+  ASSERT_NE(verdict, std::string::npos);
+  EXPECT_LT(verdict, plots);
+  EXPECT_THAT(html, HasSubstr("<li>layers &amp; more</li>"));
+  EXPECT_THAT(html, HasSubstr("data against data"));
+  EXPECT_EQ(count(html, "Longitudinal profile, "), 2u * (1 + 3));  // caption and description
+  EXPECT_THAT(html, HasSubstr("<h2>Checkpoints</h2>"));
+}
+
+TEST(ValidationReport, NamesCannotBecomeMarkupAndNothingIsFetched) {
+  const std::string html = report(sample(1, 20), sample(2, 20));
+  for (const char* part : {"<script", "http:", "https:", "src=", "url(", "@import"}) {
+    EXPECT_THAT(html, Not(HasSubstr(part)));
+  }
+  EXPECT_THAT(html, HasSubstr("<h1>&lt;script&gt; against data &quot;d&quot;</h1>"));
+}
+
+TEST(ValidationReport, OfFewOrEmptyShowersOrOneEnergyIsAPageToo) {
+  for (const auto& [data, generated] :
+       {std::pair(sample(1, 20), sample(2, 0)), std::pair(sample(1, 1), sample(2, 1)),
+        std::pair(sample(1, 20, 50.0), sample(2, 20, 50.0))}) {
+    const std::string html = report(data, generated);
+    EXPECT_THAT(html, testing::EndsWith("</html>\n"));
+    EXPECT_EQ(html.find("=\"nan"), std::string::npos);
+    EXPECT_EQ(html.find("=\"-nan"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::model

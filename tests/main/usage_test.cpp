@@ -217,6 +217,11 @@ TEST_F(FolderForFile, OfARunStandsForItsBestCheckpointElseForTheNewest) {
   const ProcessEnd made =
       call({"generate", path("validated"), "--out", path("g.h5"), "--events", "5", "--json"});
   EXPECT_EQ(last_line(made)["checkpoint"].text(), best) << made.err;
+  const ProcessEnd latest = call({"inspect", path("validated"), "--latest"});
+  EXPECT_EQ(latest.err,
+            "troupe: taking the newest checkpoint, " + checkpoint("validated", 0) + "\n");
+  expect_refused(call({"generate", best, "--latest", "--out", path("h.h5")}), 2,
+                 {best + " is one checkpoint; --latest is for the folder of a run"});
   std::filesystem::create_directory(path("empty"));
   expect_refused(call({"inspect", path("empty")}), 4, {path("empty") + " has no checkpoint yet"});
 }

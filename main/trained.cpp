@@ -1,0 +1,38 @@
+#include "main/trained.h"
+
+#include <utility>
+
+#include "config/topology_file.h"
+#include "launch/run/backend_choice.h"
+#include "runtime/base/disk.h"
+
+namespace troupe {
+
+using runtime::Result;
+
+// The tensors of a checkpoint can be read only for compiled networks, and these stand in its
+// topology, so its summary is read first.
+Result<Trained> open_trained(const std::string& path, const Computing& computing) {
+  runtime::FileDisk disk;
+  ASSIGN_OR_RETURN(const runtime::Buffer file, disk.read(path));
+  ASSIGN_OR_RETURN(const auto summary, pipeline::inspect_checkpoint(file, path));
+  ASSIGN_OR_RETURN(auto loaded, config::parse_topology(summary.topology, path + ":/topology", "."));
+  Trained trained;
+  trained.topology = std::move(loaded.topology);
+  trained.topology.replica.device = computing.device;
+  if (computing.precision) trained.topology.model.precision = *computing.precision;
+  ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));
+  const auto& options = trained.topology.train.options;
+  ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
+                                                       options.micro_batch));
+  ASSIGN_OR_RETURN(trained.checkpoint, pipeline::decode_checkpoint(file, path, *gan, options));
+  return trained;
+}
+
+bool knows_angles(const config::Topology& topology) {
+  const pipeline::DatasetOptions& dataset = topology.data.dataset;
+  const auto names = dataset.names.value_or(pipeline::default_names(dataset.schema));
+  return model::uses_angle(topology.model.gan.latent) && !names.angle.empty();
+}
+
+}  // namespace troupe

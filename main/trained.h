@@ -1,0 +1,35 @@
+#pragma once
+
+// A checkpoint opened with its networks, for verbs that leave with a generator.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/topology.h"
+#include "model/backend.h"
+#include "model/gan.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "runtime/base/error.h"
+
+namespace troupe {
+
+// Where and how it computes.
+struct Computing {
+  std::string device = config::kProcessor;    // the one that it was trained on may not be here
+  std::optional<model::Precision> precision;  // none: as it was trained
+};
+
+struct Trained {
+  config::Topology topology;
+  std::unique_ptr<model::Backend> backend;
+  pipeline::Checkpoint checkpoint;  // checked against the networks
+};
+
+// Errors: kData, no checkpoint or a damaged one; those of the topology and the backend.
+runtime::Result<Trained> open_trained(const std::string& path, const Computing& computing = {});
+
+// Whether the showers it was trained on came at angles that it was told.
+bool knows_angles(const config::Topology& topology);
+
+}  // namespace troupe

@@ -86,6 +86,7 @@ Command data_make_verb();
 Command data_info_verb();
 Command generate_verb();
 Command inspect_verb();
+Command export_verb();
 Command keygen_verb();
 Command token_verb();
 Command completions_verb();

@@ -58,10 +58,14 @@ model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
   return units;
 }
 
-// What the showers shall be.
-struct Wanted {
+struct Laws {
   pipeline::ConditionLaw energy;  // GeV
   pipeline::ConditionLaw angle;   // degrees
+};
+
+// What the showers shall be.
+struct Wanted {
+  Laws laws;
   std::uint64_t first = 0;
   std::uint64_t events = 0;
   std::uint32_t files = 1;
@@ -78,20 +82,24 @@ Result<pipeline::ConditionLaw> law_of(const std::string& option, const std::stri
   return Error{law.error().kind, fmt::format("--{}: {}", option, law.error().message)};
 }
 
-// Refuses what can be refused before anything is read.
-Result<Wanted> wanted(const CommandLine& line, const std::string& checkpoint) {
+Result<Laws> laws_of(const CommandLine& line) {
   ASSIGN_OR_RETURN(auto energy, law_of("energy", line.get<std::string>("energy")));
+  ASSIGN_OR_RETURN(auto angle, law_of("angle", angle_text(line)));
+  return Laws{std::move(energy), std::move(angle)};
+}
+
+// Refuses what can be refused before anything is read.
+Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::string& checkpoint) {
+  const auto& [energy, angle] = laws;
   if (!(energy.least() >= kLeastEnergyGev && energy.most() <= kMostEnergyGev)) {
     return Error{ErrorKind::kUsage,
                  fmt::format("--energy must be {} to {} GeV, not {} to {}", kLeastEnergyGev,
                              kMostEnergyGev, energy.least(), energy.most())};
   }
-  ASSIGN_OR_RETURN(auto angle, law_of("angle", angle_text(line)));
   if (!(angle.least() > 0.0 && angle.most() < 180.0)) {
     return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
   }
-  Wanted all{.energy = std::move(energy),
-             .angle = std::move(angle),
+  Wanted all{.laws = laws,
              .first = line.get<std::uint64_t>("first"),
              .events = line.get<std::uint64_t>("events"),
              .files = line.get<std::uint32_t>("files")};
@@ -133,8 +141,9 @@ class TrainedShowers {
     for (std::size_t i = 0; i < primaries.size(); ++i) {
       const std::uint64_t event = first + i;
       const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
-      const double energy = wanted_.energy.at(event, runtime::random_uniform(position, 0));
-      const double angle = wanted_.angle.at(event, runtime::random_uniform(position, 1)) * kDegree;
+      const double energy = wanted_.laws.energy.at(event, runtime::random_uniform(position, 0));
+      const double angle =
+          wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kDegree;
       energies.push_back(static_cast<float>(energy / 100.0));
       if (with_angle_) angles.push_back(static_cast<float>(angle));
       primaries[i].energy_gev = static_cast<float>(energy);
@@ -228,9 +237,9 @@ Result<Computing> computing_of(const CommandLine& line) {
   return computing;
 }
 
-Result<Generated> generate(const CommandLine& line, const std::string& checkpoint,
+Result<Generated> generate(const CommandLine& line, const Laws& laws, const std::string& checkpoint,
                            const EndingSignal& ending) {
-  ASSIGN_OR_RETURN(const Wanted wants, wanted(line, checkpoint));
+  ASSIGN_OR_RETURN(const Wanted wants, wanted(line, laws, checkpoint));
   ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
   ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint, computing));
   if (line.has("angle") && !knows_angles(trained.topology)) {
@@ -270,11 +279,16 @@ Result<Generated> generate(const CommandLine& line, const std::string& checkpoin
 
 int generate_showers(const CommandLine& line) {
   if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
+  const auto laws = laws_of(line);
+  if (!laws.ok()) {
+    return laws.error().kind == ErrorKind::kUsage ? line.usage_error(laws.error().message)
+                                                  : report(laws.error());
+  }
   runtime::FileDisk disk;
   const auto checkpoint = checkpoint_of(line, disk);
   if (!checkpoint.ok()) return report(checkpoint.error());
   const EndingSignal ending;
-  const auto made = generate(line, *checkpoint, ending);
+  const auto made = generate(line, *laws, *checkpoint, ending);
   if (!made.ok()) {
     const int code = report(made.error());
     return ending.number() == 0 ? code : 128 + ending.number();

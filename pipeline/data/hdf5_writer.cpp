@@ -1,5 +1,6 @@
 #include "pipeline/data/hdf5_writer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -106,12 +107,30 @@ void Hdf5Writer::add_parent(const std::string& path) {
 
 void Hdf5Writer::add_scalar(const std::string& object, const std::string& name, hid_t type,
                             const void* value) {
+  add_values_of_attribute(object, name, type, Hdf5Handle(H5Screate(H5S_SCALAR)), value);
+}
+
+void Hdf5Writer::add_values_of_attribute(const std::string& object, const std::string& name,
+                                         hid_t type, const Hdf5Handle& space, const void* values) {
   if (error_) return;
-  const Hdf5Handle space(H5Screate(H5S_SCALAR));
   const Hdf5Handle attribute(H5Acreate_by_name(file_.id(), object.c_str(), name.c_str(), type,
                                                space.id(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  require(attribute.valid() && H5Awrite(attribute.id(), type, value) >= 0,
+  require(attribute.valid() && H5Awrite(attribute.id(), type, values) >= 0,
           fmt::format("write attribute {} of {}", name, object));
+}
+
+void Hdf5Writer::add_attribute(const std::string& object, const std::string& name,
+                               const std::vector<std::string>& values) {
+  const Hdf5Lock lock;
+  std::size_t longest = 1;
+  for (const std::string& value : values) longest = std::max(longest, value.size());
+  std::string all;
+  for (const std::string& value : values) all += value + std::string(longest - value.size(), '\0');
+  const Hdf5Handle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.id(), longest);
+  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  const auto count = static_cast<std::int64_t>(values.size());
+  add_values_of_attribute(object, name, type.id(), space_of(std::span(&count, 1)), all.data());
 }
 
 void Hdf5Writer::add_attribute(const std::string& object, const std::string& name,

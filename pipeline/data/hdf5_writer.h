@@ -52,6 +52,9 @@ class Hdf5Writer {
     add_scalar(object, name, hdf5_type<T>(), &value);
   }
   void add_attribute(const std::string& object, const std::string& name, const std::string& value);
+  // A list of texts of one fixed size, as h5py makes it of a list of byte strings. None is empty.
+  void add_attribute(const std::string& object, const std::string& name,
+                     const std::vector<std::string>& values);
   // `values`: a vector or a span of numbers. Contiguous; values.size() is the product of the shape.
   void add_dataset(const std::string& path, Shape shape, const auto& values) {
     const Hdf5Lock lock;
@@ -100,6 +103,8 @@ class Hdf5Writer {
                   const void* values);
   void add_scalar(const std::string& object, const std::string& name, hid_t type,
                   const void* value);
+  void add_values_of_attribute(const std::string& object, const std::string& name, hid_t type,
+                               const Hdf5Handle& space, const void* values);
   void add_parent(const std::string& path);
   void require(bool success, const std::string& doing);
 

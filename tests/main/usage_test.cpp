@@ -131,7 +131,8 @@ TEST(Usage, ValueThatIsNoneIsNamedWithWhatWouldBe) {
        "troupe run: --log-level: one of debug, info, warning, error, not debgu; did you mean "
        "debug?"},
       {{"generate", "a.h5", "--out", "b.h5", "--energy", "inf"},
-       "troupe generate: --energy: a number, not inf"},
+       "troupe generate: --energy: inf is no number, no list (50,100), no range (10:500 or "
+       "10:500:log), and no file with a histogram"},
       {{"run", "a.yaml", "b.yaml"}, "troupe run: b.yaml is one word too many behind TOPOLOGY"},
       {{"run", ""}, "troupe run: an empty word where TOPOLOGY belongs"},
       {{"inspect"}, "troupe inspect: which checkpoint?"},

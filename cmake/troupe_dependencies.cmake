@@ -26,7 +26,19 @@ target_compile_definitions(msgpack INTERFACE MSGPACK_NO_BOOST)
 pkg_check_modules(zmq REQUIRED IMPORTED_TARGET libzmq)
 find_path(TROUPE_CPPZMQ_INCLUDE zmq.hpp REQUIRED)
 pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
+# The messages of ONNX files. By hand: the package's configuration asks for the compiler of protobuf.
+pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf)
+find_path(TROUPE_ONNX_INCLUDE onnx/onnx-ml.pb.h REQUIRED)
+find_library(TROUPE_ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
+add_library(onnx UNKNOWN IMPORTED)
+set_target_properties(onnx PROPERTIES IMPORTED_LOCATION ${TROUPE_ONNX_PROTO_LIBRARY}
+  INTERFACE_INCLUDE_DIRECTORIES ${TROUPE_ONNX_INCLUDE}
+  INTERFACE_LINK_LIBRARIES PkgConfig::protobuf
+  INTERFACE_COMPILE_DEFINITIONS "ONNX_NAMESPACE=onnx;ONNX_ML=1")
+pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
 if(TROUPE_BUILD_TESTS)
+  # What checks them.
+  find_library(TROUPE_ONNX_LIBRARY onnx REQUIRED)
   find_package(GTest REQUIRED)
   include(GoogleTest)
 endif()

@@ -14,6 +14,7 @@
 #include "config/workers.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/meeting/node_uplink.h"
+#include "main/files.h"
 #include "runtime/base/clock.h"
 #include "telemetry/page/token_file.h"
 
@@ -118,6 +119,10 @@ Option log_level_option() {
 
 Option force_option() { return {.name = "force", .about = "replaces files that are there"}; }
 
+Option latest_option() {
+  return {.name = "latest", .about = "takes the newest checkpoint of a run's folder, not the best"};
+}
+
 Option seed_option(std::string about) {
   return {.name = "seed",
           .value = "S",
@@ -167,6 +172,12 @@ std::vector<std::string> log_level_words(runtime::LogLevel level) {
   return {"--log-level", log_level_word(level)};
 }
 
+runtime::Result<std::string> checkpoint_of(const CommandLine& line, runtime::Disk& disk) {
+  return checkpoint_at(
+      line.get<std::string>("checkpoint"), disk,
+      line.get<bool>("latest") ? WhichCheckpoint::kLatest : WhichCheckpoint::kBest);
+}
+
 std::vector<std::string> settings(const CommandLine& line) {
   std::vector<std::string> settings;
   line.take("set", settings);
@@ -208,14 +219,18 @@ std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredent
 }
 
 pipeline::Progress event_progress(std::function<runtime::Result<void>()> check) {
-  auto last = runtime::steady_now();
-  return [last, check = std::move(check)](std::uint64_t done,
-                                          std::uint64_t total) mutable -> runtime::Result<void> {
+  const auto start = runtime::steady_now();
+  return [start, last = start, check = std::move(check)](
+             std::uint64_t done, std::uint64_t total) mutable -> runtime::Result<void> {
     const auto now = runtime::steady_now();
     if (now - last > std::chrono::seconds(2)) {
       last = now;
-      std::cerr << fmt::format("{} of {} events ({:.0f} %)\n", done, total,
-                               100.0 * static_cast<double>(done) / static_cast<double>(total));
+      const double rate =
+          static_cast<double>(done) / std::chrono::duration<double>(now - start).count();
+      std::cerr << fmt::format("{} of {} events ({:.0f} %), {:.0f} events/s, {:.0f} s to go\n",
+                               done, total,
+                               100.0 * static_cast<double>(done) / static_cast<double>(total), rate,
+                               static_cast<double>(total - done) / rate);
     }
     return check ? check() : runtime::Result<void>{};
   };

@@ -10,6 +10,7 @@
 
 #include "main/command_line.h"
 #include "pipeline/data/progress.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/log.h"
 
 namespace troupe::launch {
@@ -27,6 +28,8 @@ Option log_level_option();
 // A device of this machine; `otherwise` says what computes where none is given.
 Option device_option(const std::string& otherwise);
 Option force_option();
+// Of verbs that take a checkpoint or the folder of a run; checkpoint_of() reads both.
+Option latest_option();
 Option seed_option(std::string about);
 // How many showers; from `least`.
 Option events_option(std::uint64_t least);
@@ -42,6 +45,8 @@ std::string log_level_word(runtime::LogLevel level);
 runtime::Result<runtime::Log> open_log(runtime::LogLevel level);
 // The level as words for another process of the program; none when it is the preset.
 std::vector<std::string> log_level_words(runtime::LogLevel level);
+// The checkpoint that the place `checkpoint` and --latest mean; errors as checkpoint_at().
+runtime::Result<std::string> checkpoint_of(const CommandLine& line, runtime::Disk& disk);
 // Those of setting_option(), in their order.
 std::vector<std::string> settings(const CommandLine& line);
 
@@ -53,8 +58,8 @@ std::vector<Option> credential_options();
 // given, or one that cannot be read (printed).
 std::optional<int> take_credentials(const CommandLine& line, launch::NodeCredentials& credentials);
 
-// Says on standard error every two seconds how far work on events is. `check`, if set, is asked
-// each time.
+// Says on standard error every two seconds how far work on events is, and how fast. `check`, if
+// set, is asked each time.
 pipeline::Progress event_progress(std::function<runtime::Result<void>()> check = {});
 
 // Says on standard error that the topology of this name is one that comes with the program, if it

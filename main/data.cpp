@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "launch/machine/usable_machine.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/files.h"
 #include "pipeline/data/dataset_info.h"
 #include "pipeline/data/shower_dataset.h"
+#include "pipeline/data/shower_file.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/thread_team.h"
@@ -62,10 +62,7 @@ int make(const CommandLine& line) {
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
   const auto start = runtime::steady_now();
-  const auto paths = pipeline::write_shower_dataset(
-      options, file, team, event_progress([] {
-        return launch::check_room_for_file("spread it over several with --files");
-      }));
+  const auto paths = pipeline::write_shower_dataset(options, file, team, event_progress());
   if (!paths.ok()) return report(paths.error());
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   if (line.get<bool>("json")) {

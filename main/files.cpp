@@ -29,9 +29,15 @@ std::string best_of(const std::string& folder, const std::vector<std::string>& n
 
 }  // namespace
 
-runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Disk& disk) {
+runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Disk& disk,
+                                           WhichCheckpoint which) {
+  const bool latest = which == WhichCheckpoint::kLatest;
   std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return path;
+  if (!std::filesystem::is_directory(path, ignored)) {
+    if (!latest || !std::filesystem::exists(path, ignored)) return path;
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          path + " is one checkpoint; --latest is for the folder of a run"};
+  }
   const bool of_run = std::filesystem::is_directory(path + "/checkpoints", ignored);
   const std::string folder = of_run ? path + "/checkpoints" : path;
   ASSIGN_OR_RETURN(const auto names, disk.list(folder));
@@ -39,7 +45,7 @@ runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Dis
   if (newest.empty()) {
     return runtime::Error{runtime::ErrorKind::kData, folder + " has no checkpoint yet"};
   }
-  const std::string best = best_of(folder, names, disk);
+  const std::string best = latest ? "" : best_of(folder, names, disk);
   const std::string chosen = folder + "/" + (best.empty() ? newest.front() : best);
   std::cerr << fmt::format("troupe: taking the {} checkpoint, {}\n",
                            best.empty() ? "newest" : "best", runtime::printable(chosen));

@@ -2,6 +2,7 @@
 
 // Files that a verb is asked to read or to write.
 
+#include <cstdint>
 #include <string>
 
 #include "runtime/base/disk.h"
@@ -9,10 +10,15 @@
 
 namespace troupe {
 
+// Which checkpoint of a folder is meant.
+enum class WhichCheckpoint : std::uint8_t { kBest, kLatest };
+
 // The checkpoint that a person means by a path: the path itself, unless it is the folder of a run
-// or of checkpoints; then that of the best checkpoint, or of the newest where no best is known,
-// which is said on standard error. kData: the folder has no checkpoint, or cannot be listed.
-runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Disk& disk);
+// or of checkpoints; then that of the best checkpoint (of the newest where no best is known), or of
+// the newest with kLatest, which is said on standard error. kData: the folder has no checkpoint, or
+// cannot be listed. kUsage: kLatest of a path that is no folder.
+runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Disk& disk,
+                                           WhichCheckpoint which = WhichCheckpoint::kBest);
 
 // Looks before the work whose result the file will hold: kData when its folder is missing or may
 // not be written, or when the name is that of a folder, a device or anything else but a file.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -7,17 +8,18 @@
 #include <numbers>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "config/topology_file.h"
-#include "launch/machine/usable_machine.h"
-#include "launch/run/backend_choice.h"
+#include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/files.h"
+#include "main/trained.h"
 #include "model/physics/observables.h"
-#include "pipeline/checkpoint/checkpoint.h"
+#include "model/streams.h"
+#include "pipeline/data/condition_law.h"
 #include "pipeline/data/generation.h"
 #include "pipeline/data/shower_file.h"
 #include "runtime/base/clock.h"
@@ -33,41 +35,9 @@ using runtime::Result;
 
 constexpr double kLeastEnergyGev = 1e-3;
 constexpr double kMostEnergyGev = 1e6;
-
-// A trained generator, ready to make showers.
-struct Trained {
-  config::Topology topology;
-  std::unique_ptr<model::Backend> backend;
-  pipeline::TrainingState state;
-  std::unique_ptr<pipeline::ShowerMaker> maker;
-};
-
-// The tensors of a checkpoint can be read only for compiled networks, and these stand in its
-// topology, so its summary is read first.
-Result<Trained> open_trained(const std::string& path, const std::string& device) {
-  runtime::FileDisk disk;
-  ASSIGN_OR_RETURN(const runtime::Buffer file, disk.read(path));
-  ASSIGN_OR_RETURN(const auto summary, pipeline::inspect_checkpoint(file, path));
-  ASSIGN_OR_RETURN(auto loaded, config::parse_topology(summary.topology, path + ":/topology", "."));
-  Trained trained;
-  trained.topology = std::move(loaded.topology);
-  // The one that it was trained on may not be here; the bits are the same.
-  trained.topology.replica.device = device;
-  ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));
-  const auto& options = trained.topology.train.options;
-  ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
-                                                       options.micro_batch));
-  ASSIGN_OR_RETURN(auto checkpoint, pipeline::decode_checkpoint(file, path, *gan, options));
-  trained.state = std::move(checkpoint.state);
-  return trained;
-}
-
-// Whether the showers it was trained on came at angles that it was told.
-bool knows_angles(const config::Topology& topology) {
-  const pipeline::DatasetOptions& dataset = topology.data.dataset;
-  const auto names = dataset.names.value_or(pipeline::default_names(dataset.schema));
-  return model::uses_angle(topology.model.gan.latent) && !names.angle.empty();
-}
+constexpr double kDegree = std::numbers::pi / 180.0;
+constexpr std::uint64_t kMostFiles = 100'000;
+constexpr std::uint64_t kMostEvents = 1'000'000'000'000;
 
 // The schema to write: that of the training data, or the one that can hold what a model of custom
 // data knows.
@@ -88,112 +58,202 @@ model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
   return units;
 }
 
+struct Laws {
+  pipeline::ConditionLaw energy;  // GeV
+  pipeline::ConditionLaw angle;   // degrees
+};
+
+// What the showers shall be.
+struct Wanted {
+  Laws laws;
+  std::uint64_t first = 0;
+  std::uint64_t events = 0;
+  std::uint32_t files = 1;
+};
+
 // In degrees; models without angles were trained at 90.
-double angle_of(const CommandLine& line) {
-  return line.has("angle") ? line.get<double>("angle") : 90.0;
+std::string angle_text(const CommandLine& line) {
+  return line.has("angle") ? line.get<std::string>("angle") : "90";
 }
 
-// Showers of one energy and angle, in the units of the schema.
+Result<pipeline::ConditionLaw> law_of(const std::string& option, const std::string& text) {
+  auto law = pipeline::ConditionLaw::parse(text);
+  if (law.ok()) return law;
+  return Error{law.error().kind, fmt::format("--{}: {}", option, law.error().message)};
+}
+
+Result<Laws> laws_of(const CommandLine& line) {
+  ASSIGN_OR_RETURN(auto energy, law_of("energy", line.get<std::string>("energy")));
+  ASSIGN_OR_RETURN(auto angle, law_of("angle", angle_text(line)));
+  return Laws{std::move(energy), std::move(angle)};
+}
+
+// Refuses what can be refused before anything is read.
+Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::string& checkpoint) {
+  const auto& [energy, angle] = laws;
+  if (!(energy.least() >= kLeastEnergyGev && energy.most() <= kMostEnergyGev)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("--energy must be {} to {} GeV, not {} to {}", kLeastEnergyGev,
+                             kMostEnergyGev, energy.least(), energy.most())};
+  }
+  if (!(angle.least() > 0.0 && angle.most() < 180.0)) {
+    return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
+  }
+  Wanted all{.laws = laws,
+             .first = line.get<std::uint64_t>("first"),
+             .events = line.get<std::uint64_t>("events"),
+             .files = line.get<std::uint32_t>("files")};
+  if (all.files > all.events) {
+    return Error{ErrorKind::kUsage, fmt::format("{} files for {} showers; expected 1 to {}",
+                                                all.files, all.events, all.events)};
+  }
+  const auto out = line.get<std::string>("out");
+  for (std::uint32_t i = 0; i < all.files; ++i) {
+    const std::string file = pipeline::shower_file_name(out, i, all.files);
+    std::error_code missing;
+    if (std::filesystem::equivalent(checkpoint, file, missing)) {
+      return Error{ErrorKind::kUsage,
+                   fmt::format("--out {} is the checkpoint itself; name another file", file)};
+    }
+    RETURN_IF_ERROR(check_output_file(file, line.get<bool>("force")));
+  }
+  return all;
+}
+
+// Showers in the units of the schema. Everything of an event follows from the seed and its number.
 class TrainedShowers {
  public:
-  // By --energy, --angle and --seed of the words.
-  TrainedShowers(Trained& trained, const CommandLine& line)
+  // All outlive it.
+  TrainedShowers(const Trained& trained, pipeline::ShowerMaker& maker, runtime::ThreadTeam& team,
+                 const Wanted& wanted, std::uint64_t seed)
       : trained_(trained),
-        energy_gev_(line.get<double>("energy")),
-        angle_degrees_(angle_of(line)),
-        seed_(line.get<std::uint64_t>("seed")),
+        maker_(maker),
+        team_(team),
+        wanted_(wanted),
+        seed_(seed),
         units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
         with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
-  // Networks take energies in units of 100 GeV. The noise of an event follows from its number, so
-  // it does not matter how events are divided into calls.
+  // Networks take energies in units of 100 GeV.
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells) {
-    const auto energy = static_cast<float>(energy_gev_ / 100.0);
-    const auto angle = static_cast<float>(angle_degrees_ * std::numbers::pi / 180.0);
-    const std::vector<float> energies(primaries.size(), energy);
-    const std::vector<float> angles(with_angle_ ? primaries.size() : 0, angle);
+    first += wanted_.first;
+    std::vector<float> energies, angles;
+    for (std::size_t i = 0; i < primaries.size(); ++i) {
+      const std::uint64_t event = first + i;
+      const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
+      const double energy = wanted_.laws.energy.at(event, runtime::random_uniform(position, 0));
+      const double angle =
+          wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kDegree;
+      energies.push_back(static_cast<float>(energy / 100.0));
+      if (with_angle_) angles.push_back(static_cast<float>(angle));
+      primaries[i].energy_gev = static_cast<float>(energy);
+      primaries[i].theta_rad = with_angle_ ? angles.back() : std::numbers::pi_v<float> / 2;
+    }
     pipeline::GenerationRequest request;
     request.energies = energies;
     request.angles = angles;
     request.seed = seed_;
-    request.first_event = static_cast<std::uint32_t>(first);
-    trained_.maker->make(trained_.state.generator.weights, trained_.state.generator.moving, request,
-                         cells);
-    model::to_gev(cells, units_, cells);
-    const auto bad =
-        std::find_if(cells.begin(), cells.end(), [](float cell) { return !std::isfinite(cell); });
-    if (bad != cells.end() && !bad_event_) {
-      const std::size_t image = cells.size() / primaries.size();
-      bad_event_ = first + static_cast<std::uint64_t>(bad - cells.begin()) / image;
-    }
-    for (auto& primary : primaries) {
-      primary.energy_gev = static_cast<float>(energy_gev_);
-      primary.theta_rad = with_angle_ ? angle : std::numbers::pi_v<float> / 2;
-    }
+    request.first_event = first;
+    const pipeline::NetworkState& generator = trained_.checkpoint.state.generator;
+    maker_.make(generator.weights, generator.moving, request, cells);
+    convert(first, primaries.size(), cells);
   }
 
   // The first that has a cell which is no number.
-  const std::optional<std::uint64_t>& bad_event() const { return bad_event_; }
+  std::optional<std::uint64_t> bad_event() const {
+    const std::uint64_t bad = bad_event_;
+    return bad == UINT64_MAX ? std::nullopt : std::optional(bad);
+  }
 
  private:
-  Trained& trained_;
-  const double energy_gev_;
-  const double angle_degrees_;
+  void convert(std::uint64_t first, std::size_t events, std::span<float> cells) {
+    const std::size_t image = cells.size() / events;
+    team_.run(static_cast<std::int64_t>(events), [&](std::int64_t i, int) {
+      const auto own = cells.subspan(static_cast<std::size_t>(i) * image, image);
+      model::to_gev(own, units_, own);
+      if (std::all_of(own.begin(), own.end(), [](float cell) { return std::isfinite(cell); }))
+        return;
+      const std::uint64_t event = first + static_cast<std::uint64_t>(i);
+      for (std::uint64_t least = bad_event_; event < least;) {
+        if (bad_event_.compare_exchange_weak(least, event)) break;
+      }
+    });
+  }
+
+  const Trained& trained_;
+  pipeline::ShowerMaker& maker_;
+  runtime::ThreadTeam& team_;
+  const Wanted& wanted_;
   const std::uint64_t seed_;
   model::ImageUnits units_;
   bool with_angle_;
-  std::optional<std::uint64_t> bad_event_;
+  std::atomic<std::uint64_t> bad_event_ = UINT64_MAX;
 };
 
-// Refuses what can be refused before anything is read.
-Result<void> check(const CommandLine& line, const std::string& checkpoint) {
-  const auto energy_gev = line.get<double>("energy");
-  if (!(energy_gev >= kLeastEnergyGev && energy_gev <= kMostEnergyGev)) {
-    return Error{ErrorKind::kUsage, fmt::format("--energy must be {} to {} GeV, not {}",
-                                                kLeastEnergyGev, kMostEnergyGev, energy_gev)};
-  }
-  const double angle = angle_of(line);
-  if (!(angle > 0.0 && angle < 180.0)) {
-    return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
-  }
-  const auto out = line.get<std::string>("out");
-  std::error_code missing;
-  if (std::filesystem::equivalent(checkpoint, out, missing)) {
-    return Error{ErrorKind::kUsage,
-                 fmt::format("--out {} is the checkpoint itself; name another file", out)};
-  }
-  return check_output_file(out, line.get<bool>("force"));
-}
-
-// Returns how many seconds it took.
-Result<double> generate(const CommandLine& line, const std::string& checkpoint) {
-  RETURN_IF_ERROR(check(line, checkpoint));
-  std::string device = config::kProcessor;
-  line.take("device", device);
-  ASSIGN_OR_RETURN(Trained trained, open_trained(checkpoint, device));
-  trained.backend->prepare_thread();
-  const auto threads = line.get<int>("threads");
-  runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });
-  report_threads(threads, team.threads());
-  ASSIGN_OR_RETURN(trained.maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
-                                                                *trained.backend, team));
-  if (line.has("angle") && !knows_angles(trained.topology)) {
-    return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
-  }
-  const model::Shape shape = trained.maker->shape();
+pipeline::ShowerFileOptions file_options(const CommandLine& line, const Trained& trained,
+                                         model::Shape shape) {
   pipeline::ShowerFileOptions options;
   options.schema = written_schema(trained.topology);
   options.shape = {static_cast<std::uint32_t>(shape.space[0]),
                    static_cast<std::uint32_t>(shape.space[1]),
                    static_cast<std::uint32_t>(shape.space[2])};
   options.events = line.get<std::uint64_t>("events");
+  options.gzip_level = line.get<int>("gzip");
   options.attributes = {{"generator", fmt::format("troupe model {} state {}", trained.topology.name,
-                                                  pipeline::hash_of_state(trained.state).text())},
-                        {"seed", line.get<std::uint64_t>("seed")}};
-  TrainedShowers source(trained, line);
+                                                  trained.checkpoint.state_hash.text())},
+                        {"seed", line.get<std::uint64_t>("seed")},
+                        {"first_event", line.get<std::uint64_t>("first")},
+                        {"energy_gev", line.get<std::string>("energy")}};
+  if (knows_angles(trained.topology)) {
+    options.attributes.emplace_back("angle_degrees", angle_text(line));
+  }
+  return options;
+}
+
+// A signal that asks to end, which is taken where no file is half-written. Made before any thread.
+class EndingSignal {
+ public:
+  int number() const { return number_; }  // 0: none has come
+
+ private:
+  std::atomic<int> number_ = 0;
+  launch::SignalWatch watch_{[this](int number, int request) {
+    if (request > 0) number_ = number;
+  }};
+};
+
+struct Generated {
+  std::vector<std::string> files;
+  double seconds = 0;
+};
+
+Result<Computing> computing_of(const CommandLine& line) {
+  Computing computing;
+  line.take("device", computing.device);
+  if (line.has("precision")) {
+    computing.precision = line.get<std::string>("precision") == "bf16" ? model::Precision::kBf16
+                                                                       : model::Precision::kFp32;
+  }
+  return computing;
+}
+
+Result<Generated> generate(const CommandLine& line, const Laws& laws, const std::string& checkpoint,
+                           const EndingSignal& ending) {
+  ASSIGN_OR_RETURN(const Wanted wants, wanted(line, laws, checkpoint));
+  ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
+  ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint, computing));
+  if (line.has("angle") && !knows_angles(trained.topology)) {
+    return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
+  }
+  trained.backend->prepare_thread();
+  const auto threads = line.get<int>("threads");
+  runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });
+  report_threads(threads, team.threads());
+  ASSIGN_OR_RETURN(const auto maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
+                                                                   *trained.backend, team));
+  TrainedShowers source(trained, *maker, team, wants, line.get<std::uint64_t>("seed"));
   const auto start = runtime::steady_now();
-  // A generator that has diverged, or memory that runs out, ends the work at the next report of
-  // its progress, and leaves no file.
+  // A generator that has diverged, or a signal, ends the work at the next report of its progress.
   const auto tell = event_progress([&]() -> Result<void> {
     if (source.bad_event()) {
       return Error{ErrorKind::kDiverged,
@@ -201,36 +261,51 @@ Result<double> generate(const CommandLine& line, const std::string& checkpoint) 
                                "older checkpoint of the run",
                                checkpoint, *source.bad_event())};
     }
-    return launch::check_room_for_file("make fewer --events at a time, each with another --seed");
+    if (ending.number() == 0) return {};
+    return Error{ErrorKind::kInternal, fmt::format("stopped by signal {}; the file that was being "
+                                                   "written is gone",
+                                                   ending.number())};
   });
   const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells) {
     source.make(first, primaries, cells);
   };
-  ASSIGN_OR_RETURN(const runtime::Buffer file,
-                   pipeline::compose_shower_file(options, make, team, tell));
-  const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
-  runtime::FileDisk disk;
-  RETURN_IF_ERROR(disk.replace(line.get<std::string>("out"), file.bytes()));
-  return seconds;
+  Generated made;
+  ASSIGN_OR_RETURN(made.files, pipeline::write_shower_files(
+                                   file_options(line, trained, maker->shape()), wants.files, make,
+                                   line.get<std::string>("out"), team, tell));
+  made.seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
+  return made;
 }
 
 int generate_showers(const CommandLine& line) {
   if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
+  const auto laws = laws_of(line);
+  if (!laws.ok()) {
+    return laws.error().kind == ErrorKind::kUsage ? line.usage_error(laws.error().message)
+                                                  : report(laws.error());
+  }
   runtime::FileDisk disk;
-  const auto checkpoint = checkpoint_at(line.get<std::string>("checkpoint"), disk);
+  const auto checkpoint = checkpoint_of(line, disk);
   if (!checkpoint.ok()) return report(checkpoint.error());
-  const auto seconds = generate(line, *checkpoint);
-
-  if (!seconds.ok()) return report(seconds.error());
-  const auto out = line.get<std::string>("out");
+  const EndingSignal ending;
+  const auto made = generate(line, *laws, *checkpoint, ending);
+  if (!made.ok()) {
+    const int code = report(made.error());
+    return ending.number() == 0 ? code : 128 + ending.number();
+  }
   const auto events = line.get<std::uint64_t>("events");
+  const double rate = static_cast<double>(events) / made->seconds;
   if (line.get<bool>("json")) {
-    answer(fmt::format(R"("file":{},"checkpoint":{},"events":{},"seconds":{})",
-                       runtime::json_string(out), runtime::json_string(*checkpoint), events,
-                       runtime::json_number(*seconds)));
+    std::vector<std::string> files;
+    for (const auto& file : made->files) files.push_back(runtime::json_string(file));
+    answer(fmt::format(
+        R"("file":{},"files":[{}],"checkpoint":{},"events":{},"seconds":{},"events_per_second":{})",
+        files.front(), fmt::join(files, ","), runtime::json_string(*checkpoint), events,
+        runtime::json_number(made->seconds), runtime::json_number(rate)));
   } else {
-    std::cout << out << "\n";
-    std::cerr << fmt::format("{} showers in {:.2f} s\n", events, *seconds);
+    for (const auto& file : made->files) std::cout << file << "\n";
+    std::cerr << fmt::format("{} showers in {:.2f} s, {:.0f} events/s\n", events, made->seconds,
+                             rate);
   }
   return 0;
 }
@@ -239,18 +314,51 @@ std::vector<Option> generate_options() {
   return {
       {.name = "out", .value = "FILE", .about = "the file to write (HDF5)", .takes = Takes::kFile},
       {.name = "energy",
-       .value = "GEV",
-       .about = "of the primary particle; 0.001 to 1e6",
-       .takes = Takes::kNumber,
+       .value = "LAW",
+       .about = "of the primary particle, in GeV: a number, a list (50,100,200, in turn), a range "
+                "(10:500, or 10:500:log for equal numbers in equal ratios), or a file with a "
+                "histogram (lines of LOW HIGH WEIGHT); 0.001 to 1e6",
+       .takes = Takes::kText,
        .preset = "100"},
       {.name = "angle",
-       .value = "DEGREES",
-       .about = "of incidence; models with a variable angle only",
-       .takes = Takes::kNumber},
-      events_option(1),
-      seed_option("of the noise"),
+       .value = "LAW",
+       .about = "of incidence, in degrees, as --energy; models with a variable angle only",
+       .takes = Takes::kText},
+      {.name = "events",
+       .value = "N",
+       .about = "how many showers",
+       .takes = Takes::kWhole,
+       .preset = "1000",
+       .least = 1,
+       .most = kMostEvents},
+      {.name = "first",
+       .value = "N",
+       .about = "number of the first event; an event is the same in whatever call or file it comes",
+       .takes = Takes::kWhole,
+       .preset = "0",
+       .most = kMostEvents},
+      {.name = "files",
+       .value = "N",
+       .about = "spreads them over so many files",
+       .takes = Takes::kWhole,
+       .preset = "1",
+       .least = 1,
+       .most = kMostFiles},
+      {.name = "gzip",
+       .value = "LEVEL",
+       .about = "compression; 0 for none",
+       .takes = Takes::kWhole,
+       .preset = "1",
+       .most = 9},
+      seed_option("of noise, energies and angles"),
       threads_option("compute threads; the showers do not depend on it"),
       device_option("cpu"),
+      {.name = "precision",
+       .value = "WORD",
+       .about = "of the arithmetic (default: as it was trained)",
+       .takes = Takes::kWord,
+       .words = {"fp32", "bf16"}},
+      latest_option(),
       force_option(),
       json_option()};
 }
@@ -265,7 +373,7 @@ Command generate_verb() {
               "trained on; for one trained on a custom schema in lcd-fixed, or in lcd-angle when "
               "it was told angles, taking its cells for GeV. A run's folder stands for its best "
               "checkpoint, or the newest where none was validated.",
-          .example = "troupe generate runs/demo --energy 100 --events 1000 --out showers.h5",
+          .example = "troupe generate runs/demo --energy 10:500 --events 1000000 --out showers.h5",
           .forms = {"CHECKPOINT --out FILE [OPTION]..."},
           .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
           .options = generate_options(),

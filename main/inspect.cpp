@@ -5,7 +5,6 @@
 
 #include "main/command_line.h"
 #include "main/common_options.h"
-#include "main/files.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
@@ -63,7 +62,7 @@ std::string json(const pipeline::CheckpointSummary& summary) {
 // A checkpoint whose hash is wrong is shown all the same, and then reported.
 int inspect(const CommandLine& line) {
   runtime::FileDisk disk;
-  const auto path = checkpoint_at(line.get<std::string>("checkpoint"), disk);
+  const auto path = checkpoint_of(line, disk);
   if (!path.ok()) return report(path.error());
   const auto file = disk.read(*path);
   if (!file.ok()) return report(file.error());
@@ -96,7 +95,7 @@ Command inspect_verb() {
               "where none was validated.",
           .example = "troupe inspect runs/demo/checkpoints/step-000000000400.h5",
           .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
-          .options = {json_option()},
+          .options = {latest_option(), json_option()},
           .carry_out = inspect};
 }
 

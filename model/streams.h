@@ -13,6 +13,8 @@ inline constexpr std::uint32_t kFlipStream = 2;       // label flips, per event
 inline constexpr std::uint32_t kConditionStream = 3;  // of fakes drawn uniformly, per event
 inline constexpr std::uint32_t kValidationStream = 4;  // noise of validation and of `generate`
 
+inline constexpr std::uint32_t kSpectrumStream = 5;  // energy and angle of `generate`, per event
+
 // Dropout of layer i of network n (0 generator, 1 discriminator).
 constexpr std::uint32_t dropout_stream(int network_number, int layer) {
   return 0x1000u + 0x1000u * static_cast<std::uint32_t>(network_number) +

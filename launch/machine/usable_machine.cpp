@@ -12,8 +12,6 @@
 #include <sstream>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "runtime/base/descriptor.h"
 
 namespace troupe::launch {
@@ -148,17 +146,6 @@ std::int64_t resident_bytes() {
   char* rest = nullptr;
   (void)std::strtoll(text, &rest, 10);
   return std::strtoll(rest, nullptr, 10) * ::sysconf(_SC_PAGESIZE);
-}
-
-runtime::Result<void> check_room_for_file(const std::string& helps) {
-  constexpr double kMostShare = 0.45;
-  const double usable = usable_memory().process;
-  if (static_cast<double>(resident_bytes()) < kMostShare * usable) return {};
-  return runtime::Error{
-      runtime::ErrorKind::kData,
-      fmt::format("a file is made in memory, where {:.2f} GB may be used, and this one would take "
-                  "more; {}",
-                  usable / 1e9, helps)};
 }
 
 int usable_processors() {

@@ -8,8 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "runtime/base/error.h"
-
 namespace troupe::launch {
 
 // The limits that Linux's control groups, those of containers and batch systems, set a process.
@@ -33,10 +31,6 @@ UsableMemory usable_memory();
 
 // Memory that this process holds now; 0 if that cannot be known.
 std::int64_t resident_bytes();
-
-// While a file is composed in memory, which takes twice its size in the end: kData, with what
-// `helps`, when this process is about to have more than it may.
-runtime::Result<void> check_room_for_file(const std::string& helps);
 
 // Threads that can compute at once; at least 1.
 int usable_processors();

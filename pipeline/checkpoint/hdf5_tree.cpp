@@ -89,7 +89,7 @@ Hdf5TreeReader::Hdf5TreeReader(std::span<const std::byte> image, std::string nam
     fail("its HDF5 part cannot be opened: " + hdf5_cause());
   } else if (H5Lvisit(file_.id(), H5_INDEX_NAME, H5_ITER_NATIVE, refuse_all_but_hard_links,
                       nullptr) < 0) {
-    fail("its HDF5 part has links that are none of a checkpoint, or cannot be listed");
+    fail("its HDF5 part has links to other files or names, or cannot be listed");
   }
 }
 
@@ -146,6 +146,45 @@ void Hdf5TreeReader::read_attribute(const std::string& object, const std::string
   value = up_to_nul(text);
 }
 
+void Hdf5TreeReader::read_attribute(const std::string& object, const std::string& attribute,
+                                    std::vector<std::string>& values) {
+  const Hdf5Lock lock;
+  const Hdf5Handle opened = open_attribute(object, attribute);
+  if (!opened.valid()) return;
+  const Hdf5Handle type(H5Aget_type(opened.id()));
+  const Hdf5Handle space(H5Aget_space(opened.id()));
+  const auto read = [&](std::vector<std::string>& texts) {
+    const std::size_t bytes = H5Tget_size(type.id());
+    const auto count = H5Sget_simple_extent_npoints(space.id());
+    if (count == 0) return true;  // which h5py stores as a list of numbers
+    std::uint64_t all = 0;
+    if (count < 0 || !is_text_of_fixed_size(type.id()) ||
+        __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(count), &all) || !spend(all)) {
+      return false;
+    }
+    std::string whole(all, '\0');
+    if (H5Aread(opened.id(), type.id(), whole.data()) < 0) return false;
+    for (std::size_t at = 0; at < whole.size(); at += bytes) {
+      texts.push_back(up_to_nul(whole.substr(at, bytes)));
+    }
+    return true;
+  };
+  std::vector<std::string> texts;
+  if (!read(texts))
+    return fail(fmt::format("attribute {} of {} is no list of texts", attribute, object));
+  values = std::move(texts);
+}
+
+bool Hdf5TreeReader::contains(const std::string& path) const {
+  const Hdf5Lock lock;
+  if (error_) return false;
+  for (std::size_t end = path.find('/', 1); end != std::string::npos;
+       end = path.find('/', end + 1)) {
+    if (H5Lexists(file_.id(), path.substr(0, end).c_str(), H5P_DEFAULT) <= 0) return false;
+  }
+  return H5Lexists(file_.id(), path.c_str(), H5P_DEFAULT) > 0;
+}
+
 void Hdf5TreeReader::read_text(const std::string& path, std::string& text) {
   const Hdf5Lock lock;
   if (error_) return;
@@ -163,13 +202,14 @@ void Hdf5TreeReader::read_text(const std::string& path, std::string& text) {
   text = up_to_nul(bytes);
 }
 
-std::vector<Hdf5TreeEntry> Hdf5TreeReader::entries(const std::string& group) {
+std::vector<Hdf5TreeEntry> Hdf5TreeReader::entries(const std::string& group, Order order) {
   const Hdf5Lock lock;
   if (error_) return {};
   const Hdf5Handle opened(H5Gopen2(file_.id(), group.c_str(), H5P_DEFAULT));
   Visit visit{opened.id(), {}};
   if (!opened.valid() ||
-      H5Lvisit(opened.id(), H5_INDEX_CRT_ORDER, H5_ITER_INC, note_dataset, &visit) < 0) {
+      H5Lvisit(opened.id(), order == Order::kAsMade ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME,
+               H5_ITER_INC, note_dataset, &visit) < 0) {
     fail("group " + group + " is missing or cannot be listed");
     return {};
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-// An HDF5 file with groups, as Hdf5Writer makes it, read from memory.
+// An HDF5 file with groups, as Hdf5Writer or Keras makes it, read from memory.
 //
 // A reader remembers its first failure and ignores all calls after it, so that a sequence of calls
 // is checked once at its end. One thread per reader; Hdf5Lock keeps out other users of the library.
@@ -40,9 +40,16 @@ class Hdf5TreeReader {
     read_scalar(object, attribute, hdf5_type<T>(), &value);
   }
   void read_attribute(const std::string& object, const std::string& attribute, std::string& value);
+  // A list of texts of a fixed size, as h5py stores byte strings.
+  void read_attribute(const std::string& object, const std::string& attribute,
+                      std::vector<std::string>& values);
+  // Whether there is an object of this path, each group of which exists.
+  bool contains(const std::string& path) const;
   void read_text(const std::string& path, std::string& text);
-  // All datasets below a group, in the order in which groups and datasets were made.
-  std::vector<Hdf5TreeEntry> entries(const std::string& group);
+  // All datasets below a group: in the order in which groups and datasets were made, which not
+  // every file tells, or by name.
+  enum class Order : std::uint8_t { kAsMade, kByName };
+  std::vector<Hdf5TreeEntry> entries(const std::string& group, Order order = Order::kAsMade);
   // Appends the elements of a dataset of exactly this type, contiguous as it was written.
   template <class T>
   void read(const std::string& path, std::vector<T>& values);

@@ -13,6 +13,12 @@ constexpr double kLcdAngleUnitsPerGev = 50.0;
 
 }  // namespace
 
+runtime::RandomPosition event_position(std::uint64_t seed, std::uint64_t event,
+                                       std::uint32_t stream) {
+  return {seed, static_cast<std::uint32_t>(event), static_cast<std::uint32_t>(event >> 32), 0,
+          stream};
+}
+
 ShowerMaker::ShowerMaker(const model::GanDescription& model,
                          std::unique_ptr<const model::Program> program, runtime::ThreadTeam& team)
     : model_(model),
@@ -78,9 +84,8 @@ void ShowerMaker::make_batch(const model::Bindings& parameters, const Generation
   std::vector<float> latent(batch_ * static_cast<std::size_t>(model_.latent.size));
   for (std::size_t i = 0; i < events; ++i) {
     const std::size_t event = first + i;
-    const runtime::RandomPosition position{request.seed,
-                                           request.first_event + static_cast<std::uint32_t>(event),
-                                           0, 0, model::kValidationStream};
+    const auto position =
+        event_position(request.seed, request.first_event + event, model::kValidationStream);
     model::make_latent(model_.latent, &request.energies[event],
                        request.angles.empty() ? nullptr : &request.angles[event], 1, position,
                        latent.data() + i * static_cast<std::size_t>(model_.latent.size));

@@ -15,6 +15,7 @@
 #include "model/program.h"
 #include "pipeline/data/dataset_options.h"
 #include "runtime/base/error.h"
+#include "runtime/base/random.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
@@ -23,8 +24,12 @@ struct GenerationRequest {
   std::span<const float> energies;  // E / 100 GeV
   std::span<const float> angles;    // rad; same size, or empty for models without angle
   std::uint64_t seed = 1;
-  std::uint32_t first_event = 0;  // number of the first one, for the noise
+  std::uint64_t first_event = 0;  // number of the first one, for the noise
 };
+
+// Where the random numbers of an event are drawn.
+runtime::RandomPosition event_position(std::uint64_t seed, std::uint64_t event,
+                                       std::uint32_t stream);
 
 // One caller at a time; the team's threads compute.
 class ShowerMaker {

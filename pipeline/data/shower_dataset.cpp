@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 
 #include "pipeline/data/shower_file.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
 
-using runtime::Buffer;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -37,12 +37,11 @@ Result<void> check_options(const ShowerDatasetOptions& options, const std::strin
   return {};
 }
 
-ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detector& detector,
-                               std::uint64_t events) {
+ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detector& detector) {
   ShowerFileOptions file;
   file.schema = detector.schema;
   file.shape = detector.shape;
-  file.events = events;
+  file.events = options.events;
   file.gzip_level = options.gzip_level;
   file.chunk_events = options.chunk_events;
   file.attributes = {
@@ -61,45 +60,18 @@ std::string unique_suffix() {
 
 }  // namespace
 
-std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files) {
-  if (files == 1) return path;
-  const bool suffixed = path.size() > 3 && path.ends_with(".h5");
-  const std::size_t digits = fmt::format("{}", files - 1).size();
-  return fmt::format("{}_{:0{}}.h5", suffixed ? path.substr(0, path.size() - 3) : path, file,
-                     digits);
-}
-
 Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions& options,
                                                       const std::string& path,
                                                       runtime::ThreadTeam& team,
-                                                      const Progress& progress,
-                                                      runtime::Disk* disk) {
+                                                      const Progress& progress) {
   RETURN_IF_ERROR(check_options(options, path));
   ASSIGN_OR_RETURN(const ShowerGenerator generator, ShowerGenerator::create(options.showers));
-  runtime::FileDisk file_disk;
-  runtime::Disk& target = disk != nullptr ? *disk : file_disk;
-  std::vector<std::string> paths;
-  for (std::uint32_t file = 0; file < options.files; ++file) {
-    // The sizes of files differ by one event at most. Events have numbers over all files, so a
-    // shower does not depend on how many there are.
-    const std::uint64_t first = options.events * file / options.files;
-    const std::uint64_t end = options.events * (file + 1) / options.files;
-    const ShowerSource showers = [&](std::uint64_t in_file, std::span<Primary> primaries,
-                                     std::span<float> cells) {
-      generator.generate(first + in_file, primaries, cells, team);
-    };
-    const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
-      return progress ? progress(first + done, options.events) : Result<void>{};
-    };
-    paths.push_back(shower_file_name(path, file, options.files));
-    Result<Buffer> image = compose_shower_file(
-        file_options(options, generator.detector(), end - first), showers, team, report);
-    if (!image.ok()) {
-      return Error{image.error().kind, fmt::format("{}: {}", paths.back(), image.error().message)};
-    }
-    RETURN_IF_ERROR(target.replace(paths.back(), image->bytes()));
-  }
-  return paths;
+  const ShowerSource showers = [&](std::uint64_t first, std::span<Primary> primaries,
+                                   std::span<float> cells) {
+    generator.generate(first, primaries, cells, team);
+  };
+  return write_shower_files(file_options(options, generator.detector()), options.files, showers,
+                            path, team, progress);
 }
 
 std::string synthetic_path(const SyntheticOptions& options) {

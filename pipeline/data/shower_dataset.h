@@ -9,7 +9,6 @@
 
 #include "pipeline/data/progress.h"
 #include "pipeline/data/shower_generator.h"
-#include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
@@ -18,8 +17,8 @@ namespace troupe::pipeline {
 struct ShowerDatasetOptions {
   ShowerOptions showers;
   std::uint64_t events = 1000;
-  // Events are spread evenly; file i of several is called PATH without .h5 + "_" + i + ".h5", i in
-  // decimals of equal length, so that sorting by bytes sorts by event.
+  // Events are spread evenly over files, called as shower_file_name() has it: sorting them by bytes
+  // sorts by event.
   std::uint32_t files = 1;
   // 0: not compressed; 1 to 9: gzip, compressed on the team. No byte shuffle: it breaks up the runs
   // of zeros that showers consist of, and files become half as large again.
@@ -28,25 +27,19 @@ struct ShowerDatasetOptions {
   std::uint32_t chunk_events = 0;
 };
 
-// The path of file `file` of `files` (ShowerDatasetOptions::files).
-std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files);
-
 // lcd-fixed: ECAL and target, whose rows are (11, energy): the particle's PDG number and GeV.
 // lcd-angle: ECAL, energy, theta, mtheta (measure_angle()) and sum.
 // Attributes: power (1), threshold, scale (stored units per GeV), angle ("fixed" or "theta"),
 // generator, seed. The same options make the same bytes, and an event does not depend on how many
 // there are or in how many files.
 //
-// Each file is composed in memory (so give a large dataset several) and written under a temporary
-// name beside its own, then renamed: a name either is absent or holds a whole file; an existing
-// file is replaced. On an Error (kData: path, what failed, why; kUsage: options; kInternal) nothing
-// half-written stays, and files completed before it do. `disk`: null for the file system. Returns
-// the paths in order.
+// A name either is absent or holds a whole file (shower_file.h); an existing file is replaced. On
+// an Error (kData: path, what failed, why; kUsage: options; kInternal; that of `progress`) nothing
+// half-written stays, and files completed before it do. Returns the paths in order.
 runtime::Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions& options,
                                                                const std::string& path,
                                                                runtime::ThreadTeam& team,
-                                                               const Progress& progress = {},
-                                                               runtime::Disk* disk = nullptr);
+                                                               const Progress& progress = {});
 
 // `data.train: synthetic`: showers made once, kept, and found again.
 struct SyntheticOptions {

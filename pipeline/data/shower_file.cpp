@@ -7,15 +7,15 @@
 #include <numbers>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "pipeline/data/chunk_codec.h"
 #include "pipeline/data/hdf5_writer.h"
 #include "runtime/base/math.h"
+#include "runtime/base/new_file.h"
 
 namespace troupe::pipeline {
 
-using runtime::Buffer;
-using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
@@ -26,12 +26,17 @@ constexpr std::size_t kRoundBytes = 32u << 20;
 // PDG number of the electron.
 constexpr float kElectron = 11.0f;
 
-// The conditions of a file's events.
+// The conditions of a round of events.
 struct Columns {
   std::vector<float> energies;
   std::vector<float> thetas;
   std::vector<double> measured;
   std::vector<float> sums;
+};
+
+// Where they go. lcd-fixed has `target` alone, lcd-angle the others.
+struct ColumnTargets {
+  Hdf5Target target, energy, theta, measured, sum;
 };
 
 class FileWriter {
@@ -46,21 +51,21 @@ class FileWriter {
     round_chunks_ = std::max<std::size_t>(1, kRoundBytes / (chunk_events_ * image_bytes));
   }
 
-  Result<Buffer> compose(const Progress& progress) {
-    Hdf5Writer file(Hdf5Writer::Order::kByName);
+  Result<void> write(Hdf5Writer& file, const Progress& progress) {
     add_attributes(file);
-    const Hdf5Chunked images =
+    const Hdf5Target images =
         file.add_chunked("ECAL", images_of(events_), images_of(chunk_events_), options_.gzip_level);
+    const ColumnTargets columns = add_columns(file);
     for (std::uint64_t done = 0; done < events_;) {
       const std::uint64_t count = std::min(events_ - done, round_chunks_ * chunk_events_);
       generate(done, count);
       write_chunks(file, images, done);
+      write_columns(file, columns, done);
       RETURN_IF_ERROR(file.result());
       done += count;
       if (progress) RETURN_IF_ERROR(progress(done, events_));
     }
-    add_columns(file);
-    return file.image();
+    return {};
   }
 
  private:
@@ -90,9 +95,9 @@ class FileWriter {
     std::vector<Primary> primaries(count);
     const std::span<float> used = std::span(images_).first(count * cells());
     source_(done, primaries, used);
-    const std::size_t before = columns_.energies.size();
-    columns_.measured.resize(before + count);
-    columns_.sums.resize(before + count);
+    columns_ = {};
+    columns_.measured.resize(count);
+    columns_.sums.resize(count);
     for (const Primary& primary : primaries) {
       columns_.energies.push_back(primary.energy_gev);
       columns_.thetas.push_back(primary.theta_rad);
@@ -103,12 +108,12 @@ class FileWriter {
       const std::span<const float> image = used.subspan(i * cells(), cells());
       double sum = 0;
       for (const float cell : image) sum += static_cast<double>(cell);
-      columns_.sums[before + i] = static_cast<float>(sum);
-      columns_.measured[before + i] = measure_angle(image, options_.shape);
+      columns_.sums[i] = static_cast<float>(sum);
+      columns_.measured[i] = measure_angle(image, options_.shape);
     });
   }
 
-  void write_chunks(Hdf5Writer& file, const Hdf5Chunked& images, std::uint64_t done) {
+  void write_chunks(Hdf5Writer& file, const Hdf5Target& images, std::uint64_t done) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(images_));
     const std::size_t chunk_bytes = chunk_events_ * cells() * sizeof(float);
     const std::size_t chunks = bytes.size() / chunk_bytes;
@@ -135,20 +140,33 @@ class FileWriter {
     });
   }
 
-  void add_columns(Hdf5Writer& file) const {
+  ColumnTargets add_columns(Hdf5Writer& file) const {
     const auto events = static_cast<std::int64_t>(events_);
     const std::int64_t rows[] = {events};
-    if (!tilted()) {
-      std::vector<float> target;
-      for (const float energy : columns_.energies) target.insert(target.end(), {kElectron, energy});
-      const std::int64_t pairs[] = {events, 2};
-      file.add_dataset("target", pairs, target);
+    const std::int64_t pairs[] = {events, 2};
+    ColumnTargets targets;
+    if (tilted()) {
+      targets.energy = file.add_rows<float>("energy", rows);
+      targets.theta = file.add_rows<float>("theta", rows);
+      targets.measured = file.add_rows<double>("mtheta", rows);
+      targets.sum = file.add_rows<float>("sum", rows);
+    } else {
+      targets.target = file.add_rows<float>("target", pairs);
+    }
+    return targets;
+  }
+
+  void write_columns(Hdf5Writer& file, const ColumnTargets& targets, std::uint64_t done) const {
+    if (tilted()) {
+      file.write_rows(targets.energy, done, columns_.energies);
+      file.write_rows(targets.theta, done, columns_.thetas);
+      file.write_rows(targets.measured, done, columns_.measured);
+      file.write_rows(targets.sum, done, columns_.sums);
       return;
     }
-    file.add_dataset("energy", rows, columns_.energies);
-    file.add_dataset("theta", rows, columns_.thetas);
-    file.add_dataset("mtheta", rows, columns_.measured);
-    file.add_dataset("sum", rows, columns_.sums);
+    std::vector<float> target;
+    for (const float energy : columns_.energies) target.insert(target.end(), {kElectron, energy});
+    file.write_rows(targets.target, done, target);
   }
 
   const ShowerFileOptions& options_;
@@ -164,9 +182,48 @@ class FileWriter {
 
 }  // namespace
 
-Result<Buffer> compose_shower_file(const ShowerFileOptions& options, const ShowerSource& source,
-                                   runtime::ThreadTeam& team, const Progress& progress) {
-  return FileWriter(options, source, team).compose(progress);
+Result<void> write_shower_file(const ShowerFileOptions& options, const ShowerSource& source,
+                               const std::string& path, runtime::ThreadTeam& team,
+                               const Progress& progress) {
+  ASSIGN_OR_RETURN(runtime::NewFile file, runtime::NewFile::create(path));
+  {
+    Hdf5Writer writer(Hdf5Writer::Order::kByName, file);
+    RETURN_IF_ERROR(FileWriter(options, source, team).write(writer, progress));
+    RETURN_IF_ERROR(writer.close());
+  }
+  return file.finish();
+}
+
+std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files) {
+  if (files == 1) return path;
+  const bool suffixed = path.size() > 3 && path.ends_with(".h5");
+  const std::size_t digits = fmt::format("{}", files - 1).size();
+  return fmt::format("{}_{:0{}}.h5", suffixed ? path.substr(0, path.size() - 3) : path, file,
+                     digits);
+}
+
+Result<std::vector<std::string>> write_shower_files(const ShowerFileOptions& options,
+                                                    std::uint32_t files, const ShowerSource& source,
+                                                    const std::string& path,
+                                                    runtime::ThreadTeam& team,
+                                                    const Progress& progress) {
+  CHECK(files >= 1 && files <= options.events);
+  std::vector<std::string> paths;
+  for (std::uint32_t file = 0; file < files; ++file) {
+    const std::uint64_t first = options.events * file / files;
+    ShowerFileOptions part = options;
+    part.events = options.events * (file + 1) / files - first;
+    const ShowerSource showers = [&](std::uint64_t in_file, std::span<Primary> primaries,
+                                     std::span<float> cells) {
+      source(first + in_file, primaries, cells);
+    };
+    const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
+      return progress ? progress(first + done, options.events) : Result<void>{};
+    };
+    paths.push_back(shower_file_name(path, file, files));
+    RETURN_IF_ERROR(write_shower_file(part, showers, paths.back(), team, report));
+  }
+  return paths;
 }
 
 double measure_angle(std::span<const float> cells, std::array<std::uint32_t, 3> shape) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// A file of showers in one of the lcd schemas, composed in memory from any source.
+// Files of showers in one of the lcd schemas, from any source. They are written as the showers are
+// made: memory does not grow with their number.
 
 #include <array>
 #include <cstdint>
@@ -14,14 +15,13 @@
 #include "pipeline/data/dataset_options.h"
 #include "pipeline/data/progress.h"
 #include "pipeline/data/shower_generator.h"
-#include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
 
-// Makes showers [first, first + primaries.size()) of a file, in stored units; called once for each,
-// in order. cells: [n][X][Y][Z], overwritten.
+// Makes showers [first, first + primaries.size()), in stored units; called once for each, in order.
+// cells: [n][X][Y][Z], overwritten.
 using ShowerSource =
     std::function<void(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells)>;
 
@@ -36,12 +36,23 @@ struct ShowerFileOptions {
 };
 
 // lcd-fixed: ECAL, target (11, energy); lcd-angle: ECAL, energy, theta, mtheta (the angle measured
-// on the stored cells by the barycentre formula of the models' angle head), sum. `progress`, if
-// set, is told the events done; false ends in an Error (kData). Other errors are kInternal.
-runtime::Result<runtime::Buffer> compose_shower_file(const ShowerFileOptions& options,
-                                                     const ShowerSource& source,
-                                                     runtime::ThreadTeam& team,
-                                                     const Progress& progress = {});
+// on the stored cells by the barycentre formula of the models' angle head), sum. The file stands at
+// `path` whole or not at all (runtime::NewFile). `progress`, if set, is told the events done.
+// Errors: its own; kData when the file cannot be written; else kInternal.
+runtime::Result<void> write_shower_file(const ShowerFileOptions& options,
+                                        const ShowerSource& source, const std::string& path,
+                                        runtime::ThreadTeam& team, const Progress& progress = {});
+
+// Name of file `file` of `files`: the path itself if there is one file, else PATH without .h5 + "_"
+// + the number in decimals of equal length + ".h5".
+std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files);
+
+// `options.events` showers as `files` (1 to options.events) files of equal size, one event more or
+// less, made one after the other. The source is asked for events by their number over all files, so
+// that a shower does not depend on how many there are. Returns their paths.
+runtime::Result<std::vector<std::string>> write_shower_files(
+    const ShowerFileOptions& options, std::uint32_t files, const ShowerSource& source,
+    const std::string& path, runtime::ThreadTeam& team, const Progress& progress = {});
 
 // The polar angle that the models' angle head sees in an image [X][Y][Z]: in every layer with
 // energy the direction from the shower's energy-weighted centre to the layer's, pi/2 - atan(dy /

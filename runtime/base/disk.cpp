@@ -15,14 +15,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/new_file.h"
+
 namespace troupe::runtime {
 namespace {
-
-Error disk_error(std::string_view doing, const std::string& path, int cause) {
-  if (is_out_of_descriptors(cause)) return out_of_descriptors(ErrorKind::kData, path);
-  return Error{ErrorKind::kData,
-               fmt::format("{} {}: {}", doing, path, std::generic_category().message(cause))};
-}
 
 // 0 or the errno of the write that failed.
 int write_all(int descriptor, std::span<const std::byte> bytes) {
@@ -43,57 +39,21 @@ int write_all_and_sync(int descriptor, std::span<const std::byte> bytes) {
   return ::fsync(descriptor) == 0 ? 0 : errno;
 }
 
-// The end of a chain of links, which need not exist yet; without links the path itself.
-Result<std::string> file_behind(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as many as Linux follows
-  std::filesystem::path file = path;
-  std::error_code cause;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(file, cause); ++i) {
-    file = file.parent_path() / std::filesystem::read_symlink(file, cause);
-  }
-  const auto status = std::filesystem::symlink_status(file, cause);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    return Error{ErrorKind::kData, fmt::format("cannot replace {}: it is no file", path)};
-  }
-  return file.string();
-}
-
 // Only regular files: opening a pipe would wait for its writer.
 Result<Descriptor> open_to_read(const std::string& path, struct stat& status) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) return disk_error("cannot open", path, errno);
-  if (::fstat(file.number(), &status) != 0) return disk_error("cannot read", path, errno);
+  if (!file.is_open()) return file_error("cannot open", path, errno);
+  if (::fstat(file.number(), &status) != 0) return file_error("cannot read", path, errno);
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::kData, path + " is not a regular file"};
   return file;
 }
 
 }  // namespace
 
-Result<void> FileDisk::replace(const std::string& name, std::span<const std::byte> bytes) {
-  ASSIGN_OR_RETURN(const std::string path, file_behind(name));
-  const std::string temporary = path + ".part";
-  {
-    // A file at the temporary name is a remainder of ours, or a link that someone has put there.
-    ::unlink(temporary.c_str());
-    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!file.is_open()) return disk_error("cannot create", temporary, errno);
-    if (const int cause = write_all_and_sync(file.number(), bytes); cause != 0) {
-      ::unlink(temporary.c_str());
-      return disk_error("cannot write", temporary, cause);
-    }
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int cause = errno;
-    ::unlink(temporary.c_str());
-    return disk_error("cannot rename to", path, cause);
-  }
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const Descriptor opened(
-      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.is_open() || ::fsync(opened.number()) != 0) {
-    return disk_error("cannot flush the folder of", path, errno);
-  }
-  return {};
+Result<void> FileDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(NewFile file, NewFile::create(path));
+  RETURN_IF_ERROR(file.write(0, bytes));
+  return file.finish();
 }
 
 Result<Buffer> FileDisk::read(const std::string& path) {
@@ -110,7 +70,7 @@ Result<Buffer> FileDisk::read(const std::string& path) {
   while (done < buffer.size()) {
     const ssize_t got = ::read(file.number(), buffer.mutable_data() + done, buffer.size() - done);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return disk_error("cannot read", path, errno);
+    if (got < 0) return file_error("cannot read", path, errno);
     if (got == 0) return Error{ErrorKind::kData, path + " became shorter while it was read"};
     done += static_cast<std::size_t>(got);
   }
@@ -118,14 +78,14 @@ Result<Buffer> FileDisk::read(const std::string& path) {
 }
 
 Result<void> FileDisk::remove(const std::string& path) {
-  if (::unlink(path.c_str()) != 0) return disk_error("cannot remove", path, errno);
+  if (::unlink(path.c_str()) != 0) return file_error("cannot remove", path, errno);
   return {};
 }
 
 Result<std::vector<std::string>> FileDisk::list(const std::string& folder) {
   std::error_code cause;
   std::filesystem::directory_iterator entries(folder, cause);
-  if (cause) return disk_error("cannot list", folder, cause.value());
+  if (cause) return file_error("cannot list", folder, cause.value());
   std::vector<std::string> names;
   for (const auto& entry : entries) names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
@@ -135,7 +95,7 @@ Result<std::vector<std::string>> FileDisk::list(const std::string& folder) {
 Result<void> FileDisk::make_folder(const std::string& folder) {
   std::error_code cause;
   std::filesystem::create_directories(folder, cause);
-  if (cause) return disk_error("cannot create folder", folder, cause.value());
+  if (cause) return file_error("cannot create folder", folder, cause.value());
   return {};
 }
 
@@ -173,25 +133,25 @@ Result<std::string> read_text(const Descriptor& file, std::size_t most) {
 
 Result<void> write_new_file(const std::string& path, std::string_view text, mode_t mode) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (!file.is_open()) return disk_error("cannot create", path, errno);
+  if (!file.is_open()) return file_error("cannot create", path, errno);
   const int cause = write_all_and_sync(file.number(), std::as_bytes(std::span(text)));
   if (cause == 0) return {};
   ::unlink(path.c_str());
-  return disk_error("cannot write", path, cause);
+  return file_error("cannot write", path, cause);
 }
 
 // dup3() comes last: it makes the number that others hold lead to the copy, and until then an error
 // leaves the old file in its place. The reads do not move its position.
 Result<void> put_back(int descriptor, const std::string& path) {
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) return disk_error("cannot copy to", path, errno);
+  if (::fstat(descriptor, &status) != 0) return file_error("cannot copy to", path, errno);
   struct stat found {};
   const bool is_there = ::lstat(path.c_str(), &found) == 0 && found.st_dev == status.st_dev &&
                         found.st_ino == status.st_ino;
   if (is_there) return {};
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC;
   const Descriptor copy(::open(path.c_str(), flags, status.st_mode & 0777));
-  if (!copy.is_open()) return disk_error("cannot create", path, errno);
+  if (!copy.is_open()) return file_error("cannot create", path, errno);
   std::vector<std::byte> block(std::size_t{1} << 20);
   off_t at = 0;
   while (true) {
@@ -201,7 +161,7 @@ Result<void> put_back(int descriptor, const std::string& path) {
     if (got > 0) cause = write_all(copy.number(), {block.data(), static_cast<std::size_t>(got)});
     if (cause != 0) {
       ::unlink(path.c_str());
-      return disk_error("cannot write", path, cause);
+      return file_error("cannot write", path, cause);
     }
     if (got == 0) break;
     at += got;
@@ -209,7 +169,7 @@ Result<void> put_back(int descriptor, const std::string& path) {
   if (::dup3(copy.number(), descriptor, O_CLOEXEC) < 0) {
     const int cause = errno;
     ::unlink(path.c_str());
-    return disk_error("cannot open", path, cause);
+    return file_error("cannot open", path, cause);
   }
   return {};
 }
@@ -218,12 +178,12 @@ Result<void> FileDisk::link(const std::string& path, const std::string& target) 
   const std::string temporary = path + ".part";
   ::unlink(temporary.c_str());
   if (::symlink(target.c_str(), temporary.c_str()) != 0) {
-    return disk_error("cannot make the link", path, errno);
+    return file_error("cannot make the link", path, errno);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const int cause = errno;
     ::unlink(temporary.c_str());
-    return disk_error("cannot make the link", path, cause);
+    return file_error("cannot make the link", path, cause);
   }
   return {};
 }

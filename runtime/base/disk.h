@@ -20,11 +20,8 @@ namespace troupe::runtime {
 class Disk {
  public:
   virtual ~Disk() = default;
-  // Replaces `path` by `bytes` so that a crash at any moment leaves either the old file or the new
-  // one: temporary name beside it, fsync, rename, fsync of the folder. A link is followed. On an
-  // error the old file stands and the temporary one is removed, except that after the last fsync
-  // has failed the new one stands, but might not outlive a crash. Errors are kData and name the
-  // path and the cause, such as that there is something else but a file.
+  // Replaces `path` by `bytes` as a NewFile is put in its place (runtime/base/new_file.h). Errors
+  // are kData and name the path and the cause, such as that there is something else but a file.
   virtual Result<void> replace(const std::string& path, std::span<const std::byte> bytes) = 0;
   // Errors are kData: no such file, something else but a file, more than memory holds.
   virtual Result<Buffer> read(const std::string& path) = 0;

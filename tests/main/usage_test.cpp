@@ -131,7 +131,8 @@ TEST(Usage, ValueThatIsNoneIsNamedWithWhatWouldBe) {
        "troupe run: --log-level: one of debug, info, warning, error, not debgu; did you mean "
        "debug?"},
       {{"generate", "a.h5", "--out", "b.h5", "--energy", "inf"},
-       "troupe generate: --energy: a number, not inf"},
+       "troupe generate: --energy: inf is no number, no list (50,100), no range (10:500 or "
+       "10:500:log), and no file with a histogram"},
       {{"run", "a.yaml", "b.yaml"}, "troupe run: b.yaml is one word too many behind TOPOLOGY"},
       {{"run", ""}, "troupe run: an empty word where TOPOLOGY belongs"},
       {{"inspect"}, "troupe inspect: which checkpoint?"},
@@ -217,6 +218,11 @@ TEST_F(FolderForFile, OfARunStandsForItsBestCheckpointElseForTheNewest) {
   const ProcessEnd made =
       call({"generate", path("validated"), "--out", path("g.h5"), "--events", "5", "--json"});
   EXPECT_EQ(last_line(made)["checkpoint"].text(), best) << made.err;
+  const ProcessEnd latest = call({"inspect", path("validated"), "--latest"});
+  EXPECT_EQ(latest.err,
+            "troupe: taking the newest checkpoint, " + checkpoint("validated", 0) + "\n");
+  expect_refused(call({"generate", best, "--latest", "--out", path("h.h5")}), 2,
+                 {best + " is one checkpoint; --latest is for the folder of a run"});
   std::filesystem::create_directory(path("empty"));
   expect_refused(call({"inspect", path("empty")}), 4, {path("empty") + " has no checkpoint yet"});
 }

@@ -19,24 +19,6 @@
 namespace troupe::pipeline {
 namespace {
 
-// A disk that refuses to write more than so many bytes in all.
-class SmallDisk final : public runtime::FileDisk {
- public:
-  explicit SmallDisk(std::size_t room) : room_(room) {}
-  runtime::Result<void> replace(const std::string& path,
-                                std::span<const std::byte> bytes) override {
-    if (bytes.size() > room_) {
-      return runtime::Error{runtime::ErrorKind::kData,
-                            "cannot write " + path + ": No space left on device"};
-    }
-    room_ -= bytes.size();
-    return FileDisk::replace(path, bytes);
-  }
-
- private:
-  std::size_t room_;
-};
-
 class ShowerDataset : public testing::Test {
  protected:
   ShowerDatasetOptions small(std::uint64_t events) const {
@@ -180,27 +162,24 @@ TEST_F(ShowerDataset, ProgressReachesTheEndAndCanStop) {
         return runtime::Result<void>(runtime::Error{runtime::ErrorKind::kUsage, "enough"});
       });
   ASSERT_FALSE(stopped.ok());
-  EXPECT_THAT(stopped.error().message, testing::HasSubstr("b.h5: enough"));
+  EXPECT_THAT(stopped.error().message, testing::HasSubstr("enough"));
   EXPECT_EQ(folder_.names(), (std::vector<std::string>{"a_0.h5", "a_1.h5"}));
 }
 
-TEST_F(ShowerDataset, FullDiskIsAnErrorAndLeavesNoHalfFile) {
+// The limits end the file within its chunks, within its columns, and where the library ends it.
+TEST_F(ShowerDataset, FullDiskIsAnErrorAndLeavesTheOldFileAndNoPart) {
   write(small(5), "old.h5");
   const auto old = file_bytes(folder_ / "old.h5");
-  SmallDisk disk(1000);
-  ASSERT_THAT(write_shower_dataset(small(20), folder_ / "old.h5", team_, {}, &disk),
-              FailsWith(runtime::ErrorKind::kData, "old.h5: No space left"));
-  EXPECT_EQ(file_bytes(folder_ / "old.h5"), old);
-  EXPECT_EQ(folder_.names(), std::vector<std::string>{"old.h5"});
-}
-
-TEST_F(ShowerDataset, FileSystemThatRefusesBytesIsAnErrorAndLeavesNothing) {
-  {
-    const FileSizeLimit limit(10000);
-    ASSERT_THAT(write_shower_dataset(small(200), folder_ / "a.h5", team_),
-                FailsWith(runtime::ErrorKind::kData, "a.h5"));
+  write(small(200), "whole.h5");
+  const std::uint64_t whole = file_bytes(folder_ / "whole.h5").size();
+  for (const std::uint64_t room : {std::uint64_t{1000}, whole / 2, whole - 1700, whole - 1}) {
+    const FileSizeLimit limit(room);
+    ASSERT_THAT(write_shower_dataset(small(200), folder_ / "old.h5", team_),
+                FailsWith(runtime::ErrorKind::kData, "old.h5.part: File too large"))
+        << room << " of " << whole;
+    EXPECT_EQ(file_bytes(folder_ / "old.h5"), old);
+    EXPECT_EQ(folder_.names(), (std::vector<std::string>{"old.h5", "whole.h5"}));
   }
-  EXPECT_TRUE(folder_.names().empty());
   // The library is as usable as before.
   EXPECT_EQ(images(write(small(4), "a.h5"), DataSchema::kLcdFixed).size(), 4u * 1728);
 }

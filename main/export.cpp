@@ -1,0 +1,296 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "main/command_line.h"
+#include "main/common_options.h"
+#include "main/files.h"
+#include "main/trained.h"
+#include "pipeline/data/generation.h"
+#include "pipeline/leaving/keras_file.h"
+#include "pipeline/leaving/model_card.h"
+#include "pipeline/leaving/numpy_archive.h"
+#include "pipeline/leaving/onnx_model.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/hash.h"
+#include "runtime/base/json_text.h"
+
+namespace troupe {
+namespace {
+
+using pipeline::TrainedModel;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr std::size_t kMostMetricsBytes = std::size_t{1} << 30;
+constexpr const char* kProducer = "troupe " TROUPE_VERSION;
+
+// What is to be known of the model wherever it goes.
+std::vector<std::pair<std::string, std::string>> facts_of(const Trained& trained,
+                                                          const std::string& licence) {
+  const config::Topology& topology = trained.topology;
+  const pipeline::Checkpoint& checkpoint = trained.checkpoint;
+  const pipeline::DatasetOptions& dataset = topology.data.dataset;
+  const auto& preprocessing = *dataset.preprocessing;
+  return {{"name", topology.name},
+          {"model", checkpoint.model},
+          {"licence", licence},
+          {"data", fmt::format("{}", fmt::join(dataset.paths, ", "))},
+          {"data_schema", std::string(pipeline::text(dataset.schema))},
+          {"data_fingerprint", checkpoint.state.data_fingerprint.text()},
+          {"cell_power", fmt::format("{}", preprocessing.power)},
+          {"cell_scale", fmt::format("{}", preprocessing.scale)},
+          {"iterations", fmt::format("{}", checkpoint.state.iteration)},
+          {"epochs", fmt::format("{}", checkpoint.state.epoch)},
+          {"events", fmt::format("{}", checkpoint.state.ledger_events)},
+          {"seed", fmt::format("{}", checkpoint.state.seed)},
+          {"numerics", checkpoint.state.numerics_class},
+          {"topology_hash", checkpoint.topology_hash.text()},
+          {"state_hash", checkpoint.state_hash.text()},
+          {"written_by", kProducer}};
+}
+
+// Numbers of an object and of those in it, by names with dots.
+void add_numbers(const nlohmann::json& object, const std::string& before,
+                 std::vector<std::pair<std::string, std::string>>& figures) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = before.empty() ? key : before + "." + key;
+    if (value.is_object()) add_numbers(value, name, figures);
+    if (value.is_number()) figures.emplace_back(name, value.dump());
+  }
+}
+
+// The figures of the validation that the run made of this step; none where there is no run around
+// the checkpoint, or it has made none. Lines that cannot be read are passed over.
+std::vector<std::pair<std::string, std::string>> figures_of(const std::string& checkpoint,
+                                                            std::uint64_t step) {
+  std::error_code ignored;
+  const auto run =
+      std::filesystem::weakly_canonical(checkpoint, ignored).parent_path().parent_path();
+  const auto text = runtime::read_file((run / "metrics.jsonl").string(), kMostMetricsBytes);
+  std::vector<std::pair<std::string, std::string>> figures;
+  if (!text.ok()) return figures;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("\"kind\":\"validation\"") == std::string::npos) continue;
+    const auto record = nlohmann::json::parse(line, nullptr, false);
+    if (record.is_discarded() || record.value("step", UINT64_MAX) != step) continue;
+    figures.clear();
+    const auto fields = record.find("fields");
+    if (fields == record.end() || !fields->contains("rows")) continue;
+    for (const auto& row : (*fields)["rows"]) {
+      if (row.is_object() && row.value("name", "") == "generated") add_numbers(row, "", figures);
+    }
+  }
+  return figures;
+}
+
+// A file that leaves, before it is written.
+struct Leaving {
+  std::string path;
+  std::string bytes;
+  std::string what;
+};
+
+struct Leave {
+  std::vector<Leaving> files;
+  std::string use;  // of the model card
+};
+
+std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& trained) {
+  const auto& latent = trained.gan.latent;
+  if (flavour == pipeline::OnnxFlavour::kPar04) {
+    const bool multiply = latent.mode == model::LatentMode::kMultiply;
+    const auto noise =
+        latent.size - (multiply ? 0 : static_cast<std::int64_t>(latent.conditions.size()));
+    return fmt::format(
+        "Input `input` (N, {}): {} normal random numbers, energy / 1.024 TeV, angle / 90 degrees, "
+        "and two numbers that are not used. Output `shower`: the energy of each cell divided by "
+        "that of the particle, x outermost, z innermost. In Geant4's example Par04:\n"
+        "`/Par04/inference/setSizeLatentVector {}`, `/Par04/inference/setSizeConditionVector 4`, "
+        "and a mesh with as many cells as the model has. Par04's own mesh is cylindrical; the "
+        "cells of this model are those of its data.\n",
+        noise + 4, noise, noise);
+  }
+  return fmt::format(
+      "Input `latent` (N, {}): {}. Energies are in units of 100 GeV, angles in rad. Output "
+      "`shower` "
+      "(N, x, y, z, 1): cells in the units of training; energy in GeV = cell^(1 / {}) / {}, where "
+      "a "
+      "negative cell counts as 0.\n",
+      latent.size,
+      latent.mode == model::LatentMode::kMultiply ? "normal random numbers, times the condition"
+                                                  : "the conditions, then normal random numbers",
+      trained.units.power, trained.units.units_per_gev);
+}
+
+Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,
+                            const TrainedModel& trained) {
+  const auto flavour = line.get<std::string>("flavour") == "par04" ? pipeline::OnnxFlavour::kPar04
+                                                                   : pipeline::OnnxFlavour::k3dgan;
+  ASSIGN_OR_RETURN(std::string bytes, pipeline::onnx_model(trained, flavour, kProducer));
+  return Leave{{{path, std::move(bytes), "the generator, ONNX opset 17"}},
+               use_of_onnx(flavour, trained)};
+}
+
+// The discriminator's file stands beside the generator's.
+std::string beside(const std::string& path, const std::string& suffix) {
+  std::filesystem::path file(path);
+  const auto extension = file.extension();
+  return file.replace_extension().string() + suffix + extension.string();
+}
+
+Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
+                             const TrainedModel& trained) {
+  const auto bytes_of = [&](std::size_t network) -> Result<std::string> {
+    ASSIGN_OR_RETURN(const runtime::Buffer file, pipeline::keras_file(trained, network));
+    return std::string(reinterpret_cast<const char*>(file.data()), file.size());
+  };
+  ASSIGN_OR_RETURN(std::string generator, bytes_of(pipeline::kGenerator));
+  ASSIGN_OR_RETURN(std::string discriminator, bytes_of(pipeline::kDiscriminator));
+  return Leave{
+      {{path, std::move(generator), "weights of the generator"},
+       {beside(path, "_discriminator"), std::move(discriminator), "weights of the discriminator"}},
+      "Keras: build the networks, then `load_weights(FILE)` by order. The weights stand "
+      "as 3DGAN's own files have them: a model inside a model is one group.\n"};
+}
+
+Result<Leave> leave_as_numpy(const CommandLine&, const std::string& path,
+                             const TrainedModel& trained) {
+  ASSIGN_OR_RETURN(std::string bytes, pipeline::numpy_archive(trained));
+  return Leave{{{path, std::move(bytes), "weights of both networks, NumPy"}},
+               "`numpy.load(FILE)` gives arrays by names such as `generator/dense1/kernel`, in the "
+               "shapes of Keras.\n"};
+}
+
+struct Format {
+  const char* option;
+  Result<Leave> (*leave)(const CommandLine&, const std::string& path, const TrainedModel&);
+};
+constexpr Format kFormats[]{
+    {"onnx", leave_as_onnx}, {"keras", leave_as_keras}, {"numpy", leave_as_numpy}};
+
+std::string card_path(const std::string& path) { return path + ".md"; }
+
+Result<void> check_outputs(const CommandLine& line, const std::string& checkpoint) {
+  for (const Format& format : kFormats) {
+    if (!line.has(format.option)) continue;
+    const auto path = line.get<std::string>(format.option);
+    std::vector<std::string> all{path, card_path(path)};
+    if (std::string(format.option) == "keras") all.push_back(beside(path, "_discriminator"));
+    for (const std::string& each : all) {
+      std::error_code missing;
+      if (std::filesystem::equivalent(checkpoint, each, missing)) {
+        return Error{ErrorKind::kUsage, each + " is the checkpoint itself; name another file"};
+      }
+      RETURN_IF_ERROR(check_output_file(each, line.get<bool>("force")));
+    }
+  }
+  return {};
+}
+
+// Returns the paths of all that was written. The card is last, so that one stands beside whole
+// files.
+Result<std::vector<std::string>> export_model(const CommandLine& line,
+                                              const std::string& checkpoint) {
+  RETURN_IF_ERROR(check_outputs(line, checkpoint));
+  ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint));
+  const TrainedModel model{trained.topology.model.gan, trained.checkpoint.state,
+                           pipeline::image_units(trained.topology.data.dataset),
+                           facts_of(trained, line.get<std::string>("licence"))};
+  pipeline::ModelCard card;
+  card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
+  card.figures =
+      figures_of(checkpoint, model.state.step(trained.topology.train.options.schedule.size()));
+  runtime::FileDisk disk;
+  std::vector<std::string> written;
+  for (const Format& format : kFormats) {
+    if (!line.has(format.option)) continue;
+    const auto path = line.get<std::string>(format.option);
+    ASSIGN_OR_RETURN(const Leave leave, format.leave(line, path, model));
+    card.files.clear();
+    card.use = leave.use;
+    for (const Leaving& file : leave.files) {
+      RETURN_IF_ERROR(disk.replace(file.path, std::as_bytes(std::span(file.bytes))));
+      written.push_back(file.path);
+      card.files.push_back(fmt::format("`{}`: {}; XXH128 {} (`xxhsum -H2`)",
+                                       std::filesystem::path(file.path).filename().string(),
+                                       file.what, runtime::hash_of(file.bytes).text()));
+    }
+    const std::string text = pipeline::text_of(card, model);
+    RETURN_IF_ERROR(disk.replace(card_path(path), std::as_bytes(std::span(text))));
+    written.push_back(card_path(path));
+  }
+  return written;
+}
+
+int export_files(const CommandLine& line) {
+  if (std::none_of(std::begin(kFormats), std::end(kFormats),
+                   [&](const Format& format) { return line.has(format.option); })) {
+    return line.usage_error("which file? --onnx, --keras or --numpy name it");
+  }
+  runtime::FileDisk disk;
+  const auto checkpoint = checkpoint_of(line, disk);
+  if (!checkpoint.ok()) return report(checkpoint.error());
+  const auto written = export_model(line, *checkpoint);
+  if (!written.ok()) return report(written.error());
+  if (line.get<bool>("json")) {
+    std::vector<std::string> names;
+    for (const auto& path : *written) names.push_back(runtime::json_string(path));
+    answer(fmt::format(R"("files":[{}],"checkpoint":{})", fmt::join(names, ","),
+                       runtime::json_string(*checkpoint)));
+  } else {
+    for (const auto& path : *written) std::cout << path << "\n";
+  }
+  return 0;
+}
+
+Option file_option(const std::string& name, const std::string& about) {
+  return {.name = name, .value = "FILE", .about = about, .takes = Takes::kFile};
+}
+
+}  // namespace
+
+Command export_verb() {
+  return {
+      .name = "export",
+      .summary = "a trained generator as a file for other programs",
+      .about =
+          "Writes a trained generator as ONNX, as weights of Keras or as a NumPy archive, each "
+          "with a model card beside it (FILE.md). A run's folder stands for its best "
+          "checkpoint, or the newest where none was validated.",
+      .example = "troupe export runs/demo --onnx generator.onnx",
+      .forms = {"CHECKPOINT --onnx FILE [OPTION]...", "CHECKPOINT --keras FILE [OPTION]...",
+                "CHECKPOINT --numpy FILE [OPTION]..."},
+      .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
+      .options = {file_option("onnx", "the generator, opset 17"),
+                  {.name = "flavour",
+                   .value = "WORD",
+                   .about = "inputs and outputs of --onnx: latents as the network takes them, or "
+                            "those of Geant4's example Par04",
+                   .takes = Takes::kWord,
+                   .preset = "3dgan",
+                   .words = {"3dgan", "par04"}},
+                  file_option("keras",
+                              "weights of the generator, in the order of 3DGAN's files; "
+                              "the discriminator's stand beside it (_discriminator)"),
+                  file_option("numpy", "weights of both networks (.npz)"),
+                  {.name = "licence",
+                   .value = "TEXT",
+                   .about = "of the weights, for file and card",
+                   .takes = Takes::kText,
+                   .preset = "not stated"},
+                  latest_option(),
+                  force_option(),
+                  json_option()},
+      .synonyms = {"save"},
+      .carry_out = export_files};
+}
+
+}  // namespace troupe

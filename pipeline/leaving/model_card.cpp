@@ -1,0 +1,50 @@
+#include "pipeline/leaving/model_card.h"
+
+#include <fmt/format.h>
+
+#include "model/network.h"
+
+namespace troupe::pipeline {
+namespace {
+
+// Names and texts are those of files and topologies: a "|" or a line's end would break the table.
+std::string cell(const std::string& text) {
+  std::string safe;
+  for (const char each : text) {
+    if (each == '|') safe += '\\';
+    safe += each == '\n' ? ' ' : each;
+  }
+  return safe;
+}
+
+std::string table(const char* head, const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::string text = fmt::format("| {} | |\n|---|---|\n", head);
+  for (const auto& [name, value] : rows) {
+    text += fmt::format("| {} | {} |\n", cell(name), cell(value));
+  }
+  return text;
+}
+
+std::string layers_of(const model::NetworkDescription& network) {
+  return fmt::format("```text\n{}```\n",
+                     model::print_network(network, model::infer_shapes(network)));
+}
+
+}  // namespace
+
+std::string text_of(const ModelCard& card, const TrainedModel& trained) {
+  std::string text = fmt::format("# {}\n\n", cell(card.title));
+  text +=
+      "A generator of calorimeter showers, trained with Troupe as a part of a GAN.\n\n## Files\n\n";
+  for (const std::string& file : card.files) text += fmt::format("- {}\n", file);
+  text += fmt::format("\n## Use\n\n{}\n## Origin\n\n{}", card.use, table("fact", trained.facts));
+  text += "\n## Figures\n\n";
+  text += card.figures.empty()
+              ? std::string("No validation of this checkpoint is known.\n")
+              : "Of its validation in the run, generated showers against data.\n\n" +
+                    table("figure", card.figures);
+  text += "\n## Networks\n\n" + layers_of(trained.gan.generator);
+  return text;
+}
+
+}  // namespace troupe::pipeline

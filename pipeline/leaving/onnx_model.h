@@ -1,0 +1,31 @@
+#pragma once
+
+// A generator as an ONNX model (opset 17), written through the ONNX project's own messages.
+
+#include <string>
+
+#include "pipeline/leaving/trained_model.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+// Number N of events is free in both.
+//
+// k3dgan: the network as it is, as 3DGAN's generator.predict() has it.
+//   latent (N, size): with conditions in front of the noise (prepend) or noise times the condition
+//     (multiply), energy in 100 GeV, angle in rad -> shower (N, x, y, z, 1) in the units of
+//     training.
+//
+// kPar04: what Geant4's example Par04 gives to a model and takes from it (Par04InferenceSetup):
+//   input (N, noise + 4): normal noise, energy / 1.024 TeV, angle / 90 degrees, and two numbers
+//   that
+//     tell detectors apart, which are not used -> shower (N, x * y * z): energies of cells / energy
+//     of the particle, x outermost and z innermost.
+enum class OnnxFlavour : std::uint8_t { k3dgan, kPar04 };
+
+// The file's bytes. `producer`: name and version of the program. Errors are kTopology: a layer has
+// no counterpart in ONNX.
+runtime::Result<std::string> onnx_model(const TrainedModel& trained, OnnxFlavour flavour,
+                                        const std::string& producer);
+
+}  // namespace troupe::pipeline

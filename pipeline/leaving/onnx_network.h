@@ -1,0 +1,20 @@
+#pragma once
+
+// A network as nodes of an ONNX graph, as it computes showers: batch normalisation with moving
+// statistics, no dropout.
+
+#include <string>
+
+#include "pipeline/leaving/onnx_graph.h"
+#include "pipeline/leaving/trained_model.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+// Adds the network behind the value `input` (N, features). Returns the name of its last layer's
+// value: features as they are, an image as (N, x, y, z, channels), the order of Keras. Names of
+// values begin with the layers'. An Error (kTopology) for a layer that has no counterpart in ONNX.
+runtime::Result<std::string> add_network(OnnxGraph& graph, const NetworkParameters& parameters,
+                                         const std::string& input);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,57 @@
+// Generators that leave, through the binary. What is in the files: tests/pipeline/leaving_test.cpp.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(ToyRun, ExportWritesEachFormatWithACardOfItsRun) {
+  run("a", {"--set", "actors.validator={every: 1 epoch, events: 10}"});
+  const ProcessEnd end =
+      call({"export", path("a"), "--onnx", path("g.onnx"), "--keras", path("w.h5"), "--numpy",
+            path("w.npz"), "--licence", "CC-BY-4.0", "--json"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  std::vector<std::string> files;
+  const JsonValue told = last_line(end);
+  for (const JsonValue& file : told["files"].list()) files.push_back(file.text());
+  EXPECT_EQ(files, (std::vector<std::string>{path("g.onnx"), path("g.onnx.md"), path("w.h5"),
+                                             path("w_discriminator.h5"), path("w.h5.md"),
+                                             path("w.npz"), path("w.npz.md")}));
+  for (const std::string& file : files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  const std::string card = read_text(path("g.onnx.md"));
+  const JsonValue inspected = last_line(call({"inspect", path("a"), "--json"}));
+  for (const std::string& part :
+       {std::string("| licence | CC-BY-4.0 |"), "| state_hash | " + inspected["state_hash"].text(),
+        std::string("`g.onnx`: the generator, ONNX opset 17; XXH128 "), path("toy.h5"),
+        std::string("| comparison.merit.total | ")}) {
+    EXPECT_THAT(card, HasSubstr(part));
+  }
+  const ProcessEnd par04 =
+      call({"export", checkpoint("a", 0), "--onnx", path("p.onnx"), "--flavour", "par04"});
+  EXPECT_EQ(par04.exit_code, 0) << par04.err;
+  EXPECT_THAT(read_text(path("p.onnx.md")), HasSubstr("/Par04/inference/setSizeLatentVector 2"));
+}
+
+TEST_F(ToyRun, ExportLeavesAloneWhatIsThere) {
+  run("a");
+  write_text(path("g.onnx.md"), "precious");
+  const auto names = folder_.names();
+  expect_refused(call({"export", checkpoint("a", 0), "--onnx", path("g.onnx")}), 2,
+                 {path("g.onnx.md") + " is there already"});
+  expect_refused(call({"export", checkpoint("a", 0)}), 2, {"which file?"});
+  expect_refused(call({"export", checkpoint("a", 0), "--numpy", checkpoint("a", 0)}), 2,
+                 {"is the checkpoint itself"});
+  expect_refused(call({"export", path("toy.h5"), "--numpy", path("w.npz")}), 4,
+                 {"not a checkpoint"});
+  EXPECT_EQ(folder_.names(), names);
+  EXPECT_EQ(read_text(path("g.onnx.md")), "precious");
+}
+
+}  // namespace
+}  // namespace troupe

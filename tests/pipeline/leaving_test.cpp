@@ -1,0 +1,280 @@
+// Files for other programs, read back by the libraries of those programs.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <onnx/checker.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/shape_inference/implementation.h>
+#include <zip.h>
+
+#include <cstring>
+#include <map>
+
+#include "pipeline/checkpoint/hdf5_tree.h"
+#include "pipeline/data/hdf5_writer.h"
+#include "pipeline/leaving/keras_file.h"
+#include "pipeline/leaving/model_card.h"
+#include "pipeline/leaving/numpy_archive.h"
+#include "pipeline/leaving/onnx_model.h"
+#include "runtime/base/random.h"
+#include "tests/model/example_networks.h"
+#include "tests/support/fails_with.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using model::layer;
+using runtime::ErrorKind;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Every layer that a generator may have, and heads as 3DGAN's discriminator has them.
+model::GanDescription description() {
+  model::GanDescription gan;
+  gan.latent.size = 5;
+  gan.latent.conditions = {model::Condition::kEnergy, model::Condition::kAngle};
+  model::NetworkDescription& g = gan.generator;
+  g = {"generator", model::Shape::features(5), {}, {}};
+  g.layers = {layer("dense1", model::Dense{24}),
+              layer("reshape", model::Reshape{model::Shape::image({2, 2, 3}, 2)}),
+              layer("norm1", model::BatchNorm{}),
+              layer("up", model::Upsample{{2, 2, 1}}),
+              layer("pad", model::Pad{{1, 0, 1}}),
+              layer("conv1", model::convolution(3, {3, 2, 2})),
+              layer("leaky", model::Activation{model::ActivationKind::kLeakyRelu, 0.3}),
+              layer("drop", model::Dropout{0.1}),
+              layer("norm2", model::BatchNorm{}),
+              layer("conv2", model::convolution(1, {2, 2, 2}, model::Padding::kSame)),
+              layer("tanh", model::Activation{model::ActivationKind::kTanh}),
+              layer("power", model::Power{1.5})};
+  const auto shapes = model::infer_shapes(g);
+  CHECK(shapes.problems.empty(), shapes.problems.empty() ? "" : shapes.problems[0].message);
+  model::NetworkDescription& d = gan.discriminator;
+  d = {"discriminator", shapes.layers.back(), {}, {"generation", "auxiliary"}};
+  d.layers = {layer("conv1", model::convolution(2, {2, 2, 2})),
+              layer("norm1", model::BatchNorm{}),
+              layer("flat", model::Flatten{}),
+              layer("generation_logit", model::Dense{1}),
+              layer("generation", model::Activation{model::ActivationKind::kSigmoid}),
+              layer("auxiliary", model::Dense{1}, "flat")};
+  CHECK(model::infer_shapes(d).problems.empty());
+  return gan;
+}
+
+// A number of its own in every parameter.
+NetworkState filled(const model::NetworkDescription& network, std::uint32_t stream) {
+  const auto layout = model::layout_parameters(network, model::infer_shapes(network));
+  NetworkState state;
+  state.weights.resize(static_cast<std::size_t>(layout.weights_size));
+  state.moving.resize(static_cast<std::size_t>(layout.moving_size));
+  const auto fill = [&](std::vector<float>& values, std::uint32_t slot) {
+    runtime::fill_normal({.seed = stream, .iteration = slot}, values.data(),
+                         static_cast<std::uint32_t>(values.size()));
+  };
+  fill(state.weights, 0);
+  fill(state.moving, 1);
+  return state;
+}
+
+class Leaving : public testing::Test {
+ protected:
+  Leaving() {
+    state_.generator = filled(gan_.generator, 1);
+    state_.discriminator = filled(gan_.discriminator, 2);
+  }
+  onnx::ModelProto onnx(OnnxFlavour flavour) {
+    const auto bytes = onnx_model(trained_, flavour, "troupe 0.1.0");
+    CHECK(bytes.ok(), bytes.ok() ? "" : bytes.error().message);
+    onnx::ModelProto model;
+    CHECK(model.ParseFromString(*bytes));
+    return model;
+  }
+
+  model::GanDescription gan_ = description();
+  TrainingState state_;
+  TrainedModel trained_{gan_, state_, {0.85, 50.0}, {{"name", "made"}, {"licence", "CC0"}}};
+};
+
+std::vector<std::int64_t> dimensions(const onnx::ValueInfoProto& value) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& dimension : value.type().tensor_type().shape().dim()) {
+    sizes.push_back(dimension.has_dim_value() ? dimension.dim_value() : -1);
+  }
+  return sizes;
+}
+
+// Strict inference fails where an operator's inputs do not fit or an output is not as it says.
+TEST_F(Leaving, OnnxIsWhatItsCheckerTakesWithTheShapesItSays) {
+  for (const OnnxFlavour flavour : {OnnxFlavour::k3dgan, OnnxFlavour::kPar04}) {
+    onnx::ModelProto model = onnx(flavour);
+    EXPECT_EQ(model.opset_import(0).version(), 17);
+    EXPECT_NO_THROW(onnx::checker::check_model(model));
+    EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                       {true, 1, true}));
+  }
+}
+
+TEST_F(Leaving, OnnxFlavoursHaveTheInputsOfTheirPrograms) {
+  const auto& shape = model::infer_shapes(gan_.generator).layers.back();
+  const auto& space = shape.space;
+  const onnx::ModelProto plain = onnx(OnnxFlavour::k3dgan);
+  EXPECT_EQ(plain.graph().input(0).name(), "latent");
+  EXPECT_THAT(dimensions(plain.graph().input(0)), ElementsAre(-1, 5));
+  EXPECT_THAT(dimensions(plain.graph().output(0)),
+              ElementsAre(-1, space[0], space[1], space[2], 1));
+  const onnx::ModelProto par04 = onnx(OnnxFlavour::kPar04);
+  ASSERT_EQ(par04.graph().input_size(), 1);
+  EXPECT_EQ(par04.graph().input(0).name(), "input");
+  EXPECT_THAT(dimensions(par04.graph().input(0)), ElementsAre(-1, 3 + 4));
+  EXPECT_THAT(dimensions(par04.graph().output(0)), ElementsAre(-1, shape.elements()));
+  std::map<std::string, std::string> facts;
+  for (const auto& entry : par04.metadata_props()) facts[entry.key()] = entry.value();
+  EXPECT_EQ(facts, (std::map<std::string, std::string>{{"name", "made"}, {"licence", "CC0"}}));
+}
+
+TEST_F(Leaving, OnnxRefusesALayerThatItCannotSay) {
+  gan_.generator.layers.push_back(layer("angles", model::Angle{}));
+  EXPECT_THAT(onnx_model(trained_, OnnxFlavour::k3dgan, "troupe 0.1.0"),
+              FailsWith(ErrorKind::kTopology,
+                        "generator: layer angles (angle) has no counterpart in ONNX"));
+}
+
+TEST_F(Leaving, KerasWeightsComeBackToTheSameBits) {
+  for (const std::size_t network : {kGenerator, kDiscriminator}) {
+    const auto file = keras_file(trained_, network);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    const auto& made = network == kGenerator ? state_.generator : state_.discriminator;
+    const auto& described = network == kGenerator ? gan_.generator : gan_.discriminator;
+    NetworkState read;
+    const auto result = read_keras_file(*file, "w.h5", described, read);
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    EXPECT_EQ(read.weights, made.weights);
+    EXPECT_EQ(read.moving, made.moving);
+  }
+}
+
+// As 3DGAN's own files: trained weights first, then moving statistics; heads apart.
+TEST_F(Leaving, KerasFilesHaveTheOrderOf3dgan) {
+  std::vector<std::string> names;
+  const auto generator = keras_file(trained_, kGenerator);
+  ASSERT_TRUE(generator.ok());
+  Hdf5TreeReader g(generator->bytes(), "g.h5");
+  g.read_attribute("/", "layer_names", names);
+  EXPECT_THAT(names, ElementsAre("sequential_1"));
+  g.read_attribute("/sequential_1", "weight_names", names);
+  EXPECT_THAT(
+      names,
+      ElementsAre("dense_1/kernel:0", "dense_1/bias:0", "batch_normalization_1/gamma:0",
+                  "batch_normalization_1/beta:0", "conv3d_1/kernel:0", "conv3d_1/bias:0",
+                  "batch_normalization_2/gamma:0", "batch_normalization_2/beta:0",
+                  "conv3d_2/kernel:0", "conv3d_2/bias:0", "batch_normalization_1/moving_mean:0",
+                  "batch_normalization_1/moving_variance:0", "batch_normalization_2/moving_mean:0",
+                  "batch_normalization_2/moving_variance:0"));
+  const auto discriminator = keras_file(trained_, kDiscriminator);
+  ASSERT_TRUE(discriminator.ok());
+  Hdf5TreeReader d(discriminator->bytes(), "d.h5");
+  d.read_attribute("/", "layer_names", names);
+  EXPECT_THAT(names, ElementsAre("model_1", "generation", "auxiliary"));
+  d.read_attribute("/generation", "weight_names", names);
+  EXPECT_THAT(names, ElementsAre("generation/kernel:0", "generation/bias:0"));
+  EXPECT_TRUE(d.result().ok()) << d.result().error().message;
+}
+
+// save() of a model that is not nested: a group for each layer, below model_weights, of which some
+// have no weights.
+TEST_F(Leaving, KerasFileWithAGroupForEachLayerIsRead) {
+  const NetworkParameters parameters(gan_.discriminator, state_.discriminator);
+  Hdf5Writer file(Hdf5Writer::Order::kByName);
+  std::map<std::string, std::vector<std::string>> weights;
+  std::vector<std::string> layers{"input_1"};
+  file.add_group("model_weights/input_1");
+  file.add_attribute("model_weights/input_1", "weight_names", std::vector<std::string>{});
+  for (const NamedParameter& each : parameters.all()) {
+    const auto& name = each.tensor->name;
+    const std::string own = name.substr(0, name.find('/'));
+    if (weights.count(own) == 0) layers.push_back(own);
+    weights[own].push_back(name + ":0");
+    file.add_dataset("model_weights/" + own + "/" + name + ":0", each.tensor->shape,
+                     std::span(each.values, static_cast<std::size_t>(each.tensor->size)));
+  }
+  for (const auto& [own, names] : weights) {
+    file.add_attribute("model_weights/" + own, "weight_names", names);
+  }
+  file.add_attribute("model_weights", "layer_names", layers);
+  const auto image = file.image();
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  NetworkState read;
+  const auto result = read_keras_file(*image, "w.h5", gan_.discriminator, read);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(read.weights, state_.discriminator.weights);
+  EXPECT_EQ(read.moving, state_.discriminator.moving);
+}
+
+TEST_F(Leaving, KerasFilesOfOtherModelsAndOtherFilesAreRefused) {
+  NetworkState read;
+  const auto file = keras_file(trained_, kGenerator);
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(read_keras_file(*file, "w.h5", gan_.discriminator, read),
+              FailsWith(ErrorKind::kData,
+                        "w.h5: weights of another model: it has /sequential_1/dense_1/kernel:0 of "
+                        "shape (5, 24) where this one has conv1/kernel of shape (2, 2, 2, 1, 2)"));
+  gan_.generator.layers.resize(2);
+  EXPECT_THAT(read_keras_file(*file, "w.h5", gan_.generator, read),
+              FailsWith(ErrorKind::kData,
+                        "batch_normalization_1/gamma:0 of shape (2) where this one "
+                        "has nothing"));
+  const std::string text = "no HDF5";
+  auto bytes = runtime::Buffer::allocate(text.size());
+  std::copy(text.begin(), text.end(), reinterpret_cast<char*>(bytes.mutable_data()));
+  EXPECT_THAT(read_keras_file(bytes, "w.h5", gan_.generator, read),
+              FailsWith(ErrorKind::kData, "w.h5: its HDF5 part cannot be opened"));
+  Hdf5Writer empty(Hdf5Writer::Order::kByName);
+  EXPECT_THAT(read_keras_file(*empty.image(), "w.h5", gan_.generator, read),
+              FailsWith(ErrorKind::kData, "w.h5: / has no attribute layer_names"));
+}
+
+std::string entry_of(const std::string& archive, const char* name) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_buffer_create(archive.data(), archive.size(), 0, &error);
+  zip_t* opened = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
+  CHECK(opened != nullptr, zip_error_strerror(&error));
+  zip_stat_t stat;
+  CHECK(zip_stat(opened, name, 0, &stat) == 0, name);
+  std::string content(stat.size, '\0');
+  zip_file_t* file = zip_fopen(opened, name, 0);
+  CHECK(zip_fread(file, content.data(), content.size()) == static_cast<zip_int64_t>(stat.size));
+  zip_fclose(file);
+  zip_discard(opened);
+  return content;
+}
+
+TEST_F(Leaving, NumpyArchiveHoldsEveryParameterInItsShape) {
+  const auto archive = numpy_archive(trained_);
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  EXPECT_EQ(*archive, *numpy_archive(trained_));
+  const std::string kernel = entry_of(*archive, "discriminator/conv1/kernel.npy");
+  const std::size_t data = kernel.size() - 16 * sizeof(float);
+  EXPECT_EQ(data % 64, 0u);
+  EXPECT_THAT(kernel.substr(0, data), testing::StartsWith(std::string("\x93NUMPY\x01\x00", 8)));
+  EXPECT_THAT(kernel.substr(0, data), HasSubstr("{'descr': '<f4', 'fortran_order': False, 'shape': "
+                                                "(2, 2, 2, 1, 2), }"));
+  EXPECT_EQ(std::memcmp(kernel.data() + data, state_.discriminator.weights.data(), 64), 0);
+  EXPECT_THAT(entry_of(*archive, "generator/norm1/moving_mean.npy"), HasSubstr("'shape': (2,), }"));
+  EXPECT_THAT(entry_of(*archive, "facts/licence.npy"), testing::EndsWith("CC0"));
+}
+
+TEST_F(Leaving, ModelCardTellsFactsAndFiguresAndBreaksNoTable) {
+  trained_.facts.emplace_back("data", "a|b\nc");
+  ModelCard card{"made", {"`g.onnx`: the generator"}, "Input and output.\n", {}};
+  EXPECT_THAT(text_of(card, trained_), HasSubstr("No validation of this checkpoint is known."));
+  card.figures = {{"merit.total", "0.139"}};
+  const std::string text = text_of(card, trained_);
+  for (const char* part : {"# made\n", "- `g.onnx`: the generator\n", "| licence | CC0 |\n",
+                           "| data | a\\|b c |\n", "| merit.total | 0.139 |\n", "conv1"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -60,7 +60,13 @@ void Treasurer::note(const Pace& pace, TimePoint now) {
   std::vector<pipeline::Crew> crews{made_.crew("")};
   for (const auto& pool : options_.pools) crews.push_back(made_.crew(pool.name));
   const double known = pipeline::iteration_time(options_.work, {}, crews).all();
-  if (std::isfinite(known)) unexplained_ = std::max(0.0, *measured - known);
+  if (!std::isfinite(known)) return;
+  unexplained_ = std::max(0.0, *measured - known);
+  unexplained_speed_ = 0.0;
+  for (const pipeline::Crew& crew : crews) {
+    const bool is_slowest = unexplained_speed_ == 0.0 || crew.speed < unexplained_speed_;
+    if (crew.workers > 0 && crew.speed > 0.0 && is_slowest) unexplained_speed_ = crew.speed;
+  }
 }
 
 double Treasurer::seconds(TimePoint now) const {
@@ -87,6 +93,7 @@ BurstFacts Treasurer::facts(const Wanted& wanted, TimePoint now) const {
   facts.iterations_left = made_.iterations_left();
   facts.work = options_.work;
   facts.unexplained = unexplained_;
+  facts.unexplained_speed = unexplained_speed_;
   facts.others = {made_.crew("").workers, speed_of_others()};
   if (!made_.has_begun() && options_.others_come) facts.others.workers = 1;
   for (const auto& pool : options_.pools) {

@@ -92,7 +92,8 @@ class Treasurer {
   WorkBook made_;
   runtime::TimePoint began_{0};
   std::optional<runtime::TimePoint> decided_;
-  double unexplained_ = 0.0;  // BurstFacts::unexplained of the newest measurement
+  // As BurstFacts has them, of the newest measurement.
+  double unexplained_ = 0.0, unexplained_speed_ = 0.0;
 };
 
 }  // namespace troupe::actors

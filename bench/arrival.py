@@ -102,21 +102,22 @@ class Run:
         self.head = [address]
         if more:
             with open(f"{folder}/keys/public.key") as file:
-                self.head = [f"tcp://{address}#{file.read().strip()}", "--key", f"{folder}/keys"]
+                self.head = [f"tcp://{address}#{file.read().split()[-1]}", "--key", f"{folder}/keys"]
 
     def burst(self, nodes):
         call(self.troupe, "burst", self.head[0], "pool", str(nodes), *self.head[1:])
 
     def wait_for(self, what, found):
         """When a line of its metrics was read of which `found` says something true; and that."""
-        began = time.monotonic()
+        began, looked_at = time.monotonic(), 0
         while time.monotonic() - began < 120 and self.program.runs():
-            for at, line in self.seen:
+            for at, line in self.seen[looked_at:]:
                 if found(line):
                     return at, line
+            looked_at = len(self.seen)
             now = time.monotonic()
             self.seen += [(now, json.loads(line)) for line in self.tail.lines()]
-            time.sleep(0.001)
+            time.sleep(0.002)
         return self.program.fail(f"no {what}")
 
     def round(self):
@@ -126,11 +127,9 @@ class Run:
         self.burst(1)
 
         def node(role, state, times=1):
-            def found(line):
-                records = [each for _, each in self.seen if each["kind"] == "node"
-                           and each["role"] == role and each["state"] == state]
-                return len(records) >= times and line is records[times - 1]
-            return found
+            left = iter(range(times, 0, -1))
+            return lambda line: (line["kind"] == "node" and line["role"] == role
+                                 and line["state"] == state and next(left) == 1)
         # Told before the tool is asked, and again when it has answered.
         asked, _ = self.wait_for("node", node("pool", "asked", 2))
         joined, _ = self.wait_for("member", node("member", "joining"))

@@ -2,6 +2,7 @@
 
 // How fast the workers of a run were, read from its folder, or measured by a short run here.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -24,6 +25,12 @@ struct MeasuredPace {
   std::uint32_t workers = 1;  // that shared these iterations
   std::uint64_t micro_batches = 1;  // of an iteration
   std::uint64_t iterations_per_epoch = 1;
+  // The speed of the slowest kind of workers.
+  double slowest() const {
+    double least = speed;
+    for (const auto& [pool, its] : pool_speeds) least = std::min(least, its);
+    return least;
+  }
 };
 
 // Reads the run's metrics.jsonl. Times the newest iterations that the same members made, but for

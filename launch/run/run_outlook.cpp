@@ -123,6 +123,7 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   facts.iterations_left = static_cast<double>(setup.iterations);
   facts.work = iteration_work(setup);
   facts.unexplained = unexplained(pace, facts.work, facts.line);
+  facts.unexplained_speed = pace.slowest();
   const std::uint32_t replicas = loaded.topology.replica.count;
   facts.others = {has_others ? members * replicas : 0, pace.speed};
   Accounts accounts;

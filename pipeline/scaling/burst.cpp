@@ -81,6 +81,16 @@ std::vector<Crew> all_crews(const BurstFacts& facts, const Nodes& nodes) {
   return crews;
 }
 
+double seconds_of(const BurstFacts& facts, const std::vector<Crew>& crews) {
+  double slower = 1.0;
+  for (const Crew& crew : crews) {
+    if (crew.workers > 0 && crew.speed > 0.0) {
+      slower = std::max(slower, facts.unexplained_speed / crew.speed);
+    }
+  }
+  return iteration_time(facts.work, facts.line, crews).all() + slower * facts.unexplained;
+}
+
 // While nodes that have come have the share of the mean of those that were running.
 double seconds_unsettled(const BurstFacts& facts, const Nodes& running, const Nodes& nodes) {
   std::vector<Crew> crews = all_crews(facts, running);
@@ -95,7 +105,7 @@ double seconds_unsettled(const BurstFacts& facts, const Nodes& running, const No
     crew.share = workers > 0.0 && speed > 0.0 ? speed / workers : 1.0;
     crews.push_back(crew);
   }
-  return iteration_time(facts.work, facts.line, crews).all() + facts.unexplained;
+  return seconds_of(facts, crews);
 }
 
 // The paces of a run with so many nodes, from now on.
@@ -218,7 +228,7 @@ std::string time_text(double seconds) {
 }
 
 double iteration_seconds(const BurstFacts& facts, const Nodes& nodes) {
-  return iteration_time(facts.work, facts.line, all_crews(facts, nodes)).all() + facts.unexplained;
+  return seconds_of(facts, all_crews(facts, nodes));
 }
 
 BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const Nodes& nodes) {

@@ -57,8 +57,12 @@ struct BurstFacts {
   double spent = 0.0;  // on nodes of pools
   IterationWork work;
   RingLine line;
-  double unexplained = 0.0;  // seconds of an iteration beyond the model, as measured
-  Crew others;               // workers that are of no pool
+  // Seconds of an iteration beyond the model, as measured where the slowest worker had that speed;
+  // 0: any takes as long. Most of it is work that each member does by itself, such as applying
+  // steps.
+  double unexplained = 0.0;
+  double unexplained_speed = 0.0;
+  Crew others;  // workers that are of no pool
   std::vector<PoolOffer> pools;
 };
 

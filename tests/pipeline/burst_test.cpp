@@ -58,6 +58,17 @@ TEST(Burst, CountsTheTimeInWhichNewNodesHaveTheShareOfTheMean) {
   EXPECT_DOUBLE_EQ(forecast(facts, {}, {1}).seconds, 3600 * 1.0);
 }
 
+TEST(Burst, CountsThatSlowMembersTakeLongerForWhatEachDoesByItself) {
+  BurstFacts facts = facts_of({pool_of("quick", 1, 1.0), pool_of("slow", 1, 1.0, 1.0 / 3.0)});
+  facts.unexplained = 2.0;
+  EXPECT_DOUBLE_EQ(iteration_seconds(facts, {0, 1}), 48.0 + 2.0) << "of any speed";
+  facts.unexplained_speed = 1.0;
+  EXPECT_DOUBLE_EQ(iteration_seconds(facts, {1, 0}), 32.0 + 2.0);
+  EXPECT_DOUBLE_EQ(iteration_seconds(facts, {0, 1}), 48.0 + 6.0);
+  facts.unexplained_speed = 1.0 / 3.0;
+  EXPECT_DOUBLE_EQ(iteration_seconds(facts, {1, 0}), 32.0 + 2.0) << "it may be waiting, too";
+}
+
 TEST(Burst, WithoutAWorkerARunDoesNotEnd) {
   const BurstFacts facts = facts_of({cloud()}, 0);
   EXPECT_TRUE(std::isinf(forecast(facts, {}, {0}).seconds));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/physics/figures.h"
 #include "pipeline/steps/training_state.h"
 
 namespace troupe::actors {
@@ -107,7 +108,8 @@ void Validator::make_reference_rows(Context& context) {
       pipeline::initial_state(training_.gan, training_.options, "", {});
   const auto measured = measure(context, untrained.generator);
   if (!measured) return;
-  reference_rows_.push_back(model::data_row("data", *data_statistics_));
+  reference_rows_.push_back(model::data_row("data", *data_statistics_,
+                                            model::compare_with_itself(measured_data_->sample)));
   reference_rows_.push_back(
       model::generated_row("untrained", *data_statistics_, measured->statistics()));
 }

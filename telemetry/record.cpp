@@ -81,6 +81,13 @@ json newest_row(const ValidationFacts& validation) {
   return rows.is_null() ? rows : rows.back();
 }
 
+void add_numbers(const char* prefix, const json& figures, std::vector<RecordPoint>& points) {
+  if (!figures.is_object()) return;
+  for (const auto& [name, value] : figures.items()) {
+    if (value.is_number()) add(prefix + name, value.get<double>(), points);
+  }
+}
+
 void add_points(const ValidationFacts& validation, std::vector<RecordPoint>& points) {
   const json row = newest_row(validation);
   const json& comparison = field(row, "comparison");
@@ -89,10 +96,10 @@ void add_points(const ValidationFacts& validation, std::vector<RecordPoint>& poi
     const json& value = field(merit, figure);
     if (value.is_number()) add(fmt::format("validation/{}", figure), value.get<double>(), points);
   }
-  if (!comparison.is_object()) return;
-  for (const auto& [name, value] : comparison.items()) {
-    if (value.is_number()) add("validation/" + name, value.get<double>(), points);
-  }
+  add_numbers("validation/", comparison, points);
+  // The row of the data has what two samples drawn from them have.
+  const json rows = table_rows(validation);
+  if (!rows.is_null()) add_numbers("validation/floor/", field(rows.front(), "floor"), points);
 }
 
 std::string mark_of(const ValidationFacts& validation) {

@@ -129,11 +129,75 @@ std::optional<FigureOfMerit> figure_of_merit(const ShowerStatistics& data,
   return merit;
 }
 
+// Over those that are known; nothing where none is.
+template <class Of>
+std::optional<double> mean_of_known(std::span<const Comparison> comparisons, Of of) {
+  double sum = 0.0;
+  int known = 0;
+  for (const Comparison& each : comparisons) {
+    const std::optional<double> value = of(each);
+    if (!value) continue;
+    sum += *value;
+    ++known;
+  }
+  return known == 0 ? std::nullopt : std::optional<double>(sum / known);
+}
+
 }  // namespace
 
 double relative_error(double data, double generated) {
   if (data == 0.0) return generated == 0.0 ? 0.0 : 1.0;
   return std::abs(generated - data) / std::abs(data);
+}
+
+std::span<const ComparisonNumber> comparison_numbers() {
+  static constexpr ComparisonNumber kNumbers[] = {
+      {"sampling_fraction_error", &Comparison::sampling_fraction_error},
+      {"sampling_fraction_width_error", &Comparison::sampling_fraction_width_error},
+      {"hits_error", &Comparison::hits_error},
+      {"moments_error", &Comparison::moments_error},
+      {"longitudinal_error", &Comparison::longitudinal_error},
+      {"transverse_error", &Comparison::transverse_error},
+      {"longitudinal_cell_error", &Comparison::longitudinal_cell_error},
+      {"transverse_cell_error", &Comparison::transverse_cell_error},
+      {"longitudinal_displacement", &Comparison::longitudinal_displacement},
+      {"transverse_displacement", &Comparison::transverse_displacement},
+      {"ecal_separation", &Comparison::ecal_separation}};
+  return kNumbers;
+}
+
+std::span<const OptionalNumber> optional_numbers() {
+  static constexpr OptionalNumber kNumbers[] = {
+      {"correlation_difference", &Comparison::correlation_difference},
+      {"layer_correlation_difference", &Comparison::layer_correlation_difference}};
+  return kNumbers;
+}
+
+Comparison mean_of(std::span<const Comparison> comparisons) {
+  Comparison mean;
+  for (const ComparisonNumber& number : comparison_numbers()) {
+    for (const Comparison& each : comparisons) {
+      mean.*number.value += each.*number.value / static_cast<double>(comparisons.size());
+    }
+  }
+  for (const OptionalNumber& number : optional_numbers()) {
+    mean.*number.value =
+        mean_of_known(comparisons, [&](const Comparison& each) { return each.*number.value; });
+  }
+  const auto term = [&](auto of) {
+    return mean_of_known(comparisons, [&](const Comparison& each) {
+      return each.merit ? std::optional<double>(of(*each.merit)) : std::nullopt;
+    });
+  };
+  const auto total = term([](const FigureOfMerit& merit) { return merit.total; });
+  if (!total) return mean;
+  mean.merit.emplace();
+  mean.merit->total = *total;
+  mean.merit->moments = *term([](const FigureOfMerit& merit) { return merit.moments; });
+  mean.merit->profiles = *term([](const FigureOfMerit& merit) { return merit.profiles; });
+  mean.merit->sampling_fraction =
+      *term([](const FigureOfMerit& merit) { return merit.sampling_fraction; });
+  return mean;
 }
 
 double profile_error(const std::vector<double>& data, const std::vector<double>& generated) {
@@ -172,6 +236,8 @@ Comparison compare(const ShowerStatistics& data, const ShowerStatistics& generat
   result.transverse_displacement = (displacements[0] + displacements[1]) / 2.0;
   result.unlike = unlikenesses(result, d, g);
   result.correlation_difference = mean_difference(d.correlations(), g.correlations());
+  result.layer_correlation_difference =
+      rms_difference(d.layer_correlations(), g.layer_correlations());
   result.ecal_separation = separation_power(d.ecal_histogram(), g.ecal_histogram());
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/physics/shower_statistics.h"
@@ -75,9 +76,27 @@ struct Comparison {
   // Mean |r_d - r_g| over the pairs of the reduced correlations that are defined in both samples
   // (get_correlation_small of 3DGAN); nothing where none is.
   std::optional<double> correlation_difference;
+  // Root mean square of r_d - r_g over the pairs of layers' energies, likewise.
+  std::optional<double> layer_correlation_difference;
   // Separation power of the two histograms of ecal.
   double ecal_separation = 0.0;
 };
+
+// The numbers of a Comparison that are always there, with the names that JSON has for them.
+struct ComparisonNumber {
+  const char* name;
+  double Comparison::*value;
+};
+std::span<const ComparisonNumber> comparison_numbers();
+// Likewise those that may be absent.
+struct OptionalNumber {
+  const char* name;
+  std::optional<double> Comparison::*value;
+};
+std::span<const OptionalNumber> optional_numbers();
+
+// Number by number, over those that have it; a term of the merit likewise. Nothing is `unlike`.
+Comparison mean_of(std::span<const Comparison> comparisons);
 
 // sum_i |g_i - d_i| / sum_i d_i; where the data have none, 0 or, with energy in the other, 1.
 double profile_error(const std::vector<double>& data, const std::vector<double>& generated);

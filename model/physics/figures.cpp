@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "model/physics/sample_comparer.h"
+#include "model/physics/sample_drawer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
@@ -20,44 +21,6 @@ using Values = std::vector<std::optional<double>>;
 
 // The slots of the streams of numbers: which sample is drawn, and what for.
 enum Use : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kIntercept };
-
-std::vector<std::uint32_t> by_energy(const ShowerSample& sample) {
-  std::vector<std::uint32_t> order(sample.showers().size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return sample.showers()[a].energy_gev < sample.showers()[b].energy_gev;
-  });
-  return order;
-}
-
-// Draws samples of showers, stratum by stratum.
-class Drawer {
- public:
-  // stratum: showers in each, but for the last, which may have up to twice as many.
-  Drawer(const ShowerSample& sample, std::size_t stratum)
-      : order_(by_energy(sample)), stratum_(std::max<std::size_t>(stratum, 1)) {}
-
-  // How often each shower counts in a draw of `size` showers: as many of each stratum as it has, if
-  // size is that of the sample.
-  Counts draw(std::size_t size, const runtime::RandomPosition& position) const {
-    Counts times(order_.size());
-    if (order_.empty()) return times;
-    const std::size_t all = order_.size(), strata = std::max<std::size_t>(all / stratum_, 1);
-    for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t stratum = std::min(i * all / size / stratum_, strata - 1);
-      const std::size_t first = stratum * stratum_;
-      const std::size_t count = (stratum + 1 == strata ? all : first + stratum_) - first;
-      const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(i));
-      const auto place = static_cast<std::size_t>(u * static_cast<double>(count));
-      ++times[order_[first + std::min(place, count - 1)]];
-    }
-    return times;
-  }
-
- private:
-  std::vector<std::uint32_t> order_;
-  std::size_t stratum_;
-};
 
 double deviation(const std::vector<double>& values) {
   SpreadSum sum;
@@ -118,6 +81,19 @@ void set_floor(Figure& figure, std::vector<double> draws, double widening) {
 
 }  // namespace
 
+Comparison compare_with_itself(const ShowerSample& data, int replicas, std::uint64_t seed) {
+  CHECK(replicas >= 1, "a mean needs a draw");
+  const SampleDrawer drawer(data, kStratum);
+  std::vector<Comparison> drawn;
+  for (std::uint32_t draw = 0; draw < static_cast<std::uint32_t>(replicas); ++draw) {
+    const std::size_t size = data.showers().size();
+    drawn.push_back(
+        compare(data.statistics(drawer.draw(size, {seed, draw, 0, kFirstOfFloor, 0})),
+                data.statistics(drawer.draw(size, {seed, draw, 0, kSecondOfFloor, 0}))));
+  }
+  return mean_of(drawn);
+}
+
 bool have_equal_energies(const ShowerSample& data, const ShowerSample& generated) {
   if (data.showers().size() != generated.showers().size()) return false;
   const auto of_data = by_energy(data), of_generated = by_energy(generated);
@@ -135,8 +111,8 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
   const SampleComparer across(data, generated), within(data, data);
   const std::size_t of_data = data.showers().size(), of_generated = generated.showers().size();
   const bool equal = have_equal_energies(data, generated);
-  const Drawer draw_data(data, equal ? kStratum : of_data);
-  const Drawer draw_generated(generated, equal ? kStratum : of_generated);
+  const SampleDrawer draw_data(data, equal ? kStratum : of_data);
+  const SampleDrawer draw_generated(generated, equal ? kStratum : of_generated);
   const auto stratum = static_cast<double>(equal ? std::min(kStratum, of_data) : of_data);
   const double widening = stratum > 1.0 ? std::sqrt(stratum / (stratum - 1.0)) : 1.0;
 

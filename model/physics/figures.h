@@ -13,6 +13,7 @@
 #include <functional>
 #include <vector>
 
+#include "model/physics/comparison.h"
 #include "model/physics/figure.h"
 #include "model/physics/shower_sample.h"
 #include "runtime/base/thread_team.h"
@@ -30,6 +31,10 @@ inline constexpr std::size_t kStratum = 20;
 
 // Whether both have the same energies, in whatever order.
 bool have_equal_energies(const ShowerSample& data, const ShowerSample& generated);
+
+// The mean of comparisons of two samples drawn from the data, each as large as they are: what a
+// generator's is to be set beside. For generators that are asked for the energies of the data.
+Comparison compare_with_itself(const ShowerSample& data, int replicas = 40, std::uint64_t seed = 1);
 
 // In the order of figure_list(). Both with the same options (CHECKed). A pure function; the team
 // shares the draws out.

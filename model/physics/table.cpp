@@ -14,7 +14,7 @@
 namespace troupe::model {
 namespace {
 
-constexpr std::size_t kColumns = 11;
+constexpr std::size_t kColumns = 12;
 using Line = std::array<std::string, kColumns>;
 
 // `digits` after the point below 1000 %, else three significant ones.
@@ -25,8 +25,8 @@ std::string percent(double fraction, int digits = 1) {
 }
 
 Line headings() {
-  return {"",           "events", "response", "error", "width", "error", "longitudinal",
-          "transverse", "hits",   "error",    "merit"};
+  return {"",        "events", "response", "error", "width",  "error",
+          "along z", "across", "hits",     "error", "layers", "merit"};
 }
 
 Line line_of(const TableRow& row) {
@@ -37,15 +37,18 @@ Line line_of(const TableRow& row) {
   line[2] = percent(row.sampling_fraction.mean, 3);
   line[4] = percent(row.sampling_fraction.deviation, 3);
   line[8] = fmt::format("{:.1f}", row.hits.mean);
-  if (!row.comparison.has_value()) return line;
-  const Comparison& c = *row.comparison;
+  if (!row.comparison && !row.floor) return line;
+  const Comparison& c = row.comparison ? *row.comparison : *row.floor;
   line[3] = percent(c.sampling_fraction_error);
   line[5] = percent(c.sampling_fraction_width_error);
   line[6] = percent(c.longitudinal_error);
   line[7] = percent(c.transverse_error);
   line[9] = percent(c.hits_error);
+  if (c.layer_correlation_difference) {
+    line[10] = fmt::format("{:.3f}", *c.layer_correlation_difference);
+  }
   if (c.merit.has_value()) {
-    line[10] = fmt::format("{:.3g}{}", c.merit->total, c.unlike.empty() ? "" : " !");
+    line[11] = fmt::format("{:.3g}{}", c.merit->total, c.unlike.empty() ? "" : " !");
   }
   return line;
 }
@@ -128,25 +131,19 @@ std::string comparison_json(const std::optional<Comparison>& comparison) {
   for (const Unlikeness what : c.unlike) {
     unlike += fmt::format("{}\"{}\"", unlike.empty() ? "" : ", ", word_of(what));
   }
-  return object({{"merit", merit_json(c.merit)},
-                 {"sampling_fraction_error", number(c.sampling_fraction_error)},
-                 {"sampling_fraction_width_error", number(c.sampling_fraction_width_error)},
-                 {"hits_error", number(c.hits_error)},
-                 {"moments_error", number(c.moments_error)},
-                 {"longitudinal_error", number(c.longitudinal_error)},
-                 {"transverse_error", number(c.transverse_error)},
-                 {"longitudinal_cell_error", number(c.longitudinal_cell_error)},
-                 {"transverse_cell_error", number(c.transverse_cell_error)},
-                 {"longitudinal_displacement", number(c.longitudinal_displacement)},
-                 {"transverse_displacement", number(c.transverse_displacement)},
-                 {"unlike", "[" + unlike + "]"},
-                 {"correlation_difference", number(c.correlation_difference)},
-                 {"ecal_separation", number(c.ecal_separation)}});
+  std::vector<Member> members{{"merit", merit_json(c.merit)}, {"unlike", "[" + unlike + "]"}};
+  for (const ComparisonNumber& each : comparison_numbers()) {
+    members.emplace_back(each.name, number(c.*each.value));
+  }
+  for (const OptionalNumber& each : optional_numbers()) {
+    members.emplace_back(each.name, number(c.*each.value));
+  }
+  return object(members);
 }
 
 }  // namespace
 
-TableRow data_row(std::string name, const ShowerStatistics& data) {
+TableRow data_row(std::string name, const ShowerStatistics& data, std::optional<Comparison> floor) {
   const ShowerGroup& all = data.all();
   TableRow row;
   row.name = std::move(name);
@@ -155,6 +152,7 @@ TableRow data_row(std::string name, const ShowerStatistics& data) {
   row.invalid_events = all.invalid_events();
   row.sampling_fraction = all.sampling_fraction();
   row.hits = all.hits();
+  row.floor = std::move(floor);
   return row;
 }
 
@@ -185,10 +183,11 @@ std::string table_text(std::span<const TableRow> rows) {
   }
   for (const TableRow& row : rows) text += warning(row);
   return text +
-         "Errors are against the data. response: energy in the cells / energy of the primary;\n"
-         "width: its standard deviation; longitudinal, transverse: energy missing, extra or "
-         "misplaced;\n"
-         "merit: errors of moments + profiles + response (+ angle), lower is better.\n";
+         "Errors are against the data; those of the data are what two samples drawn from them "
+         "have.\nresponse: energy in the cells / energy of the primary; width: its standard "
+         "deviation;\nalong z, across: energy missing, extra or misplaced; layers: correlations of "
+         "their energies;\nmerit: errors of moments + profiles + response (+ angle), lower is "
+         "better.\n";
 }
 
 std::string row_json(const TableRow& row) {
@@ -198,7 +197,8 @@ std::string row_json(const TableRow& row) {
                  {"invalid_events", fmt::format("{}", row.invalid_events)},
                  {"sampling_fraction", spread_json(row.sampling_fraction)},
                  {"hits", spread_json(row.hits)},
-                 {"comparison", comparison_json(row.comparison)}});
+                 {"comparison", comparison_json(row.comparison)},
+                 {"floor", comparison_json(row.floor)}});
 }
 
 std::string table_json(std::span<const TableRow> rows) {

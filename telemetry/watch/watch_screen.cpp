@@ -105,6 +105,42 @@ void add_curves(const HistoryNews& run, std::size_t columns, std::vector<std::st
   }
 }
 
+// How far the generated showers are off the data, beside what the data have against themselves.
+void add_errors(const HistoryNews& run, std::vector<std::string>& lines) {
+  struct Error {
+    const char* figure;
+    const char* name;
+    double scale;
+    const char* unit;
+  };
+  constexpr std::array<Error, 6> kErrors{
+      {{"sampling_fraction_error", "response", 100.0, " %"},
+       {"sampling_fraction_width_error", "its width", 100.0, " %"},
+       {"hits_error", "hits", 100.0, " %"},
+       {"longitudinal_error", "along z", 100.0, " %"},
+       {"transverse_error", "across", 100.0, " %"},
+       {"layer_correlation_difference", "layers", 1.0, ""}}};
+  const auto newest = [&](const std::string& series) {
+    const std::vector<double> curve = curve_of(run, series);
+    return curve.empty() ? std::nan("") : curve.back();
+  };
+  std::vector<std::string> told;
+  for (const Error& error : kErrors) {
+    const double value = newest(fmt::format("validation/{}", error.figure));
+    const double floor = newest(fmt::format("validation/floor/{}", error.figure));
+    if (!std::isfinite(value)) continue;
+    std::string text = fmt::format("{} {:.3g}{}", error.name, error.scale * value, error.unit);
+    if (std::isfinite(floor)) text += fmt::format(" ({:.2g})", error.scale * floor);
+    told.push_back(std::move(text));
+  }
+  if (told.empty()) return;
+  lines.emplace_back("off the data (data against data)");
+  for (std::size_t i = 0; i < told.size(); i += 3) {
+    const std::size_t some = std::min<std::size_t>(3, told.size() - i);
+    lines.push_back(fmt::format("  {}", fmt::join(told.data() + i, told.data() + i + some, ", ")));
+  }
+}
+
 // The parts of a step's time, lately.
 void add_step_time(const HistoryNews& run, std::size_t columns, std::vector<std::string>& lines) {
   constexpr std::array<const char*, 4> kParts{"load", "compute", "reduce", "apply"};
@@ -270,6 +306,7 @@ std::vector<std::string> watch_screen(const HistoryNews& run, std::size_t column
   std::vector<std::string> lines;
   add_head(run, columns, lines);
   add_curves(run, columns, lines);
+  add_errors(run, lines);
   add_step_time(run, columns, lines);
   add_bill(run, lines);
   add_nodes(run, lines);

@@ -52,7 +52,7 @@ TEST(Comparison, IdenticalSamplesDifferInNothing) {
        {c.sampling_fraction_error, c.sampling_fraction_width_error, c.hits_error, c.moments_error,
         c.longitudinal_error, c.transverse_error, c.longitudinal_cell_error,
         c.transverse_cell_error, c.longitudinal_displacement, c.transverse_displacement,
-        *c.correlation_difference, c.ecal_separation}) {
+        *c.correlation_difference, *c.layer_correlation_difference, c.ecal_separation}) {
     EXPECT_EQ(error, 0.0);
   }
   EXPECT_TRUE(c.unlike.empty());
@@ -247,7 +247,7 @@ TEST(Table, ColumnsAlignAndTheDataHaveNoErrors) {
     lines.push_back(text.substr(start, end - start));
     start = end + 1;
   }
-  ASSERT_EQ(lines.size(), 13u) << text;
+  ASSERT_EQ(lines.size(), 14u) << text;
   for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(lines[i].size(), lines[0].size()) << text;
   for (const std::string& line : lines) EXPECT_LE(line.size(), 100u) << line;
   EXPECT_NE(lines[1].find(" 2.000%       -  0.000%       - "), std::string::npos) << text;
@@ -260,6 +260,32 @@ TEST(Table, ColumnsAlignAndTheDataHaveNoErrors) {
   EXPECT_EQ(lines[7], "  100.0% of the energy lies elsewhere along z");
   EXPECT_EQ(lines[8], "  100.0% of the energy lies elsewhere across the shower axis");
   EXPECT_EQ(lines[9], "  the energy does not follow the primary's");
+}
+
+TEST(Table, RowOfTheDataHasTheirFloor) {
+  const auto data = measured(random_sample(5, 50));
+  Comparison floor;
+  floor.sampling_fraction_error = 0.012;
+  floor.layer_correlation_difference = 0.0123;
+  const std::string text = table_text(std::vector{data_row("data", data, floor)});
+  EXPECT_THAT(text, testing::HasSubstr(" 2.000%   1.2%  0.000%   0.0%"));
+  EXPECT_THAT(text, testing::HasSubstr(" 0.012      -\n"));
+  EXPECT_THAT(row_json(data_row("data", data, floor)),
+              testing::HasSubstr(R"("layer_correlation_difference": 0.0123)"));
+}
+
+TEST(Comparison, MeanIsOverThoseThatHaveANumber) {
+  std::vector<Comparison> two(2);
+  two[0].hits_error = 0.1;
+  two[1].hits_error = 0.3;
+  two[1].correlation_difference = 0.5;
+  two[1].merit.emplace().total = 0.7;
+  const Comparison mean = mean_of(two);
+  EXPECT_DOUBLE_EQ(mean.hits_error, 0.2);
+  EXPECT_EQ(mean.correlation_difference, 0.5);
+  EXPECT_FALSE(mean.layer_correlation_difference.has_value());
+  EXPECT_EQ(mean.merit->total, 0.7);
+  EXPECT_FALSE(mean_of(std::vector<Comparison>(2)).merit.has_value());
 }
 
 TEST(Table, WarningSpeaksOfAMeritWhereThereIsOne) {
@@ -282,7 +308,7 @@ TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {
   EXPECT_EQ(row_json(row),
             R"({"name": "a \"b\"\u000a", "events": 2, "empty_events": 0, "invalid_events": 0, )"
             R"("sampling_fraction": {"mean": 0.02, "deviation": 1e-07}, )"
-            R"("hits": {"mean": 0, "deviation": 0}, "comparison": null})");
+            R"("hits": {"mean": 0, "deviation": 0}, "comparison": null, "floor": null})");
   row.comparison = Comparison{};
   row.comparison->longitudinal_error = 0.125;
   EXPECT_NE(row_json(row).find(R"("unlike": [])"), std::string::npos);

@@ -245,6 +245,18 @@ TEST(FiguresText, LinesOfFiguresAndOfObservablesAreMarkedBeyondTheFloor) {
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("left out")));
 }
 
+TEST(CompareWithItself, IsWhatAGoodGeneratorHas) {
+  const ShowerSample data = sample(1), good = sample(2);
+  const Comparison floor = compare_with_itself(data);
+  const Comparison found = compare(data.statistics(), good.statistics());
+  for (const ComparisonNumber& number : comparison_numbers()) {
+    EXPECT_GT(floor.*number.value, 0.0) << number.name;
+    EXPECT_LT(found.*number.value, 4.0 * floor.*number.value) << number.name;
+  }
+  EXPECT_LT(*found.layer_correlation_difference, 3.0 * *floor.layer_correlation_difference);
+  EXPECT_LT(found.merit->total, 3.0 * floor.merit->total);
+}
+
 TEST(Verdict, WrongPowerIsTold) {
   const auto kinds = kinds_of_faults(sample(1), sample(2, [](auto, Image image) {
                                        for (float& cell : image) cell = std::pow(cell, 0.85F);

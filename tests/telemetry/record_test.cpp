@@ -52,7 +52,7 @@ const std::string kCheckpoint =
     R"("state_hash":"0a"}})";
 const std::string kValidation =
     R"({"kind":"validation","step":8,"time":1.000,"fields":{"rows":[{"name":"data",)"
-    R"("comparison":null},{"name":"generated","comparison":{"merit":{"total":0.5,"angle":null,)"
+    R"("comparison":null,"floor":{"hits_error":0.125,"unlike":[]}},{"name":"generated","comparison":{"merit":{"total":0.5,"angle":null,)"
     R"("energy_bins":4},"hits_error":0.25,"unlike":["response"]}}]}})";
 const std::string kShowers =
     R"({"kind":"showers","step":8,"time":1.000,"file":"showers/step-8.json"})";
@@ -118,11 +118,12 @@ TEST(Record, ViewTellsWhoJoinedAndWhy) {
   EXPECT_THAT(points_of(read(kView)), Contains(IsPoint("members", 2.0)));
 }
 
-TEST(Record, ValidationHasItsRowsAndTheFiguresOfTheLast) {
+TEST(Record, ValidationHasItsRowsAndTheFiguresOfTheLastAndTheFloorOfTheFirst) {
   const Record record = read(kValidation);
   EXPECT_THAT(points_of(record), Contains(IsPoint("validation/total", 0.5)));
   EXPECT_THAT(points_of(record), Contains(IsPoint("validation/hits_error", 0.25)));
-  EXPECT_THAT(points_of(record), SizeIs(2));
+  EXPECT_THAT(points_of(record), Contains(IsPoint("validation/floor/hits_error", 0.125)));
+  EXPECT_THAT(points_of(record), SizeIs(3));
   EXPECT_THAT(rows_of(record), testing::HasSubstr(R"("name":"generated")"));
 }
 

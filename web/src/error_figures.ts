@@ -55,16 +55,22 @@ function warnings(rows: readonly ValidationRow[], columns: number): HTMLElement[
   });
 }
 
+function floors(columns: number): HTMLElement {
+  return make("tr", {}, make("td", { colspan: columns },
+    "Errors of the data are what two samples drawn from them have; layers: correlations of their energies"));
+}
+
 function table(run: ShownRun, several: boolean): HTMLElement {
   const last = run.state.validations[run.state.validations.length - 1]!;
   const head = ["Sample", "Events", "Response", "Error", "Width", "Error", "Longitudinal",
-    "Transverse", "Hits", "Error", "Merit"];
+    "Transverse", "Hits", "Error", "Layers", "Merit"];
   const rows = last.rows.map((row) => {
-    const c = row.comparison;
+    const c = row.comparison ?? row.floor;
     const cells = [count(row.events), percent(row.sampling_fraction?.mean),
       percent(c?.sampling_fraction_error), percent(row.sampling_fraction?.deviation),
       percent(c?.sampling_fraction_width_error), percent(c?.longitudinal_error),
       percent(c?.transverse_error), figure(row.hits?.mean), percent(c?.hits_error),
+      figure(c?.layer_correlation_difference),
       `${figure(c?.merit?.total)}${c?.unlike?.length ? " !" : ""}`];
     return make("tr", {}, make("th", { scope: "row" }, row.name),
       ...cells.map((cell) => make("td", {}, cell)));
@@ -72,5 +78,6 @@ function table(run: ShownRun, several: boolean): HTMLElement {
   return make("table", { class: "figures" },
     make("caption", {}, `${several ? `${run.label}: v` : "V"}alidation of step ${count(last.step)}`),
     make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
-    make("tbody", {}, ...rows), make("tfoot", {}, ...warnings(last.rows, head.length)));
+    make("tbody", {}, ...rows), make("tfoot", {}, ...warnings(last.rows, head.length),
+      ...(last.rows.some((row) => row.floor) ? [floors(head.length)] : [])));
 }

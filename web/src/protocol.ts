@@ -147,6 +147,7 @@ export interface Comparison {
   hits_error: number | null;
   longitudinal_error: number | null;
   transverse_error: number | null;
+  layer_correlation_difference?: number | null;
   // The ways in which the sample is nothing like the data.
   unlike?: string[];
 }
@@ -159,6 +160,8 @@ export interface ValidationRow {
   sampling_fraction?: Spread;
   hits?: Spread;
   comparison?: Comparison | null;
+  // Of the data: what two samples drawn from them have.
+  floor?: Comparison | null;
 }
 
 export interface Validation {

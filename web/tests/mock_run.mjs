@@ -154,16 +154,19 @@ export class MockRun {
   epoch() {
     const quality = 1 - Math.exp(-this.step / 900);
     const error = (scale) => this.size * scale * (1.02 - quality) * Math.exp(0.2 * this.random.gauss());
-    const row = (name, comparison) => ({ name, events: 500, empty_events: 0, invalid_events: 0,
-      sampling_fraction: { mean: 0.0204, deviation: 0.0012 }, hits: { mean: 412.3, deviation: 31 }, comparison });
+    const row = (name, comparison, floor = null) => ({ name, events: 500, empty_events: 0, invalid_events: 0,
+      sampling_fraction: { mean: 0.0204, deviation: 0.0012 }, hits: { mean: 412.3, deviation: 31 }, comparison, floor });
     const compared = (s) => ({ merit: { total: s * error(1.4) }, sampling_fraction_error: s * error(0.4),
       sampling_fraction_width_error: s * error(0.6), unlike: s * this.size > 1 ? ["response", "transverse"] : [],
-      hits_error: s * error(0.5), longitudinal_error: s * error(0.9), transverse_error: s * error(0.7) });
+      hits_error: s * error(0.5), longitudinal_error: s * error(0.9), transverse_error: s * error(0.7),
+      layer_correlation_difference: s * error(0.5) });
     this.mark("checkpoint", `checkpoint ${this.step} saved`);
     const generated = compared(1);
     this.mark("validation", `figure of merit ${generated.merit.total.toPrecision(4)}`);
     this.validations.push({ step: this.step, time: this.time,
-      rows: [row("data", null), row("untrained", compared(4)), row("generated", generated)] });
+      rows: [row("data", null, { merit: { total: 0.05 }, sampling_fraction_error: 0.002,
+        sampling_fraction_width_error: 0.03, hits_error: 0.01, longitudinal_error: 0.014, transverse_error: 0.012,
+        layer_correlation_difference: 0.03, unlike: [] }), row("untrained", compared(4)), row("generated", generated)] });
     this.showers.push(this.step);
     this.tell("info", `epoch ${this.iteration / 50}: checkpoint ${this.step} saved`);
   }

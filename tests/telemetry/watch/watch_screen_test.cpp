@@ -21,6 +21,9 @@ constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
              "node_hours":0.1,"core_hours":0.2,"cost":0.5},
  "series":{"loss/g/generation":{"width":1,"from":0,"x":[2,6],"mean":[1.5,2.0],"low":[],"high":[]},
            "loss/g/energy":{"width":1,"from":0,"x":[2,6],"mean":[1.0,4.0]},
+           "validation/sampling_fraction_width_error":{"width":1,"from":0,"x":[2],"mean":[3.6]},
+           "validation/floor/sampling_fraction_width_error":{"width":1,"from":0,"x":[2],"mean":[0.05]},
+           "validation/layer_correlation_difference":{"width":1,"from":0,"x":[2],"mean":[0.42]},
            "seconds/compute":{"width":1,"from":0,"x":[2],"mean":[0.75]},
            "seconds/reduce":{"width":1,"from":0,"x":[2],"mean":[0.25]}},
  "marks":[{"kind":"node","step":40,"time":3.0,"text":"member.1 was lost"}],
@@ -51,6 +54,8 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   EXPECT_THAT(screen, HasSubstr("25.0 %"));
   EXPECT_THAT(screen, HasSubstr("iteration 200/800, epoch 2/4, g 8, 812.5 events/s, 1:47 left"));
   EXPECT_THAT(screen, HasSubstr("▁█"));
+  EXPECT_THAT(screen, HasSubstr("off the data (data against data)\n"
+                                "  its width 360 % (5), layers 0.42\n"));
   EXPECT_THAT(screen, HasSubstr("compute 75 %  reduce 25 %"));
   EXPECT_THAT(screen, HasSubstr("0.50 cores"));
   EXPECT_THAT(screen, HasSubstr("1.2 MB"));

@@ -1,0 +1,32 @@
+#pragma once
+
+// Samples that are drawn from a sample (bootstrap), so that energies stay what they are.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/physics/shower_sample.h"
+#include "runtime/base/random.h"
+
+namespace troupe::model {
+
+// The numbers of the showers, those of lower energy first.
+std::vector<std::uint32_t> by_energy(const ShowerSample& sample);
+
+class SampleDrawer {
+ public:
+  // stratum: neighbours in energy that stand for each other, at least 1; the last stratum may have
+  // up to twice as many.
+  SampleDrawer(const ShowerSample& sample, std::size_t stratum);
+
+  // How often each shower counts in a draw of `size` showers, with replacement: as many from each
+  // stratum as it has, if size is that of the sample. Pure; any thread.
+  std::vector<std::uint32_t> draw(std::size_t size, const runtime::RandomPosition& position) const;
+
+ private:
+  std::vector<std::uint32_t> order_;
+  std::size_t stratum_;
+};
+
+}  // namespace troupe::model

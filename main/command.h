@@ -87,6 +87,7 @@ Command data_info_verb();
 Command generate_verb();
 Command inspect_verb();
 Command export_verb();
+Command import_verb();
 Command keygen_verb();
 Command token_verb();
 Command completions_verb();

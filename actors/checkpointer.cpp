@@ -78,6 +78,7 @@ Result<void> Checkpointer::write(Context& context, const StatePointer& state) {
   checkpoint.topology = options_.topology;
   checkpoint.topology_hash = options_.topology_hash;
   checkpoint.model = options_.model;
+  checkpoint.origin = options_.origin;
   checkpoint.state_hash = pipeline::hash_of_state(*state);
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::encode_checkpoint(checkpoint, gan_, training_));

@@ -31,7 +31,8 @@ struct CheckpointerOptions {
   std::uint32_t keep = config::CheckpointerSection{}.keep;
   std::string topology;  // effective topology, stored in every file
   runtime::Hash128 topology_hash;
-  std::string model;  // its name, stored in every file
+  std::string model;   // its name, stored in every file
+  std::string origin;  // likewise: Checkpoint::origin
   // In a run that goes on: the step that it goes on from, whose file is in the folder, and the best
   // file.
   std::optional<std::uint64_t> written_step;

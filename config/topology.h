@@ -71,6 +71,9 @@ struct TrainSection {
   std::optional<std::uint64_t> iterations;
   // Default strong.
   Scaling scaling = Scaling::kStrong;
+  // A checkpoint with the same networks, or a file of Keras, whose weights training begins with;
+  // default none: weights by the seed.
+  std::optional<std::string> from;
   // `lossy` is actors.reducer.reduction; iterations_per_epoch is left to whoever knows the size of
   // the data.
   pipeline::TrainingOptions options;

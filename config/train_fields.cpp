@@ -146,7 +146,12 @@ void add_batch_fields(Record<Topology>& record) {
              "it; `weak`: M for each worker.")
       .field("seed", within(&Topology::train, &TrainSection::options, &TrainingOptions::seed),
              integer<std::uint64_t>(0, INT64_MAX), Scope::kState,
-             "Seed of every random number of the run.");
+             "Seed of every random number of the run.")
+      .field("from", within(&Topology::train, &TrainSection::from),
+             optional(path("a checkpoint, or weights of Keras")), Scope::kFixed,
+             "File whose weights training begins with: a checkpoint of the same networks, from "
+             "which nothing else is taken, or weights of Keras. Without it they follow from the "
+             "seed.");
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ Command generate_verb();
 Command validate_verb();
 Command inspect_verb();
 Command export_verb();
+Command import_verb();
 Command keygen_verb();
 Command token_verb();
 Command completions_verb();

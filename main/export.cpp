@@ -16,6 +16,7 @@
 #include "pipeline/leaving/model_card.h"
 #include "pipeline/leaving/numpy_archive.h"
 #include "pipeline/leaving/onnx_model.h"
+#include "pipeline/leaving/warm_start.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/json_text.h"
@@ -53,6 +54,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Trained& trained
           {"numerics", checkpoint.state.numerics_class},
           {"topology_hash", checkpoint.topology_hash.text()},
           {"state_hash", checkpoint.state_hash.text()},
+          {"first_weights", checkpoint.origin.empty() ? "by the seed" : checkpoint.origin},
           {"written_by", kProducer}};
 }
 
@@ -139,13 +141,6 @@ Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,
                use_of_onnx(flavour, trained)};
 }
 
-// The discriminator's file stands beside the generator's.
-std::string beside(const std::string& path, const std::string& suffix) {
-  std::filesystem::path file(path);
-  const auto extension = file.extension();
-  return file.replace_extension().string() + suffix + extension.string();
-}
-
 Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
                              const TrainedModel& trained) {
   const auto bytes_of = [&](std::size_t network) -> Result<std::string> {
@@ -154,11 +149,11 @@ Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
   };
   ASSIGN_OR_RETURN(std::string generator, bytes_of(pipeline::kGenerator));
   ASSIGN_OR_RETURN(std::string discriminator, bytes_of(pipeline::kDiscriminator));
-  return Leave{
-      {{path, std::move(generator), "weights of the generator"},
-       {beside(path, "_discriminator"), std::move(discriminator), "weights of the discriminator"}},
-      "Keras: build the networks, then `load_weights(FILE)` by order. The weights stand "
-      "as 3DGAN's own files have them: a model inside a model is one group.\n"};
+  return Leave{{{path, std::move(generator), "weights of the generator"},
+                {pipeline::keras_discriminator_path(path), std::move(discriminator),
+                 "weights of the discriminator"}},
+               "Keras: build the networks, then `load_weights(FILE)` by order. The weights stand "
+               "as 3DGAN's own files have them: a model inside a model is one group.\n"};
 }
 
 Result<Leave> leave_as_numpy(const CommandLine&, const std::string& path,
@@ -183,7 +178,8 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
     if (!line.has(format.option)) continue;
     const auto path = line.get<std::string>(format.option);
     std::vector<std::string> all{path, card_path(path)};
-    if (std::string(format.option) == "keras") all.push_back(beside(path, "_discriminator"));
+    if (std::string(format.option) == "keras")
+      all.push_back(pipeline::keras_discriminator_path(path));
     for (const std::string& each : all) {
       std::error_code missing;
       if (std::filesystem::equivalent(checkpoint, each, missing)) {

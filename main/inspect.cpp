@@ -28,13 +28,13 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 void print_for_people(const pipeline::CheckpointSummary& summary) {
   std::cout << fmt::format(
       "{}\n  format version {}, model {}\n  next step: epoch {}, iteration {}, slot {}; seed {}; "
-      "{} micro-batches of {}\n  numerics class: {}\n  data fingerprint {}\n  topology hash {}\n"
-      "  state hash {} ({})\n\n",
+      "{} micro-batches of {}\n  first weights: {}\n  numerics class: {}\n  data fingerprint {}\n"
+      "  topology hash {}\n  state hash {} ({})\n\n",
       printable(summary.path), summary.version, printable(summary.model), summary.state.epoch,
       summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batches,
-      summary.state.micro_batch, printable(summary.state.numerics_class),
-      summary.state.data_fingerprint.text(), summary.topology_hash.text(),
-      summary.recomputed_hash.text(),
+      summary.state.micro_batch, summary.origin.empty() ? "by the seed" : printable(summary.origin),
+      printable(summary.state.numerics_class), summary.state.data_fingerprint.text(),
+      summary.topology_hash.text(), summary.recomputed_hash.text(),
       is_right(summary) ? "as stored" : "STORED: " + summary.state_hash.text());
   for (const auto& tensor : summary.tensors) {
     std::cout << fmt::format("  {:<64} {}\n", printable(tensor.path), shape_text(tensor.shape));
@@ -51,11 +51,12 @@ std::string json(const pipeline::CheckpointSummary& summary) {
   return fmt::format(
       R"("path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
       R"("micro_batch":{},"micro_batches":{},"numerics_class":{},"data_fingerprint":"{}",)"
-      R"("topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
+      R"("origin":{},"topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
       json_string(summary.path), summary.version, json_string(summary.model), summary.state.epoch,
       summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batch,
       summary.state.micro_batches, json_string(summary.state.numerics_class),
-      summary.state.data_fingerprint.text(), summary.topology_hash.text(),
+      summary.state.data_fingerprint.text(),
+      summary.origin.empty() ? "null" : json_string(summary.origin), summary.topology_hash.text(),
       summary.state_hash.text(), summary.recomputed_hash.text(), tensors);
 }
 

@@ -30,7 +30,10 @@
 #include "launch/run/supervise.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "main/files.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/json_text.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/history.h"
 
@@ -374,6 +377,15 @@ int run(const CommandLine& line) {
     return line.usage_error("--resume names the folder already; leave out --out");
   }
   RunArguments parsed = read_arguments(line);
+  if (line.has("from")) {
+    if (parsed.request.resume) {
+      return line.usage_error("--from is for a run that begins; one that is resumed has weights");
+    }
+    runtime::FileDisk disk;
+    const auto weights = checkpoint_at(line.get<std::string>("from"), disk);
+    if (!weights.ok()) return report(weights.error());
+    parsed.overrides.push_back("train.from=" + runtime::json_string(*weights));
+  }
   if (parsed.topology.empty() && !parsed.request.resume)
     return line.usage_error("which topology file?");
   // With --workers it is alone, whoever was started with it.
@@ -408,6 +420,11 @@ std::vector<Option> run_options() {
            .value = "S",
            .about = "the same as --set train.seed=S",
            .takes = Takes::kWhole},
+          {.name = "from",
+           .value = "FILE",
+           .about = "begins with the weights of this checkpoint, of a run's best one, or of a file "
+                    "of Keras, as train.from does",
+           .takes = Takes::kFile},
           {.name = "trace",
            .about = "writes DIR/trace/ at the end, and not only when the run fails: what every "
                     "actor of every process here did lately"},

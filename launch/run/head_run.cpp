@@ -235,7 +235,7 @@ Result<void> HeadRun::find_state() {
                                            size_of_run(request_.loaded.topology, request_.members),
                                            request_.data_folder, true, log_));
   if (!request_.resume) {
-    begin_ = first_point(*setup_);
+    ASSIGN_OR_RETURN(begin_, first_point(*setup_, disk_, log_));
   } else {
     ASSIGN_OR_RETURN(begin_, newest_point(*setup_, folder_, request_.returns, disk_, log_));
   }
@@ -267,13 +267,10 @@ void HeadRun::make_parts() {
     }
     return missing;
   };
-  parts_->checkpointer = {folder_.checkpoints(),
-                          topology.checkpointer.keep,
-                          setup_->topology_text,
-                          setup_->topology_hash,
-                          topology.model_name(),
-                          begin_.saved_step,
-                          begin_.best};
+  parts_->checkpointer = {folder_.checkpoints(), topology.checkpointer.keep,
+                          setup_->topology_text, setup_->topology_hash,
+                          topology.model_name(), setup_->origin,
+                          begin_.saved_step,     begin_.best};
   parts_->validator = {topology.validator.events, pipeline::image_units(topology.data.dataset),
                        begin_.validated_step};
   // Members may have trained on after the state that a returning head finds. The steps that

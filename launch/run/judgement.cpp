@@ -15,7 +15,9 @@
 #include "launch/run/networks.h"
 #include "launch/run/run_page.h"
 #include "launch/run/training_data.h"
+#include "pipeline/leaving/warm_start.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/disk.h"
 #include "telemetry/sinks/publisher.h"
 
 namespace troupe::launch {
@@ -144,6 +146,15 @@ Result<void> judge_by_opening(const config::LoadedTopology& loaded, bool with_da
   const auto index =
       check_writable(loaded, "data.index_folder", topology.data.dataset.index_folder);
   if (!index.ok()) judgement.warnings.push_back(index.error().message);
+  if (topology.train.from) {
+    runtime::FileDisk disk;
+    pipeline::TrainingState unused;
+    const auto taken =
+        pipeline::take_weights(*topology.train.from, topology.model.gan, disk, unused);
+    if (!taken.ok()) {
+      return Error{taken.error().kind, placed(loaded, "train.from", taken.error().message)};
+    }
+  }
   return try_training_data(config::scaled(topology, judgement.placement.members), log);
 }
 

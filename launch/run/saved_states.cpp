@@ -12,6 +12,7 @@
 
 #include "launch/folder/metrics_file.h"
 #include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/leaving/warm_start.h"
 
 namespace troupe::launch {
 namespace {
@@ -55,16 +56,26 @@ void set_aside(const std::string& path, runtime::Disk& disk, runtime::Log& log) 
   }
 }
 
-pipeline::TrainingState initial_state(const TrainingSetup& setup) {
-  return pipeline::initial_state(*setup.gan, setup.options, setup.backend->numerics_class(),
-                                 setup.identity.fingerprint);
+Result<pipeline::TrainingState> initial_state(TrainingSetup& setup, runtime::Disk& disk,
+                                              runtime::Log& log) {
+  auto state = pipeline::initial_state(*setup.gan, setup.options, setup.backend->numerics_class(),
+                                       setup.identity.fingerprint);
+  if (const auto& from = setup.topology.train.from) {
+    auto origin = pipeline::take_weights(*from, setup.gan->description(), disk, state);
+    if (!origin.ok()) {
+      return Error{origin.error().kind, "train.from: " + origin.error().message};
+    }
+    setup.origin = std::move(*origin);
+    log.info("training begins with " + setup.origin);
+  }
+  return state;
 }
 
 MetricsFile metrics_of(const RunFolder& folder, runtime::Disk& disk) {
   return {folder.file(MetricsFile::kName), disk};
 }
 
-Result<pipeline::TrainingState> begin_again(const TrainingSetup& setup, const RunFolder& folder,
+Result<pipeline::TrainingState> begin_again(TrainingSetup& setup, const RunFolder& folder,
                                             runtime::Disk& disk, runtime::Log& log) {
   ASSIGN_OR_RETURN(const std::string told, metrics_of(folder, disk).told_checkpoint());
   if (!told.empty()) {
@@ -75,14 +86,13 @@ Result<pipeline::TrainingState> begin_again(const TrainingSetup& setup, const Ru
   }
   log.info(fmt::format("{} holds no checkpoint yet: resuming from the initial state",
                        folder.checkpoints()));
-  return initial_state(setup);
+  return initial_state(setup, disk, log);
 }
 
 // Walks from the newest checkpoint to older ones. Those that cannot be read are set aside only when
 // an older one is good: else they are all that there is to mend.
-Result<pipeline::TrainingState> read_newest_state(const TrainingSetup& setup,
-                                                  const RunFolder& folder, runtime::Disk& disk,
-                                                  runtime::Log& log) {
+Result<pipeline::TrainingState> read_newest_state(TrainingSetup& setup, const RunFolder& folder,
+                                                  runtime::Disk& disk, runtime::Log& log) {
   ASSIGN_OR_RETURN(const auto files, disk.list(folder.checkpoints()));
   const auto names = pipeline::checkpoints_newest_first(files);
   if (names.empty()) return begin_again(setup, folder, disk, log);
@@ -105,6 +115,7 @@ Result<pipeline::TrainingState> read_newest_state(const TrainingSetup& setup,
     log.info(fmt::format("resuming from {} (epoch {}, iteration {}, slot {})", path,
                          checkpoint->state.epoch, checkpoint->state.iteration,
                          checkpoint->state.slot));
+    setup.origin = std::move(checkpoint->origin);
     return std::move(checkpoint->state);
   }
   return Error{ErrorKind::kData, fmt::format("{} holds no checkpoint to resume from:{}",
@@ -138,6 +149,7 @@ Result<void> write_state(const TrainingSetup& setup, const pipeline::TrainingSta
   checkpoint.topology = setup.topology_text;
   checkpoint.topology_hash = setup.topology_hash;
   checkpoint.model = setup.topology.model_name();
+  checkpoint.origin = setup.origin;
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::encode_checkpoint(checkpoint, *setup.gan, setup.options));
   const std::string name = pipeline::checkpoint_name(state.step(setup.options.schedule.size()));
@@ -155,14 +167,15 @@ Result<void> write_orphan(const TrainingSetup& setup, const pipeline::TrainingSt
 
 }  // namespace
 
-StartingPoint first_point(const TrainingSetup& setup) {
+Result<StartingPoint> first_point(TrainingSetup& setup, runtime::Disk& disk, runtime::Log& log) {
+  ASSIGN_OR_RETURN(auto state, initial_state(setup, disk, log));
   StartingPoint point;
-  point.state = std::make_shared<const pipeline::TrainingState>(initial_state(setup));
+  point.state = std::make_shared<const pipeline::TrainingState>(std::move(state));
   return point;
 }
 
-Result<StartingPoint> newest_point(const TrainingSetup& setup, const RunFolder& folder,
-                                   bool returns, runtime::Disk& disk, runtime::Log& log) {
+Result<StartingPoint> newest_point(TrainingSetup& setup, const RunFolder& folder, bool returns,
+                                   runtime::Disk& disk, runtime::Log& log) {
   ASSIGN_OR_RETURN(auto state, read_newest_state(setup, folder, disk, log));
   const std::uint64_t step = state.step(setup.options.schedule.size());
   StartingPoint point;

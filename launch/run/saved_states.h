@@ -28,8 +28,10 @@ struct StartingPoint {
   std::optional<pipeline::BestCheckpoint> best;
 };
 
-// The initial state, by the seed.
-StartingPoint first_point(const TrainingSetup& setup);
+// The initial state: weights by the seed, or those of train.from, whose origin the setup then has.
+// kData: that file cannot be read, or is of another model.
+runtime::Result<StartingPoint> first_point(TrainingSetup& setup, runtime::Disk& disk,
+                                           runtime::Log& log);
 
 // The state of the folder's newest good checkpoint. A damaged one is named in the log with the
 // reason and the next older one tried; once a good one is found those above it get the ending
@@ -42,7 +44,8 @@ StartingPoint first_point(const TrainingSetup& setup);
 //
 // metrics.jsonl is cut where the state stands, unless `returns`: then another head has trained on,
 // and only a torn last line goes.
-runtime::Result<StartingPoint> newest_point(const TrainingSetup& setup, const RunFolder& folder,
+// The setup has the checkpoint's origin afterwards.
+runtime::Result<StartingPoint> newest_point(TrainingSetup& setup, const RunFolder& folder,
                                             bool returns, runtime::Disk& disk, runtime::Log& log);
 
 // With weak scaling the workers are part of what is trained: kTopology, at train.scaling, when the

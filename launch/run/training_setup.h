@@ -51,6 +51,7 @@ struct TrainingSetup {
   std::optional<TrainingData> data{};            // none: the head has it, and feeds this process
   pipeline::TrainingOptions options{};           // the topology's, which know the size of the data
   std::uint64_t iterations = 0;                  // of the whole run
+  std::string origin{};                          // of its first weights, as its checkpoints have it
 
   actors::TrainingContext context() const { return {*gan, *backend, options}; }
 };

@@ -24,6 +24,7 @@ using runtime::Result;
 
 constexpr const char* kState = "/state";
 constexpr const char* kScales = "/state/scales";
+constexpr const char* kOrigin = "origin";
 
 // Weights and moving statistics share a group, as in Keras; their names tell them apart.
 bool is_moving(std::string_view path) {
@@ -203,6 +204,7 @@ Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint, const St
   content.add_attribute("/", "model", checkpoint.model);
   content.add_attribute("/", "topology_hash", checkpoint.topology_hash.text());
   content.add_attribute("/", "state_hash", hash_of_state(checkpoint.state).text());
+  if (!checkpoint.origin.empty()) content.add_attribute("/", kOrigin, checkpoint.origin);
   content.add_text("/topology", checkpoint.topology);
   content.add_group(kState);
   WriteVisitor visitor{layout, options, content};
@@ -239,6 +241,7 @@ Result<CheckpointSummary> inspect_checkpoint(const runtime::Buffer& file, const 
   Hdf5TreeReader content(file.bytes().subspan(kSealBytes), path);
   content.read_attribute("/", "numerics_version", found.numerics_version);
   content.read_attribute("/", "model", found.model);
+  if (content.has_attribute("/", kOrigin)) content.read_attribute("/", kOrigin, found.origin);
   read_hash(content, "/", "topology_hash", found.topology_hash);
   read_hash(content, "/", "state_hash", found.state_hash);
   content.read_text("/topology", found.topology);

@@ -11,7 +11,8 @@
 //   /state: an attribute per number of the state
 //   /state/scales/<slot>: int16 per contribution tensor
 //   /topology: the effective topology's text
-//   attributes of the root: format_version, numerics_version, state_hash, topology_hash, model
+//   attributes of the root: format_version, numerics_version, state_hash, topology_hash, model, and
+//     origin, where training did not begin with weights by the seed
 // The bytes are a function of the Checkpoint alone: no times, no host.
 //
 // Pure functions; any thread. Writing is runtime::Disk::replace of the encoded bytes, which leaves
@@ -39,6 +40,7 @@ struct Checkpoint {
   runtime::Hash128 topology_hash;
   runtime::Hash128 state_hash;  // as stored; reading verifies it, writing computes it anew
   std::string model;            // the zoo's name, or that of a model of the user's own
+  std::string origin;           // of the weights that training began with; empty: by the seed
 };
 
 // Composes the file in memory, which takes its size, and twice that while HDF5 hands it over.

@@ -40,6 +40,11 @@ runtime::Error damaged(const std::string& path, const std::string& what) {
 
 }  // namespace
 
+bool is_sealed(const runtime::Buffer& file) {
+  constexpr std::size_t kSize = sizeof(Seal::magic);
+  return file.size() >= kSize && std::memcmp(file.data(), kMagic, kSize) == 0;
+}
+
 void seal_checkpoint(std::uint32_t version, runtime::Buffer& file) {
   CHECK(file.size() >= kSealBytes);
   Seal seal{};

@@ -32,6 +32,9 @@ inline constexpr std::size_t kSealBytes = 512;
 // Buffer alone.
 void seal_checkpoint(std::uint32_t version, runtime::Buffer& file);
 
+// Whether a file begins as a checkpoint does, whole or not.
+bool is_sealed(const runtime::Buffer& file);
+
 // Verifies the seal and returns the version. Errors (kData) name `path` and say whether it is no
 // checkpoint, truncated (by how many bytes), longer than it was written, damaged, or of a version
 // above `newest_version`.

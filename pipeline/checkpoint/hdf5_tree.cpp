@@ -175,6 +175,12 @@ void Hdf5TreeReader::read_attribute(const std::string& object, const std::string
   values = std::move(texts);
 }
 
+bool Hdf5TreeReader::has_attribute(const std::string& object, const std::string& attribute) const {
+  const Hdf5Lock lock;
+  return !error_ &&
+         H5Aexists_by_name(file_.id(), object.c_str(), attribute.c_str(), H5P_DEFAULT) > 0;
+}
+
 bool Hdf5TreeReader::contains(const std::string& path) const {
   const Hdf5Lock lock;
   if (error_) return false;

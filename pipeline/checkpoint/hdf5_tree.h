@@ -43,6 +43,7 @@ class Hdf5TreeReader {
   // A list of texts of a fixed size, as h5py stores byte strings.
   void read_attribute(const std::string& object, const std::string& attribute,
                       std::vector<std::string>& values);
+  bool has_attribute(const std::string& object, const std::string& attribute) const;
   // Whether there is an object of this path, each group of which exists.
   bool contains(const std::string& path) const;
   void read_text(const std::string& path, std::string& text);

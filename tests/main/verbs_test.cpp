@@ -14,10 +14,10 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
-  const std::vector<Words> verbs{{"run"},          {"check"},      {"data"},    {"data", "make"},
-                                 {"data", "info"}, {"generate"},   {"inspect"}, {"export"},
-                                 {"keygen"},       {"join"},       {"drain"},   {"watch"},
-                                 {"token"},        {"completions"}};
+  const std::vector<Words> verbs{{"run"},          {"check"},    {"data"},       {"data", "make"},
+                                 {"data", "info"}, {"generate"}, {"inspect"},    {"export"},
+                                 {"import"},       {"keygen"},   {"join"},       {"drain"},
+                                 {"watch"},        {"token"},    {"completions"}};
   for (Words verb : verbs) {
     const std::string name = verb.size() == 1 ? verb[0] : verb[0] + " " + verb[1];
     verb.push_back("--help");

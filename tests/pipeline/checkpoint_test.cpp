@@ -25,6 +25,7 @@ Checkpoint example_checkpoint(const StateExample& example) {
   checkpoint.topology = "name: example\nmodel: {zoo: toy}  # \xc3\xa9\n";
   checkpoint.topology_hash = {7, 8};
   checkpoint.model = "toy";
+  checkpoint.origin = "both networks from a.h5";
   return checkpoint;
 }
 
@@ -61,6 +62,7 @@ TEST_F(CheckpointFile, RoundTripIsBitIdentical) {
   EXPECT_EQ(read->topology, written.topology);
   EXPECT_EQ(read->topology_hash, written.topology_hash);
   EXPECT_EQ(read->model, written.model);
+  EXPECT_EQ(read->origin, written.origin);
   const auto again = encode_checkpoint(*read, example_.layout, example_.options);
   EXPECT_TRUE(std::ranges::equal(again->bytes(), file.bytes()));
 }

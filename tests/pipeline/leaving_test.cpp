@@ -16,9 +16,12 @@
 #include "pipeline/leaving/model_card.h"
 #include "pipeline/leaving/numpy_archive.h"
 #include "pipeline/leaving/onnx_model.h"
+#include "pipeline/leaving/warm_start.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/random.h"
 #include "tests/model/example_networks.h"
 #include "tests/support/fails_with.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -231,6 +234,27 @@ TEST_F(Leaving, KerasFilesOfOtherModelsAndOtherFilesAreRefused) {
   Hdf5Writer empty(Hdf5Writer::Order::kByName);
   EXPECT_THAT(read_keras_file(*empty.image(), "w.h5", gan_.generator, read),
               FailsWith(ErrorKind::kData, "w.h5: / has no attribute layer_names"));
+}
+
+TEST_F(Leaving, WeightsOfKerasAreTakenWithTheDiscriminatorWhereItStandsBeside) {
+  const TemporaryFolder folder;
+  runtime::FileDisk disk;
+  ASSERT_TRUE(disk.replace(folder / "w.h5", keras_file(trained_, kGenerator)->bytes()).ok());
+  TrainingState state;
+  state.discriminator.weights = {1, 2, 3};
+  const auto alone = take_weights(folder / "w.h5", gan_, disk, state);
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  EXPECT_THAT(*alone, HasSubstr("the discriminator by the seed"));
+  EXPECT_EQ(state.generator.weights, state_.generator.weights);
+  EXPECT_EQ(state.discriminator.weights, (std::vector<float>{1, 2, 3}));
+  ASSERT_TRUE(disk.replace(keras_discriminator_path(folder / "w.h5"),
+                           keras_file(trained_, kDiscriminator)->bytes())
+                  .ok());
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"w.h5", "w_discriminator.h5"}));
+  const auto both = take_weights(folder / "w.h5", gan_, disk, state);
+  ASSERT_TRUE(both.ok()) << both.error().message;
+  EXPECT_EQ(state.discriminator.weights, state_.discriminator.weights);
+  EXPECT_EQ(state.discriminator.moving, state_.discriminator.moving);
 }
 
 std::string entry_of(const std::string& archive, const char* name) {

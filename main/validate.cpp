@@ -182,13 +182,20 @@ class Validation {
                              dataset.error().message)};
   }
 
-  // The data are those that the first of them is judged by.
+  // The data are those that the first of them is judged by. One that cannot be opened is left out
+  // where there are others.
   Result<Sides> judge_checkpoints(const std::vector<std::string>& paths) {
     std::optional<Sides> sides;
     for (const std::string& path : paths) {
       Computing computing;
       line_.take("device", computing.device);
-      ASSIGN_OR_RETURN(const Trained trained, open_trained(path, computing));
+      const Result<Trained> opened = open_trained(path, computing);
+      if (!opened.ok()) {
+        if (paths.size() == 1 || (!sides && path == paths.back())) return opened.error();
+        std::cerr << fmt::format("troupe: left out: {}\n", opened.error().message);
+        continue;
+      }
+      const Trained& trained = *opened;
       trained.backend->prepare_thread();
       runtime::ThreadTeam team(team_.threads(), [&] { trained.backend->prepare_thread(); });
       ASSIGN_OR_RETURN(const auto maker, pipeline::ShowerMaker::create(trained.topology.model.gan,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/messages.h"
+#include "runtime/base/new_file.h"
 
 namespace troupe::launch {
 
@@ -61,6 +62,7 @@ void RunSignals::take(int number, int request) {
   if (options_.supervised && request > 1) return;
   const bool nothing_to_save = !begun_ && !options_.returns;
   if (nothing_to_save && options_.early) options_.early(number);
+  if (nothing_to_save) runtime::NewFile::give_up_all();
   if (request > 1 || nothing_to_save) ::_exit(128 + number);
   stopped_by_ = number;
   // The node would give up what has not ended yet if it were asked twice.

@@ -61,7 +61,9 @@ ShowerNeighbours::ShowerNeighbours(const ShowerSample& data, const ShowerSample&
   to_all_ = of_data.size() == all.size() || same
                 ? across_
                 : distances(generated, of_generated, data, all, false);
+  // Without repetitions that the data have themselves.
   std::vector<double> sorted = within_data_.values;
+  std::erase_if(sorted, [](double each) { return !(each > 0.0 && std::isfinite(each)); });
   if (!sorted.empty()) {
     const auto rare = static_cast<std::ptrdiff_t>(kRareShare * static_cast<double>(sorted.size()));
     std::nth_element(sorted.begin(), sorted.begin() + rare, sorted.end());
@@ -129,7 +131,7 @@ std::optional<double> ShowerNeighbours::copies(Times generated) const {
   for (std::size_t i = 0; i < to_all_.values.size(); ++i) {
     const double weight = generated[to_all_.showers[i]];
     all += weight;
-    if (to_all_.values[i] < copy_distance_) copies += weight;
+    if (to_all_.values[i] == 0.0 || to_all_.values[i] < copy_distance_) copies += weight;
   }
   if (all == 0.0) return std::nullopt;
   return copies / all;

@@ -41,8 +41,8 @@ runtime::Error damaged(const std::string& path, const std::string& what) {
 }  // namespace
 
 bool is_sealed(const runtime::Buffer& file) {
-  constexpr std::size_t kSize = sizeof(Seal::magic);
-  return file.size() >= kSize && std::memcmp(file.data(), kMagic, kSize) == 0;
+  const std::size_t size = kCheckpointMagic.size();
+  return file.size() >= size && std::memcmp(file.data(), kCheckpointMagic.data(), size) == 0;
 }
 
 void seal_checkpoint(std::uint32_t version, runtime::Buffer& file) {

@@ -6,12 +6,24 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <system_error>
 
 #include <fmt/format.h>
 
 namespace troupe::runtime {
 namespace {
+
+// The parts of files that are being written. It outlives the threads that write them.
+struct Unfinished {
+  std::mutex mutex;
+  std::set<std::string> parts;
+};
+Unfinished& unfinished() {
+  static auto* const all = new Unfinished;
+  return *all;
+}
 
 // The end of a chain of links, which need not exist yet; without links the path itself.
 Result<std::string> file_behind(const std::string& path) {
@@ -41,14 +53,24 @@ Result<NewFile> NewFile::create(const std::string& path) {
   ASSIGN_OR_RETURN(std::string behind, file_behind(path));
   NewFile made(std::move(behind), Descriptor());
   const std::string part = made.part();
+  const std::scoped_lock lock(unfinished().mutex);
   ::unlink(part.c_str());
   made.file_ = Descriptor(::open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!made.file_.is_open()) return file_error("cannot create", part, errno);
+  unfinished().parts.insert(part);
   return made;
 }
 
 NewFile::~NewFile() {
-  if (file_.is_open()) ::unlink(part().c_str());
+  if (!file_.is_open()) return;
+  const std::scoped_lock lock(unfinished().mutex);
+  ::unlink(part().c_str());
+  unfinished().parts.erase(part());
+}
+
+void NewFile::give_up_all() {
+  unfinished().mutex.lock();  // for good
+  for (const std::string& part : unfinished().parts) ::unlink(part.c_str());
 }
 
 Result<void> NewFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -90,10 +112,14 @@ Result<void> NewFile::resize(std::uint64_t bytes) {
 
 Result<void> NewFile::finish() {
   if (::fsync(file_.number()) != 0) return file_error("cannot write", part(), errno);
-  if (::rename(part().c_str(), path_.c_str()) != 0) {
-    return file_error("cannot rename to", path_, errno);
+  {
+    const std::scoped_lock lock(unfinished().mutex);
+    if (::rename(part().c_str(), path_.c_str()) != 0) {
+      return file_error("cannot rename to", path_, errno);
+    }
+    file_.close();
+    unfinished().parts.erase(part());
   }
-  file_.close();
   const std::string folder = std::filesystem::path(path_).parent_path().string();
   const Descriptor opened(
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -37,6 +37,10 @@ class NewFile {
   // except that after the last fsync has failed the new one stands, but might not outlive a crash.
   Result<void> finish();
 
+  // Removes the parts of all files that are not finished, and lets none be begun or finished: for a
+  // process that ends at once, whatever its other threads do.
+  static void give_up_all();
+
  private:
   NewFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   std::string part() const { return path_ + ".part"; }

@@ -100,6 +100,13 @@ TEST_F(Validate, CheckpointMakesAShowerForEachOfTheDataAndARunsFolderIsRanked) {
   const ProcessEnd table = call({"validate", path("a"), "--replicas", "5", "--by", "response"});
   EXPECT_THAT(table.out, testing::StartsWith("checkpoint "));
   EXPECT_THAT(table.out, HasSubstr("\nThe best, " + path("a/checkpoints/step-")));
+
+  const std::string damaged = checkpoint("a", 0);
+  std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) / 2);
+  const ProcessEnd rest = call({"validate", path("a"), "--replicas", "5", "--json"});
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_THAT(rest.err, HasSubstr("left out: " + damaged));
+  EXPECT_EQ(last_line(rest)["generated"].list().size(), checkpoints("a").size() - 1);
 }
 
 TEST_F(Validate, WrongWordsAndDataAreRefused) {

@@ -293,6 +293,17 @@ TEST(Verdict, CopiesOfTheDataAreTold) {
   EXPECT_THAT(kinds_of_faults(sample(1), copies), Contains("copies"));
 }
 
+TEST(Verdict, CopiesOfDataThatRepeatThemselvesAreTold) {
+  // Every tenth shower is the one before it.
+  const auto repeated = [](std::uint64_t seed) {
+    return sample(seed, [seed](std::uint32_t event, const Image& image) {
+      return event % 10 == 9 ? made_shower(seed, event - 1, energy_of(event - 1)) : image;
+    });
+  };
+  EXPECT_EQ(*find_figure(figures_of(repeated(1), repeated(1)), "copies")->value, 100.0);
+  EXPECT_NEAR(*find_figure(figures_of(repeated(1), repeated(2)), "copies")->value, 0.0, 2.0);
+}
+
 TEST(Verdict, ShowersThatAreAllAlikeAreTold) {
   const ShowerSample alike = sample(2, [](std::uint32_t event, const Image&) {
     Image image = made_shower(2, 7, 50.0);

@@ -1,6 +1,7 @@
 #include "runtime/base/new_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,13 @@ struct Unfinished {
 Unfinished& unfinished() {
   static auto* const all = new Unfinished;
   return *all;
+}
+
+// Whether the path is still that of the open file, and not of one that another process began.
+bool is_path_of(const std::string& path, const Descriptor& file) {
+  struct stat ours = {}, there = {};
+  return ::fstat(file.number(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
 // The end of a chain of links, which need not exist yet; without links the path itself.
@@ -64,7 +72,7 @@ Result<NewFile> NewFile::create(const std::string& path) {
 NewFile::~NewFile() {
   if (!file_.is_open()) return;
   const std::scoped_lock lock(unfinished().mutex);
-  ::unlink(part().c_str());
+  if (is_path_of(part(), file_)) ::unlink(part().c_str());
   unfinished().parts.erase(part());
 }
 
@@ -114,6 +122,10 @@ Result<void> NewFile::finish() {
   if (::fsync(file_.number()) != 0) return file_error("cannot write", part(), errno);
   {
     const std::scoped_lock lock(unfinished().mutex);
+    if (!is_path_of(part(), file_)) {
+      return Error{ErrorKind::kData,
+                   fmt::format("{}: another process has begun to write it, too", path_)};
+    }
     if (::rename(part().c_str(), path_.c_str()) != 0) {
       return file_error("cannot rename to", path_, errno);
     }

@@ -35,6 +35,7 @@ class NewFile {
   // Puts it in the place of a file at the path, so that a crash at any moment leaves either the old
   // file or the new one: fsync, rename, fsync of the folder. After an error the old file stands,
   // except that after the last fsync has failed the new one stands, but might not outlive a crash.
+  // Where another process has begun to write the file since, that one's stands in the end.
   Result<void> finish();
 
   // Removes the parts of all files that are not finished, and lets none be begun or finished: for a

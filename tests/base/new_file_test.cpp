@@ -47,6 +47,20 @@ TEST(NewFile, LeavesTheOldFileAndNoPartWhereItIsGivenUp) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
+// The second writer may be another process.
+TEST(NewFile, IsThatOfTheLastToBeginItAndNoOther) {
+  const TemporaryFolder folder;
+  auto first = NewFile::create(folder / "a");
+  auto second = NewFile::create(folder / "a");
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE(first->write(0, bytes("first")).ok());
+  EXPECT_THAT(first->finish(), FailsWith(ErrorKind::kData, "a: another process has begun"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a"));
+  ASSERT_TRUE(second->write(0, bytes("second")).ok());
+  ASSERT_TRUE(second->finish().ok());
+  EXPECT_EQ(read_text(folder / "a"), "second");
+}
+
 TEST(NewFile, FollowsLinksAndRefusesWhatIsNoFile) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink("there", folder / "link");

@@ -152,8 +152,8 @@ TEST(Burst, ReservesTheTimeInWhichNodesAreGivenBack) {
   EXPECT_THAT(decide(facts, limits).forecast.nodes, ElementsAre(2));
 }
 
-// None of these is in time with a tenth to spare. Two nodes less are nearly as quick and cheaper, and
-// would leave no time at all.
+// None of these is in time with a tenth to spare. Two nodes less are nearly as quick and cheaper,
+// and would leave no time at all.
 TEST(Burst, GivesNothingBackThatALateRunNeeds) {
   BurstFacts facts = facts_of({pool_of("cloud", 5, 36.0)});
   facts.pools[0].wanted = facts.pools[0].running = facts.pools[0].costing = 5;

@@ -12,10 +12,8 @@ using pipeline::Roster;
 using pipeline::View;
 using runtime::ChildDecision;
 using runtime::ChildEnd;
-using runtime::Context;
 using runtime::Error;
 using runtime::ErrorKind;
-using runtime::Message;
 using Phase = pipeline::Roster::Phase;
 
 // Less than the shortest patience with a standstill.

@@ -67,8 +67,7 @@ PoolAccount CostBook::account(const std::string& pool, TimePoint now) const {
     account.paid.seconds += paid.seconds;
     account.paid.cost += paid.cost;
     if (entry.leaves) {
-      const double seconds = runtime::seconds(now - *entry.leaves);
-      account.leaving_seconds += std::max(0.0, pipeline::kGiveBackSeconds - seconds);
+      account.leaving.push_back(runtime::seconds(now - *entry.leaves));
     } else {
       account.costing += is_costing(entry.state) ? 1 : 0;
     }

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "actors/pool_book.h"
 #include "runtime/base/clock.h"
@@ -19,16 +20,14 @@ bool is_costing(PoolNodeState state);
 
 struct PoolAccount {
   Payment paid{};
-  double price = 0.0;  // of a node for an hour, now
-  // Nodes that cost something now and are not being given back; and for how long others may go on
-  // to do so, all together, if each is gone within pipeline::kGiveBackSeconds.
-  std::uint32_t costing = 0;
-  double leaving_seconds = 0.0;
-  std::uint32_t running = 0;   // nodes that train now
-  std::uint32_t started = 0;   // nodes that came to train,
-  double start_seconds = 0.0;  // and how long they took for it, all together
-  std::uint32_t losses = 0;    // nodes that trained and went although nobody asked them to
-  double longest_start = 0.0;  // seconds that the node takes that has been on its way longest
+  double price = 0.0;             // of a node for an hour, now
+  std::uint32_t costing = 0;      // nodes that cost something now and are not being given back
+  std::vector<double> leaving{};  // of each that is: for how many seconds
+  std::uint32_t running = 0;      // nodes that train now
+  std::uint32_t started = 0;      // nodes that came to train,
+  double start_seconds = 0.0;     // and how long they took for it, all together
+  std::uint32_t losses = 0;       // nodes that trained and went although nobody asked them to
+  double longest_start = 0.0;     // seconds that the node takes that has been on its way longest
 };
 
 // One thread.

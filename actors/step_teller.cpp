@@ -7,7 +7,6 @@
 
 namespace troupe::actors {
 
-using runtime::Context;
 using runtime::Message;
 using runtime::TimePoint;
 

@@ -34,7 +34,10 @@ PoolOffer offer_of(const config::PoolSection& pool, const PoolAccount& account, 
       (account.losses + (pool.spot ? 1.0 : 0.0)) / (account.paid.seconds / 3600.0 + kHoursBefore);
   offer.running = account.running;
   offer.costing = account.costing;
-  offer.leaving_seconds = account.leaving_seconds;
+  offer.stops_in = runtime::seconds(pool.stops_in);
+  for (const double seconds : account.leaving) {
+    offer.leaving_seconds += std::max(0.0, offer.stops_in - seconds);
+  }
   return offer;
 }
 

@@ -7,6 +7,8 @@ namespace {
 
 // Over which iterations are timed.
 constexpr auto kWindow = std::chrono::minutes(2);
+// That have to be made for it: the first with new members are slower than others.
+constexpr std::uint64_t kFewestIterations = 4;
 // What counts of all earlier paces of a replica beside a new one.
 constexpr double kKept = 0.7;
 
@@ -59,7 +61,7 @@ void WorkBook::note(const Pace& pace, runtime::TimePoint now) {
     told_at_ = now;
   }
   const auto& [replica, iteration] = *told_;
-  if (pace.replica != replica || pace.iteration <= iteration) return;
+  if (pace.replica != replica || pace.iteration < iteration + kFewestIterations) return;
   iteration_seconds_ =
       runtime::seconds(now - told_at_) / static_cast<double>(pace.iteration - iteration);
   if (now - told_at_ < kWindow) return;

@@ -101,7 +101,8 @@ class Arm:
 
 
 def burst(arm, deadline, budget):
-    pools = [arm.cloud.pool(zone, most=4, spot=True, starts_in="20 s") for zone in SPOT]
+    pools = [arm.cloud.pool(zone, most=4, spot=True, starts_in="20 s", stops_in="10 s")
+             for zone in SPOT]
     limits = json.dumps({"finish_within": f"{deadline} s", "budget": budget, "decide_every": "5 s"})
     return arm.with_pools(pools, ["--set", f"cluster.burst={limits}"])
 

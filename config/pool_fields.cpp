@@ -114,6 +114,9 @@ CodecOf<Pools> pools() {
       .field("starts_in", &PoolSection::starts_in, duration(std::chrono::seconds(1)), Scope::kFree,
              "How long a node may take from its start to its first member; then it is stopped, and "
              "another one is asked for.")
+      .field("stops_in", &PoolSection::stops_in, duration(std::chrono::seconds(1)), Scope::kFree,
+             "How long a node may cost something after it was to be given back. A budget has to do "
+             "for this time too, and may be exceeded where nodes take longer.")
       .field("price_per_node_hour", &PoolSection::price_per_node_hour,
              number(NumberRange{0.0, 1e6, false}), Scope::kFree,
              "Price of one of its nodes for an hour, in any currency.")

@@ -211,10 +211,11 @@ struct PoolSection {
   std::string start, stop, list;
   // Default 10 min.
   runtime::Duration starts_in = std::chrono::minutes(10);
-  double price_per_node_hour = 0.0;  // default 0
-  std::string price;                 // command line that prints it, as it changes; "": it does not
-  bool spot = false;                 // its nodes may be taken away at any time; default false
-  double speed = 1.0;                // of its workers beside those here, until measured; default 1
+  runtime::Duration stops_in = std::chrono::minutes(2);  // default 2 min
+  double price_per_node_hour = 0.0;                      // default 0
+  std::string price;   // command line that prints it, as it changes; "": it does not
+  bool spot = false;   // its nodes may be taken away at any time; default false
+  double speed = 1.0;  // of its workers beside those here, until measured; default 1
 };
 
 // By which nodes of pools are asked for and given back; one of the first two at least.

@@ -134,8 +134,7 @@ bool can_be_held(const BurstFacts& facts, const BurstLimits& limits, const Nodes
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const PoolOffer& pool = facts.pools[i];
     const double seconds = nodes[i] * limits.decide_every +
-                           std::max(nodes[i], pool.costing) * kGiveBackSeconds +
-                           pool.leaving_seconds;
+                           std::max(nodes[i], pool.costing) * pool.stops_in + pool.leaving_seconds;
     cost += seconds * pool.price / 3600.0;
   }
   return cost_per_second(facts, nodes) == 0.0 || facts.spent + cost <= *limits.budget;
@@ -189,7 +188,7 @@ bool is_worth_a_change(const BurstFacts& facts, const BurstLimits& limits, const
   if (is_in_time(facts, limits, now, kLeastSpare)) {
     return is_cheaper && is_in_time(facts, limits, best, 1.0);
   }
-  return is_quicker || is_in_time(facts, limits, best, 1.0);
+  return is_quicker || (best.seconds < now.seconds && is_in_time(facts, limits, best, 1.0));
 }
 
 std::string reason_for(const BurstFacts& facts, const BurstLimits& limits,
@@ -240,7 +239,10 @@ BurstForecast forecast(const BurstFacts& facts, const BurstLimits& limits, const
   made.cost = facts.spent;
   if (rate == 0.0) return made;
   made.cost += rate * made.seconds;
-  made.give_back = rate * kGiveBackSeconds;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const PoolOffer& pool = facts.pools[i];
+    made.give_back += nodes[i] * pool.stops_in * pool.price / 3600.0;
+  }
   if (!limits.budget || most_cost(made) <= *limits.budget) return made;
   // The nodes go when the money has gone, and the others make the rest.
   made.lasts = false;

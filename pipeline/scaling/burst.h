@@ -5,9 +5,9 @@
 //
 // The budget is for nodes of pools. It has to do for what was spent, for what nodes cost until the
 // run ends, and for the time in which they are given back, so that it is not exceeded where nodes
-// end within kGiveBackSeconds. Where it does not last to the end of the run, nodes are used as long
-// as it does, and the other workers go on alone. Where there are none, as much as possible is made
-// of it.
+// end within PoolOffer::stops_in. Where it does not last to the end of the run, nodes are used as
+// long as it does, and the other workers go on alone. Where there are none, as much as possible is
+// made of it.
 //
 // Nodes that come get as many micro-batches as the mean of those that train, until they are
 // measured and all are shared out by speed (Balancer), which takes some iterations.
@@ -35,10 +35,11 @@ struct BurstLimits {
 struct PoolOffer {
   std::string name;
   std::uint32_t most = 1;
-  std::uint32_t workers = 1;     // of a node, all its members together
-  double price = 0.0;            // of a node for an hour
-  double speed = 0.0;            // of a worker; as Crew has it
-  double starts_in = 0.0;        // seconds from asking for a node until it trains
+  std::uint32_t workers = 1;  // of a node, all its members together
+  double price = 0.0;         // of a node for an hour
+  double speed = 0.0;         // of a worker; as Crew has it
+  double starts_in = 0.0;     // seconds from asking for a node until it trains
+  double stops_in = 120.0;  // from the decision to give it back until it costs nothing, at the most
   double losses_per_hour = 0.0;  // of a node
   std::uint32_t wanted = 0;      // nodes, now
   std::uint32_t running = 0;     // those that train
@@ -98,9 +99,6 @@ struct BurstDecision {
   std::string reason{};  // for people
 };
 BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits);
-
-// From the decision to give a node back until it costs nothing more, at the most.
-inline constexpr double kGiveBackSeconds = 120.0;
 
 // "3 h 12 min", "4 min", "12 s", and "never" for a time that does not come.
 std::string time_text(double seconds);

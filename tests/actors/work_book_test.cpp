@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/cost_book.h"
+#include "actors/treasurer.h"
 
 namespace troupe::actors {
 namespace {
@@ -76,8 +77,13 @@ TEST(CostBook, CountsWhatNodesCostFromAskingForThemToTheirEnd) {
   EXPECT_EQ(book.account("hpc", seconds(149)).costing, 1U);
   EXPECT_EQ(become(PoolNodeState::kStopping, 150), 40.0);
   EXPECT_EQ(book.account("hpc", seconds(155)).costing, 0U);
-  EXPECT_EQ(book.account("hpc", seconds(155)).leaving_seconds, 115.0);
-  EXPECT_EQ(book.account("hpc", seconds(500)).leaving_seconds, 0.0) << "it had 120 s";
+  config::PoolSection pool;
+  pool.stops_in = seconds(60);
+  const auto leaving_seconds = [&](int second) {
+    return offer_of(pool, book.account("hpc", seconds(second)), 1.0, 1.0, 1).leaving_seconds;
+  };
+  EXPECT_EQ(leaving_seconds(155), 55.0);
+  EXPECT_EQ(leaving_seconds(500), 0.0) << "it had 60 s";
   EXPECT_EQ(become(PoolNodeState::kGone, 160), 50.0);
   const PoolAccount gone = book.account("hpc", seconds(1000));
   EXPECT_EQ(gone.paid.seconds, 50.0);

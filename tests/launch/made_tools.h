@@ -21,7 +21,7 @@ class MadeTools : public testing::Test {
     ::setenv("PATH", ((folder_ / "bin") + ":" + old_path_).c_str(), 1);
     std::filesystem::create_directories(folder_ / "bin");
   }
-  ~MadeTools() override { ::setenv("PATH", old_path_.c_str(), 1); }
+  void TearDown() override { ::setenv("PATH", old_path_.c_str(), 1); }
 
   // A program of that name that notes its words, a line for each call, and its input, and then does
   // what `script` says.

@@ -156,9 +156,10 @@ TEST_F(PoolRun, PageIsToldThatTheLimitsDecideAndTheyGoOnToDoSo) {
   end(all);
 }
 
-// There is time enough, so a node is only a cost; and it costs what the command says.
+// There is time enough, so a node is only a cost, from the decision on that comes when it has
+// trained for a while; and it costs what the command says.
 TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
-  const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 1s}"};
+  const Words limits{"--set", "cluster.burst={finish_within: 10000h, decide_every: 10s}"};
   std::ofstream(path("price")) << "3600 an hour\n";
   const std::string price = fmt::format(", price_per_node_hour: 1, price: 'cat {}'", path("price"));
   Process all(command(endless(cloud_pool(1, price) + limits)));

@@ -141,6 +141,31 @@ TEST(Burst, KeepsNodesThatAreNearlyRight) {
   EXPECT_THAT(less.forecast.nodes, ElementsAre(testing::Lt(5U)));
 }
 
+// A budget that is nearly spent keeps nodes that are quickly gone, and none that may take long.
+TEST(Burst, ReservesTheTimeInWhichNodesAreGivenBack) {
+  BurstFacts facts = facts_of({cloud(3600.0)});
+  facts.pools[0].wanted = facts.pools[0].running = facts.pools[0].costing = 2;
+  facts.iterations_left = 0.5;
+  const BurstLimits limits{.budget = 200.0, .decide_every = 5.0};
+  EXPECT_THAT(decide(facts, limits).forecast.nodes, ElementsAre(0));
+  facts.pools[0].stops_in = 10.0;
+  EXPECT_THAT(decide(facts, limits).forecast.nodes, ElementsAre(2));
+}
+
+// None of these is in time with a tenth to spare. Two nodes less are nearly as quick and cheaper,
+// and would leave no time at all.
+TEST(Burst, GivesNothingBackThatALateRunNeeds) {
+  BurstFacts facts = facts_of({pool_of("cloud", 5, 36.0)});
+  facts.pools[0].wanted = facts.pools[0].running = facts.pools[0].costing = 5;
+  facts.work.micro_batches = 640;
+  facts.iterations_left = 1.0;
+  facts.unexplained = 4000.0;
+  const BurstLimits limits{.finish_within = 4165.0};
+  ASSERT_LE(forecast(facts, limits, {3}).seconds, 1.02 * forecast(facts, limits, {5}).seconds);
+  ASSERT_LE(forecast(facts, limits, {3}).seconds, 4165.0);
+  EXPECT_THAT(decide(facts, limits).forecast.nodes, ElementsAre(5));
+}
+
 TEST(Burst, CountsNodesThatAreLostNowAndThen) {
   PoolOffer spot = cloud();
   spot.losses_per_hour = 6.0;
@@ -255,7 +280,7 @@ class Economy {
   std::uint32_t draw(std::uint32_t least, std::uint32_t most) {
     return std::uniform_int_distribution<std::uint32_t>(least, most)(random_);
   }
-  // Seconds from the decision on, within kGiveBackSeconds.
+  // Seconds from the decision on, within what the pools say.
   int leaving() { return goes_late_ ? 119 : int(draw(1, 119)); }
   void spend(const Node& node, double seconds) {
     facts_.spent += seconds * facts_.pools[node.pool].price / kHour;
@@ -289,7 +314,7 @@ class Economy {
       pool.leaving_seconds = 0.0;
       for (const Node& node : nodes) {
         pool.costing += node.leaves_in < 0 ? 1 : 0;
-        if (node.leaves_in >= 0) pool.leaving_seconds += kGiveBackSeconds - node.given_back;
+        if (node.leaves_in >= 0) pool.leaving_seconds += pool.stops_in - node.given_back;
       }
       pool.running = std::uint32_t(std::ranges::count_if(
           nodes, [](const Node& node) { return node.starts_in < 0 && node.leaves_in < 0; }));

@@ -120,7 +120,7 @@ std::optional<pipeline::BurstDecision> Treasurer::decide(const Wanted& wanted, T
     if (!knows_price(pool.name)) pool.most = pool.wanted = 0;
   }
   auto decision = pipeline::decide(known, *options_.limits);
-  // What the other pools cost may be little enough.
+  // The other pools may cost little enough.
   decision.must_end = decision.must_end && unpriced_.empty();
   return decision;
 }

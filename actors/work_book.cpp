@@ -7,9 +7,9 @@ namespace {
 
 // Over which iterations are timed.
 constexpr auto kWindow = std::chrono::minutes(2);
-// That have to be made for it: the first with new members are slower than others.
+// Iterations that a pace needs: the first with new members are slower than others.
 constexpr std::uint64_t kFewestIterations = 4;
-// What counts of all earlier paces of a replica beside a new one.
+// The weight of all earlier paces of a replica beside a new one.
 constexpr double kKept = 0.7;
 
 }  // namespace

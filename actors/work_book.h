@@ -56,7 +56,7 @@ class WorkBook {
   WorkBookOptions options_;
   ViewPointer view_;
   std::map<std::uint32_t, std::string> pools_;  // of the View's members
-  // What replicas have told, newer paces for more than older ones.
+  // The paces that replicas have told; newer ones count for more than older ones.
   struct Told {
     double micro_batches = 0.0, seconds = 0.0;
   };

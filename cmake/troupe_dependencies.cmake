@@ -37,7 +37,7 @@ set_target_properties(onnx PROPERTIES IMPORTED_LOCATION ${TROUPE_ONNX_PROTO_LIBR
   INTERFACE_COMPILE_DEFINITIONS "ONNX_NAMESPACE=onnx;ONNX_ML=1")
 pkg_check_modules(zip REQUIRED IMPORTED_TARGET libzip)
 if(TROUPE_BUILD_TESTS)
-  # What checks them.
+  # The library that checks them.
   find_library(TROUPE_ONNX_LIBRARY onnx REQUIRED)
   find_package(GTest REQUIRED)
   include(GoogleTest)

@@ -25,10 +25,10 @@ using Words = std::vector<std::string>;
 
 // A pod and its Job take some 20 KiB.
 constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
-// What is wrong with a Job may take one each.
+// The reason of each Job that fails may take one.
 constexpr std::size_t kErrorLines = 12;
 
-// What the pool lays over its pods; null: nothing.
+// The fields that the pool lays over its pods; null: none.
 Result<nlohmann::json> pod_part_of(const config::PoolSection& pool) {
   if (!pool.pod) return nlohmann::json();
   auto part = read_pod_part(*pool.pod);

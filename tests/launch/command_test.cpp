@@ -1,4 +1,4 @@
-// What is kept of what a command says.
+// A command may say more than is kept.
 
 #include "launch/processes/command.h"
 

@@ -1,4 +1,4 @@
-// What is made of kubectl's failures. The texts are its own.
+// Messages for failures of kubectl, whose texts are its own.
 
 #include <gmock/gmock.h>
 

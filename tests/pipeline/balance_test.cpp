@@ -138,7 +138,7 @@ TEST_F(TwoReplicas, WorkMovesLaterWhereRoundsDifferMuch) {
   EXPECT_THAT(rounds, AllOf(Ge(5), Le(20)));
 }
 
-// Of equal members some are always the slowest by chance.
+// Some of equal members are always the slowest by chance.
 TEST(Balancer, ManyEqualReplicasWhoseTimesVaryKeepTheirShares) {
   constexpr std::uint32_t kReplicas = 512, kEach = 32;
   std::vector<std::uint32_t> owners;

@@ -160,7 +160,7 @@ export interface ValidationRow {
   sampling_fraction?: Spread;
   hits?: Spread;
   comparison?: Comparison | null;
-  // Of the data: what two samples drawn from them have.
+  // Errors that two samples drawn from the data have; the row of the data has them.
   floor?: Comparison | null;
 }
 

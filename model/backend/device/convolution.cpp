@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kItemOutputs = ITEM_OUTPUTS, kItemPositions = ITEM_POSITIONS,
                        kMultiplyPositions = MULTIPLY_POSITIONS, kLanes = LANES,
                        kPlanesAtOnce = PLANES_AT_ONCE;
-// Of a block whose items need so many registers that a larger one would leave a card idle.
+// Items of a block, where they need so many registers that a larger one would leave a card idle.
 constexpr std::int64_t kFewItems = 64;
 constexpr std::int64_t kDotRows = DOT_ROWS, kDotOutputs = DOT_OUTPUTS, kDotTeams = DOT_TEAMS;
 

@@ -20,7 +20,7 @@ namespace troupe::model::device {
 // A kernel's maker throws it, and the backend tells of it.
 struct LayerTooLarge {};
 
-// What kernels count in 32 bits.
+// Kernels count it in 32 bits.
 inline int as_int(std::int64_t value) {
   if (value > INT_MAX) throw LayerTooLarge();
   return static_cast<int>(value);

@@ -21,7 +21,7 @@ constexpr auto kTurn = std::chrono::seconds(1);
 // Between two looks at what a launcher lists: while something is on its way, and else.
 constexpr std::chrono::seconds kLookSoon(2), kLookLater(15);
 // From the end of the run until nodes that are still there are left to people.
-constexpr auto kEndsWithin = std::chrono::minutes(2);
+constexpr auto kLetGoWithin = std::chrono::minutes(2);
 constexpr auto kTellBillEvery = std::chrono::seconds(10);
 constexpr auto kAskPriceEvery = std::chrono::minutes(1);
 constexpr auto kNoteWorkEvery = std::chrono::minutes(1);
@@ -131,7 +131,7 @@ void Provisioner::finish(Context& context) {
 }
 
 void Provisioner::stop(Context& context) {
-  ends_by_ = context.now() + kEndsWithin;
+  ends_by_ = context.now() + kLetGoWithin;
   book_.end(context.now());
 }
 

@@ -13,9 +13,9 @@ using runtime::TimePoint;
 namespace {
 
 // With fewer, a single iteration in which a cache was cold or the system was busy would decide.
-constexpr std::uint64_t kFewestIterations = 2;
+constexpr std::uint64_t kFewestToTell = 2;
 // Between two paces. The first come soon, since work may have to be shared out anew.
-constexpr auto kFirstPause = std::chrono::milliseconds(500);
+constexpr auto kFirstTellingPause = std::chrono::milliseconds(500);
 constexpr auto kLongestPause = std::chrono::seconds(2);
 
 }  // namespace
@@ -46,7 +46,7 @@ void PaceMeter::restart() {
   iterations_ = micro_batches_ = 0;
   measured_seconds_ = 0.0;
   taken_.reset();
-  pause_ = kFirstPause;
+  pause_ = kFirstTellingPause;
 }
 
 void PaceMeter::end_iteration(std::uint64_t micro_batches) {
@@ -60,7 +60,7 @@ void PaceMeter::end_iteration(std::uint64_t micro_batches) {
 std::optional<Pace> PaceMeter::take(std::uint32_t replica, std::uint64_t iteration, TimePoint now) {
   if (!taken_) taken_ = now;
   const bool is_time = now - *taken_ >= pause_;
-  if (!is_time || iterations_ < kFewestIterations || micro_batches_ == 0) return std::nullopt;
+  if (!is_time || iterations_ < kFewestToTell || micro_batches_ == 0) return std::nullopt;
   taken_ = now;
   pause_ = std::min<runtime::Duration>(2 * pause_, kLongestPause);
   iterations_ = 0;

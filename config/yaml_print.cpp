@@ -37,7 +37,7 @@ bool needs_quotes(const YamlValue& value) {
   return starts_like_number || is_special(text);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -54,7 +54,7 @@ std::string quoted(std::string_view text) {
 
 std::string printed_key(const std::string& key) {
   YamlValue value = YamlValue::text(key);
-  return needs_quotes(value) ? quoted(key) : key;
+  return needs_quotes(value) ? in_quotes(key) : key;
 }
 
 // The different sources below a value, that of the value itself first; defaults only when alone.
@@ -135,7 +135,7 @@ std::string flow_yaml(const YamlValue& value) {
     case YamlValue::Kind::kNull:
       return "~";
     case YamlValue::Kind::kScalar:
-      return needs_quotes(value) ? quoted(value.scalar) : value.scalar;
+      return needs_quotes(value) ? in_quotes(value.scalar) : value.scalar;
     case YamlValue::Kind::kList:
       for (const YamlValue& item : value.items) {
         result += (result.empty() ? "" : ", ") + flow_yaml(item);

@@ -16,8 +16,6 @@
 namespace troupe {
 namespace {
 
-using launch::quoted;
-
 using Words = std::vector<std::string>;
 
 // The first words of all verbs, each once.
@@ -145,19 +143,19 @@ std::string zsh_action(Takes takes, const Words& words) {
 }
 
 std::string zsh_verb(const Command& verb) {
-  std::string out = fmt::format("    {})\n      _arguments", quoted(verb.name));
+  std::string out = fmt::format("    {})\n      _arguments", launch::quoted(verb.name));
   for (const Option& option : shown_options(verb)) {
     std::string spec =
         fmt::format("{}--{}[{}]", option.repeats ? "*" : "", option.name, zsh_text(option.about));
     if (option.takes != Takes::kNothing) {
       spec += fmt::format(":{}:{}", zsh_text(option.value), zsh_action(option.takes, option.words));
     }
-    out += " \\\n        " + quoted(spec);
+    out += " \\\n        " + launch::quoted(spec);
   }
   for (const Place& place : verb.places) {
     out += " \\\n        " +
-           quoted(fmt::format("{}:{}:{}", place.repeats ? "*" : "", zsh_text(place.name),
-                              zsh_action(place.takes, place_words(place))));
+           launch::quoted(fmt::format("{}:{}:{}", place.repeats ? "*" : "", zsh_text(place.name),
+                                      zsh_action(place.takes, place_words(place))));
   }
   return out + " ;;\n";
 }
@@ -208,14 +206,15 @@ std::string fish_condition(const Command& verb) {
 }
 
 std::string fish_line(const std::string& condition, const std::string& rest) {
-  return fmt::format("complete -c troupe -n {} {}\n", quoted(condition), rest);
+  return fmt::format("complete -c troupe -n {} {}\n", launch::quoted(condition), rest);
 }
 
 // -x: this and no file; -r: a value, which may be a file.
 std::string fish_value(const Option& option) {
   if (option.takes == Takes::kNothing) return "";
   if (!option.words.empty())
-    return fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(option.words, " "))));
+    return fmt::format(" -x -a {}",
+                       launch::quoted(fmt::format("{}", fmt::join(option.words, " "))));
   if (option.takes == Takes::kFolder) return " -x -a '(__fish_complete_directories)'";
   return takes_path(option.takes) ? " -r -F" : " -x";
 }
@@ -225,14 +224,14 @@ std::string fish_verb(const Command& verb) {
   const std::string condition = fish_condition(verb);
   for (const Option& option : shown_options(verb)) {
     out += fish_line(condition, fmt::format("-l {}{} -d {}", option.name, fish_value(option),
-                                            quoted(option.about)));
+                                            launch::quoted(option.about)));
   }
   if (verb.places.empty()) return out;
   const Place& place = verb.places.front();
   const Words words = place_words(place);
   if (!words.empty()) {
-    out += fish_line(condition,
-                     fmt::format("-a {}", quoted(fmt::format("{}", fmt::join(words, " ")))));
+    out += fish_line(
+        condition, fmt::format("-a {}", launch::quoted(fmt::format("{}", fmt::join(words, " ")))));
   }
   if (takes_path(place.takes)) out += fish_line(condition, "-F");
   return out;
@@ -251,17 +250,19 @@ std::string fish() {
     for (const Command* verb : shown_verbs()) {
       if (verb->name == word) about = verb->summary;
     }
-    out += fish_line("__fish_use_subcommand",
-                     fmt::format("-a {}{}", word, about.empty() ? "" : " -d " + quoted(about)));
+    out += fish_line(
+        "__fish_use_subcommand",
+        fmt::format("-a {}{}", word, about.empty() ? "" : " -d " + launch::quoted(about)));
   }
   out += fish_line("__fish_use_subcommand", "-a help");
   out += fish_line("__fish_seen_subcommand_from help",
                    fmt::format("-a '{}'", fmt::join(first_words(), " ")));
   for (const auto& [group, words] : groups()) {
-    out += fish_line(fmt::format("__fish_seen_subcommand_from {}; and not "
-                                 "__fish_seen_subcommand_from {}",
-                                 group, fmt::join(words, " ")),
-                     fmt::format("-a {}", quoted(fmt::format("{}", fmt::join(words, " ")))));
+    out +=
+        fish_line(fmt::format("__fish_seen_subcommand_from {}; and not "
+                              "__fish_seen_subcommand_from {}",
+                              group, fmt::join(words, " ")),
+                  fmt::format("-a {}", launch::quoted(fmt::format("{}", fmt::join(words, " ")))));
   }
   for (const Command* verb : shown_verbs()) out += fish_verb(*verb);
   return out;

@@ -35,7 +35,7 @@ using runtime::Result;
 
 constexpr double kLeastEnergyGev = 1e-3;
 constexpr double kMostEnergyGev = 1e6;
-constexpr double kDegree = std::numbers::pi / 180.0;
+constexpr double kRadiansPerDegree = std::numbers::pi / 180.0;
 constexpr std::uint64_t kMostFiles = 100'000;
 constexpr std::uint64_t kMostEvents = 1'000'000'000'000;
 
@@ -143,7 +143,7 @@ class TrainedShowers {
       const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
       const double energy = wanted_.laws.energy.at(event, runtime::random_uniform(position, 0));
       const double angle =
-          wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kDegree;
+          wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kRadiansPerDegree;
       energies.push_back(static_cast<float>(energy / 100.0));
       if (with_angle_) angles.push_back(static_cast<float>(angle));
       primaries[i].energy_gev = static_cast<float>(energy);

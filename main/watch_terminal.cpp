@@ -20,7 +20,7 @@ constexpr const char* kShowCursor = "\x1b[?25h";
 constexpr const char* kClearLine = "\x1b[K";
 constexpr const char* kClearBelow = "\x1b[J";
 // Where nothing says how wide lines may be.
-constexpr std::size_t kColumns = 200, kRows = 60;
+constexpr std::size_t kScreenColumns = 200, kRows = 60;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void WatchTerminal::show(const telemetry::HistoryNews& run) {
 void WatchTerminal::draw(const telemetry::HistoryNews& run) {
   winsize size{};
   const bool known = ::ioctl(::fileno(out_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const std::size_t columns = known ? size.ws_col : kColumns;
+  const std::size_t columns = known ? size.ws_col : kScreenColumns;
   const std::size_t rows = known && size.ws_row > 3 ? size.ws_row - 2u : kRows;
   auto lines =
       run.version > 0 ? telemetry::watch_screen(run, columns, rows) : std::vector<std::string>{};
@@ -70,7 +70,7 @@ void WatchTerminal::draw(const telemetry::HistoryNews& run) {
 
 void WatchTerminal::finish(const telemetry::HistoryNews& run) {
   if (in_place_) return draw(run);
-  for (const std::string& line : telemetry::watch_screen(run, kColumns, kRows)) {
+  for (const std::string& line : telemetry::watch_screen(run, kScreenColumns, kRows)) {
     std::fputs((line + "\n").c_str(), out_);
   }
   std::fflush(out_);
@@ -80,7 +80,7 @@ void WatchTerminal::say(const std::string& what) {
   said_ = what;
   said_anew_ = true;
   if (in_place_ || what.empty()) return;
-  std::fputs((telemetry::fit(what, kColumns) + "\n").c_str(), stderr);
+  std::fputs((telemetry::fit(what, kScreenColumns) + "\n").c_str(), stderr);
 }
 
 }  // namespace troupe

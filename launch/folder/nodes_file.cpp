@@ -19,7 +19,6 @@ namespace troupe::launch {
 namespace {
 
 using runtime::Result;
-using telemetry::ListedNode;
 using telemetry::NodeFacts;
 
 bool is_same(const NodeFacts& a, const NodeFacts& b) {
@@ -57,12 +56,13 @@ void NodesFile::load() {
   std::ifstream file(path_, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::scoped_lock lock(mutex_);
-  for (ListedNode& node : telemetry::read_nodes_file(text)) nodes_.push_back(std::move(node));
+  for (telemetry::ListedNode& node : telemetry::read_nodes_file(text))
+    nodes_.push_back(std::move(node));
 }
 
 Result<void> NodesFile::end_all() {
   const std::scoped_lock lock(mutex_);
-  for (ListedNode& node : nodes_) {
+  for (telemetry::ListedNode& node : nodes_) {
     if (node.facts.state != kRunning) continue;
     node.facts.state = kEnded;
     node.since = time();
@@ -73,15 +73,15 @@ Result<void> NodesFile::end_all() {
 std::vector<NodeFacts> NodesFile::nodes() const {
   const std::scoped_lock lock(mutex_);
   std::vector<NodeFacts> nodes;
-  for (const ListedNode& node : nodes_) nodes.push_back(node.facts);
+  for (const telemetry::ListedNode& node : nodes_) nodes.push_back(node.facts);
   return nodes;
 }
 
 Result<void> NodesFile::set(NodeFacts node) {
   const std::scoped_lock lock(mutex_);
-  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const ListedNode& known) {
-    return known.facts.name == node.name;
-  });
+  const auto found = std::find_if(
+      nodes_.begin(), nodes_.end(),
+      [&](const telemetry::ListedNode& known) { return known.facts.name == node.name; });
   if (found == nodes_.end()) {
     nodes_.push_back({std::move(node), time()});
     return write();
@@ -110,7 +110,7 @@ std::chrono::sys_time<std::chrono::milliseconds> NodesFile::time() const {
 
 Result<void> NodesFile::write() {
   std::vector<std::string> nodes;
-  for (const ListedNode& node : nodes_) nodes.push_back(runtime::to_json(node));
+  for (const telemetry::ListedNode& node : nodes_) nodes.push_back(runtime::to_json(node));
   const std::string text = fmt::format("[{}]\n", fmt::join(nodes, ",\n "));
   auto result = disk_.replace(path_, std::as_bytes(std::span{text}));
   written_ = result.ok();

@@ -29,7 +29,7 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr std::string_view kPrefix = "troupe-";
-constexpr std::string_view kLock = "lock";
+constexpr std::string_view kLockFile = "lock";
 // The longest name of a socket in it: listen_address() names those of members so.
 constexpr std::string_view kLongestName = "member-4194304-ffff";
 // Between making a folder and locking it lies less than this.
@@ -65,7 +65,7 @@ bool is_left_behind(const fs::path& folder, pid_t process) {
     return false;
   }
   const Descriptor lock(
-      ::open((folder / kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      ::open((folder / kLockFile).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (lock.is_open()) return ::flock(lock.number(), LOCK_EX | LOCK_NB) == 0;
   if (errno != ENOENT) return false;
   const bool gone = ::kill(process, 0) != 0 && errno == ESRCH;
@@ -87,7 +87,7 @@ Result<Descriptor> lock_in(const std::string& folder) {
   const std::string fresh = folder + "/fresh";
   Descriptor lock(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (lock.is_open() && ::flock(lock.number(), LOCK_EX | LOCK_NB) == 0 &&
-      ::rename(fresh.c_str(), fmt::format("{}/{}", folder, kLock).c_str()) == 0) {
+      ::rename(fresh.c_str(), fmt::format("{}/{}", folder, kLockFile).c_str()) == 0) {
     return lock;
   }
   const int cause = errno;

@@ -18,7 +18,7 @@ namespace {
 
 using runtime::Result;
 
-constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kLongestText = 4096;
 
 struct RunLine {
   static constexpr std::string_view kKind = "run";
@@ -26,8 +26,8 @@ struct RunLine {
 };
 template <class Archive>
 void fields(Archive& archive, runtime::Like<RunLine> auto& line) {
-  archive.text("run", line.run, kMostText);
-  archive.text("time", line.time, kMostText);
+  archive.text("run", line.run, kLongestText);
+  archive.text("time", line.time, kLongestText);
 }
 
 struct WantedLine {
@@ -37,7 +37,7 @@ struct WantedLine {
 };
 template <class Archive>
 void fields(Archive& archive, runtime::Like<WantedLine> auto& line) {
-  archive.text("pool", line.pool, kMostText);
+  archive.text("pool", line.pool, kLongestText);
   archive.number("nodes", line.nodes);
 }
 
@@ -48,13 +48,13 @@ struct NodeLine {
 };
 template <class Archive>
 void fields(Archive& archive, runtime::Like<NodeLine> auto& line) {
-  archive.text("name", line.name, kMostText);
-  archive.text("pool", line.pool, kMostText);
-  archive.text("state", line.state, kMostText);
-  archive.text("id", line.id, kMostText);
-  archive.text("where", line.where, kMostText);
-  archive.text("cause", line.cause, kMostText);
-  archive.text("time", line.time, kMostText);
+  archive.text("name", line.name, kLongestText);
+  archive.text("pool", line.pool, kLongestText);
+  archive.text("state", line.state, kLongestText);
+  archive.text("id", line.id, kLongestText);
+  archive.text("where", line.where, kLongestText);
+  archive.text("cause", line.cause, kLongestText);
+  archive.text("time", line.time, kLongestText);
   archive.real("paid_seconds", line.paid_seconds);
   archive.real("cost", line.cost);
   archive.real("price_per_node_hour", line.price_per_node_hour);

@@ -64,7 +64,7 @@ std::string clusters_of(const std::vector<std::string>& options) {
 }
 
 // The last line with text in it; "": there is none.
-std::string last_line(const std::string& path) {
+std::string last_line_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   const std::streamoff size = file.tellg();
@@ -143,7 +143,7 @@ class SlurmLauncher final : public actors::Launcher {
   }
 
   std::string last_words(const std::string& name) override {
-    const std::string log = log_of(name), line = last_line(log);
+    const std::string log = log_of(name), line = last_line_of(log);
     return line.empty() ? "" : fmt::format("{} ends with: {}", log, line);
   }
 

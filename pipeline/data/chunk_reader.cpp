@@ -8,18 +8,17 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/data_error.h"
+
 namespace troupe::pipeline {
 
 using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
 
 constexpr std::uint64_t kContiguousBlockBytes = 1u << 20;
 constexpr std::uint64_t kMaxBlockBytes = 1ULL << 30;
-
-Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 }  // namespace
 

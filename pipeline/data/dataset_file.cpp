@@ -11,20 +11,17 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/data_error.h"
 #include "pipeline/data/hdf5_file.h"
 
 namespace troupe::pipeline {
 
-using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
 
 // A row of conditions has a few columns; more means another kind of dataset.
 constexpr std::uint64_t kMaxColumns = 1024;
-
-Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 void add_to_stamp(const std::string& path, FileStamp& stamp) {
   struct stat status {};

@@ -13,7 +13,7 @@ using runtime::Result;
 
 namespace {
 
-constexpr std::size_t kBadEventsTold = 8;
+constexpr std::size_t kMostBadEvents = 8;
 constexpr std::uint64_t kFingerprintVersion = 2;
 
 Result<void> check_options(const DatasetOptions& options, const DatasetNames& names) {
@@ -223,7 +223,7 @@ void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   const std::uint64_t cells = std::uint64_t{shape[0]} * shape[1] * shape[2];
   largest_block_bytes = std::max(largest_block_bytes, index.block_rows * cells * sizeof(float));
   for (const std::string& event : index.bad_events) {
-    if (report.bad_events.size() < kBadEventsTold) report.bad_events.push_back(event);
+    if (report.bad_events.size() < kMostBadEvents) report.bad_events.push_back(event);
   }
 }
 

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/data/data_error.h"
+
 namespace troupe::pipeline {
 
-using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
@@ -20,8 +20,6 @@ namespace {
 // Deflate cannot expand further, so a dataset that claims more is damaged.
 constexpr std::uint64_t kMaxExpansion = 1032;
 constexpr std::uint64_t kMaxChunkBytes = 1ULL << 30;
-
-Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 // The most bytes that one stored byte can stand for; nothing if a filter sets no limit.
 std::optional<std::uint64_t> expansion(const std::vector<Hdf5Filter>& filters) {

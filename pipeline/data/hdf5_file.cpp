@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/data/data_error.h"
 #include "pipeline/data/hdf5_condition.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/utf8.h"
@@ -22,8 +23,6 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {
-
-Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 // Why the library does not open it; `is_hdf5`: it has the signature of one.
 Error not_opened(const std::string& path, bool is_hdf5, const std::string& cause) {

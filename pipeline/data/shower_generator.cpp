@@ -24,7 +24,7 @@ namespace {
 // the smallest largest deviation; each factor 1.001 on it moves all seven by 0.1 %.
 constexpr double kVisibleFraction = 0.0245;
 constexpr double kLongestStepX0 = 0.25;
-constexpr double kRightAngle = std::numbers::pi / 2;
+constexpr double kPerpendicular = std::numbers::pi / 2;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ Primary ShowerGenerator::draw_primary(std::uint64_t event) const {
 // sampling.
 void ShowerGenerator::develop(Primary primary, std::uint64_t event,
                               std::span<double> planes) const {
-  const bool tilted = min_angle_ != kRightAngle || max_angle_ != kRightAngle;
+  const bool tilted = min_angle_ != kPerpendicular || max_angle_ != kPerpendicular;
   const double energy = primary.energy_gev;
   ShowerRandom random(options_.seed, event, ShowerStream::kProfile);
   ShowerRandom spot_random(options_.seed, event, ShowerStream::kSpots);

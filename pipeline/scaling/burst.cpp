@@ -32,17 +32,17 @@ double cost_per_second(const BurstFacts& facts, const Nodes& nodes) {
 }
 
 // A time in which iterations take so long.
-struct Phase {
+struct Stretch {
   double seconds = 0.0;
   double of_iteration = kNever;
   double iterations() const { return seconds / of_iteration; }
 };
-using Phases = std::vector<Phase>;  // the last has no end
+using Phases = std::vector<Stretch>;  // the last has no end
 
 double seconds_for(double iterations, const Phases& phases) {
   if (iterations <= 0.0) return 0.0;
   double seconds = 0.0;
-  for (const Phase& phase : phases) {
+  for (const Stretch& phase : phases) {
     if (phase.iterations() >= iterations) return seconds + iterations * phase.of_iteration;
     seconds += phase.seconds;
     iterations -= phase.iterations();
@@ -52,7 +52,7 @@ double seconds_for(double iterations, const Phases& phases) {
 
 double iterations_in(double seconds, const Phases& phases) {
   double iterations = 0.0;
-  for (const Phase& phase : phases) {
+  for (const Stretch& phase : phases) {
     const double here = std::min(seconds, phase.seconds);
     iterations += here / phase.of_iteration;
     seconds -= here;

@@ -9,7 +9,7 @@
 namespace troupe::pipeline {
 namespace {
 
-constexpr double kMostWeight = 1e6;  // of the worker that gets most
+constexpr double kMostCrewWeight = 1e6;  // of the worker that gets most
 constexpr double kLeastBucket = 4096;
 
 // The quantile of the normal distribution above its middle, within 4.5e-4 (Abramowitz and Stegun,
@@ -40,7 +40,7 @@ double computing_seconds(const IterationWork& work, std::span<const Crew> crews)
   std::vector<double> speeds;
   for (const Crew& crew : crews) {
     const bool works = crew.speed > 0.0;
-    const double weight = work.by_speed ? kMostWeight * share_of(crew) / most : 1.0;
+    const double weight = work.by_speed ? kMostCrewWeight * share_of(crew) / most : 1.0;
     const auto whole = works ? std::max(std::uint64_t{1}, std::uint64_t(std::llround(weight))) : 0;
     weights.insert(weights.end(), crew.workers, whole);
     speeds.insert(speeds.end(), crew.workers, crew.speed);

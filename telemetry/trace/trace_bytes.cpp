@@ -29,7 +29,7 @@ constexpr std::size_t kMostTimesTheBytes = 12;
 constexpr std::size_t kSpareBytes = 4096;
 
 // No machine has run so long, in either direction.
-constexpr TimePoint kFarthest{std::int64_t{1} << 59};
+constexpr TimePoint kFarthestTime{std::int64_t{1} << 59};
 
 // The lowest bits of a record's first number; its name stands above them.
 constexpr std::uint64_t kSent = 1, kHasFlow = 2;
@@ -91,7 +91,7 @@ class Reader {
     integer(passed);
     value = TimePoint{static_cast<std::int64_t>(static_cast<std::uint64_t>(before.count()) +
                                                 static_cast<std::uint64_t>(passed))};
-    expect(value > -kFarthest && value < kFarthest);
+    expect(value > -kFarthestTime && value < kFarthestTime);
   }
   void name(std::string& value) {
     const std::size_t size = count(1, 1);

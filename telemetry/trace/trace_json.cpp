@@ -63,9 +63,9 @@ TimePoint first_time(const Trace& trace) {
   return *first;
 }
 
-class Printer {
+class TracePrinter {
  public:
-  explicit Printer(const Trace& trace) : trace_(trace), from_(first_time(trace)) {}
+  explicit TracePrinter(const Trace& trace) : trace_(trace), from_(first_time(trace)) {}
 
   std::string text() {
     // Clocks are aligned by the ends of all nodes, and ends are joined by the aligned clocks.
@@ -240,6 +240,6 @@ class Printer {
 
 }  // namespace
 
-std::string trace_json(const Trace& trace) { return Printer(trace).text(); }
+std::string trace_json(const Trace& trace) { return TracePrinter(trace).text(); }
 
 }  // namespace troupe::telemetry

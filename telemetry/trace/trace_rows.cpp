@@ -14,7 +14,7 @@ constexpr std::size_t kMostLooks = 1000;
 // full, but must not cost the square of its length.
 constexpr std::size_t kMostRows = 32;
 
-bool comes_before(const TraceRecord& a, const TraceRecord& b) {
+bool starts_before(const TraceRecord& a, const TraceRecord& b) {
   return a.start != b.start ? a.start < b.start : a.end > b.end;
 }
 
@@ -32,7 +32,7 @@ TraceRows::TraceRows(const std::vector<TraceRecord>& records) {
   for (const TraceRecord& record : records) {
     if (!record.sent && record.end >= record.start) spans_.push_back(record);
   }
-  std::stable_sort(spans_.begin(), spans_.end(), comes_before);
+  std::stable_sort(spans_.begin(), spans_.end(), starts_before);
   std::vector<std::vector<TimePoint>> ends;  // by row
   std::size_t kept = 0;
   for (const TraceRecord& span : spans_) {

@@ -11,7 +11,7 @@
 namespace troupe::telemetry {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kReadPiece = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool FileTail::look(const Reader& reader) {
 
 bool FileTail::read_some(const Reader& reader) {
   if (!look(reader)) return false;
-  std::vector<char> piece(std::min<std::uint64_t>(kPiece, size_ - offset_));
+  std::vector<char> piece(std::min<std::uint64_t>(kReadPiece, size_ - offset_));
   if (piece.empty()) return false;
   const ssize_t count =
       ::pread(file_.number(), piece.data(), piece.size(), static_cast<off_t>(offset_));

@@ -28,9 +28,9 @@ Flight::Post into(Messages& out) {
 }
 
 // One step of the toy, by one thread, in buckets of 256 bytes, for two members.
-class Rehearsal {
+class FlightRehearsal {
  public:
-  explicit Rehearsal(const std::string& reduction)
+  explicit FlightRehearsal(const std::string& reduction)
       : alone_(zoo_topology("toy", {"actors.reducer.reduction=" + reduction}),
                model::make_cpu_backend()),
         team_(1),
@@ -91,7 +91,7 @@ bool give_back(Flight& flight, const Message& message) {
 class FlightOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
-  Rehearsal rehearsal(GetParam());
+  FlightRehearsal rehearsal(GetParam());
   Flight early = rehearsal.flight(), late = rehearsal.flight();
   const Messages some = rehearsal.compute(early);
   ASSERT_GT(some.size(), 1U);
@@ -122,7 +122,7 @@ TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
 INSTANTIATE_TEST_SUITE_P(Formats, FlightOf, testing::Values("exact", "fp32", "int8"));
 
 TEST(Flight, OfAWitnessIsContributedWhenWhatIsComparedIsComputed) {
-  Rehearsal rehearsal("exact");
+  FlightRehearsal rehearsal("exact");
   Flight flight = rehearsal.flight(true);
   Messages out;
   while (flight.share().computed() < flight.share().own()) rehearsal.compute_once(flight, out);
@@ -140,7 +140,7 @@ TEST(Flight, OfAWitnessIsContributedWhenWhatIsComparedIsComputed) {
 }
 
 TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
-  Rehearsal rehearsal("exact");
+  FlightRehearsal rehearsal("exact");
   Flight flight = rehearsal.flight();
   rehearsal.compute(flight);
   flight.begin(1, rehearsal.scales(), kNow);
@@ -159,14 +159,15 @@ TEST(Flight, TakesBucketsBackBeforeAllAreOut) {
 }
 
 TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
-  Rehearsal rehearsal(GetParam());
+  FlightRehearsal rehearsal(GetParam());
   Flight flight = rehearsal.flight(), fresh = rehearsal.flight();
   const Messages before = rehearsal.compute(flight);
   Messages headers;
   flight.add_header({1, 2}, into(headers));
-  EXPECT_EQ(headers.front().as<HeaderMessage>()->view, Rehearsal::view().id);
-  for (const Message& message : before) EXPECT_EQ(body_of(message).view, Rehearsal::view().id);
-  const pipeline::View later = Rehearsal::view(1, 2);
+  EXPECT_EQ(headers.front().as<HeaderMessage>()->view, FlightRehearsal::view().id);
+  for (const Message& message : before)
+    EXPECT_EQ(body_of(message).view, FlightRehearsal::view().id);
+  const pipeline::View later = FlightRehearsal::view(1, 2);
   flight.restart(later);
   EXPECT_FALSE(flight.contributed());
   EXPECT_FALSE(flight.announced());
@@ -194,7 +195,7 @@ TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
 }
 
 TEST(Flight, RefusesWhatIsNoneOfItsBuckets) {
-  Rehearsal rehearsal("exact");
+  FlightRehearsal rehearsal("exact");
   Flight flight = rehearsal.flight();
   const Messages out = rehearsal.compute(flight);
   const Buffer& sums = out.front().payloads().front();
@@ -212,7 +213,7 @@ TEST(Flight, RefusesWhatIsNoneOfItsBuckets) {
 }
 
 TEST(Flight, SendsNothingThatIsNotComputed) {
-  Rehearsal rehearsal("exact");
+  FlightRehearsal rehearsal("exact");
   Flight flight = rehearsal.flight();
   flight.begin(0, rehearsal.scales(), kNow);
   Messages out;

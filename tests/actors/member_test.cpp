@@ -31,7 +31,7 @@ using runtime::Script;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const Error kDeath{ErrorKind::kLostPeers, "it is lost: its connection closed"};
+const Error kClosed{ErrorKind::kLostPeers, "it is lost: its connection closed"};
 
 // What a member made of what it was told.
 struct Played {
@@ -79,9 +79,9 @@ Played play_member(const std::function<void(Context&)>& tell) {
 
 TEST(Member, LossOfANeighbourIsToldAndTheMemberStaysUntilItsRelease) {
   const Played played = play_member([](Context& context) {
-    context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
+    context.send_control("member.0", Message::of(PeerLost{"member.1", kClosed}));
   });
-  EXPECT_THAT(played.told, ElementsAre("member.1: " + kDeath.message));
+  EXPECT_THAT(played.told, ElementsAre("member.1: " + kClosed.message));
   EXPECT_TRUE(played.released);
   EXPECT_FALSE(played.error) << played.error->message;
 }
@@ -115,13 +115,13 @@ TEST(Member, ExpelledItEndsWithTheCause) {
 
 TEST(Member, LossOfTheHeadEndsItWithTheCause) {
   const Played played = play_member([](Context& context) {
-    context.send_control("member.0", Message::of(PeerLost{"head", kDeath}));
+    context.send_control("member.0", Message::of(PeerLost{"head", kClosed}));
   });
   EXPECT_THAT(played.told, IsEmpty());
   EXPECT_FALSE(played.released);
   ASSERT_TRUE(played.error);
   EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
-  EXPECT_EQ(played.error->message, "member.0: " + kDeath.message);
+  EXPECT_EQ(played.error->message, "member.0: " + kClosed.message);
 }
 
 // What a member whose head is not heard of any more came to, with a replica that answers so.
@@ -176,31 +176,31 @@ Orphan play_orphan(const runtime::PeerLost& lost, Answer answer, const StatePoin
 TEST(Member, WhoseHeadIsNotHeardOfEndsWithTheStateOfItsReplica) {
   const auto some = std::make_shared<const pipeline::TrainingState>();
   for (const StatePointer& state : {some, StatePointer()}) {
-    const Orphan orphan = play_orphan({"head", kDeath, true}, Answer::kState, state);
+    const Orphan orphan = play_orphan({"head", kClosed, true}, Answer::kState, state);
     EXPECT_TRUE(orphan.asked);
     EXPECT_EQ(orphan.state, state);
     ASSERT_TRUE(orphan.error);
-    EXPECT_EQ(orphan.error->message, "member.0: " + kDeath.message);
+    EXPECT_EQ(orphan.error->message, "member.0: " + kClosed.message);
   }
 }
 
 TEST(Member, WhoseReplicaHasEndedEndsWithoutAState) {
-  const Orphan orphan = play_orphan({"head", kDeath, true}, Answer::kGone, nullptr);
+  const Orphan orphan = play_orphan({"head", kClosed, true}, Answer::kGone, nullptr);
   EXPECT_EQ(orphan.state, nullptr);
   ASSERT_TRUE(orphan.error);
-  EXPECT_EQ(orphan.error->message, "member.0: " + kDeath.message);
+  EXPECT_EQ(orphan.error->message, "member.0: " + kClosed.message);
 }
 
 TEST(Member, WhoseReplicaNeverTellsItsStateEndsWithoutOne) {
-  const Orphan orphan = play_orphan({"head", kDeath, true}, Answer::kNone, nullptr);
+  const Orphan orphan = play_orphan({"head", kClosed, true}, Answer::kNone, nullptr);
   EXPECT_TRUE(orphan.asked);
   EXPECT_EQ(orphan.state, nullptr);
   ASSERT_TRUE(orphan.error);
-  EXPECT_EQ(orphan.error->message, "member.0: " + kDeath.message);
+  EXPECT_EQ(orphan.error->message, "member.0: " + kClosed.message);
 }
 
 TEST(Member, WhomTheHeadRefusesAsksForNoState) {
-  const Orphan orphan = play_orphan({"head", kDeath}, Answer::kState, nullptr);
+  const Orphan orphan = play_orphan({"head", kClosed}, Answer::kState, nullptr);
   EXPECT_FALSE(orphan.asked);
   ASSERT_TRUE(orphan.error);
 }
@@ -208,12 +208,12 @@ TEST(Member, WhomTheHeadRefusesAsksForNoState) {
 // The next coordinator has heard nothing of it.
 TEST(Member, WhatItHasToldItTellsTheNextHeadAgain) {
   const Played played = play_member([](Context& context) {
-    context.send_control("member.0", Message::of(PeerLost{"member.1", kDeath}));
-    context.send_control("member.0", Message::of(PeerAway{"head", kDeath}));
-    context.send_control("member.0", Message::of(PeerLost{"member.2", kDeath}));
+    context.send_control("member.0", Message::of(PeerLost{"member.1", kClosed}));
+    context.send_control("member.0", Message::of(PeerAway{"head", kClosed}));
+    context.send_control("member.0", Message::of(PeerLost{"member.2", kClosed}));
     context.send_control("member.0", Message::of(PeerJoined{"head", "", "", 0}));
   });
-  const std::string one = "member.1: " + kDeath.message, other = "member.2: " + kDeath.message;
+  const std::string one = "member.1: " + kClosed.message, other = "member.2: " + kClosed.message;
   EXPECT_THAT(played.told, ElementsAre(one, other, one, other));
   EXPECT_TRUE(played.released);
   EXPECT_FALSE(played.error) << played.error->message;
@@ -253,7 +253,7 @@ TEST(Member, ToldToEndWhileTheHeadIsAwayItEndsAtOnce) {
   for (const bool away_first : {true, false}) {
     const Played played = play_member([&](Context& context) {
       const auto lose = [&] {
-        context.send_control("member.0", Message::of(PeerAway{"head", kDeath}));
+        context.send_control("member.0", Message::of(PeerAway{"head", kClosed}));
       };
       if (away_first) lose();
       context.stop_child("member.0");

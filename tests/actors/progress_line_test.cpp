@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-ProgressOptions options() {
+ProgressOptions progress_options() {
   ProgressOptions options;
   options.first_iteration = 400;
   options.iterations = 800;
@@ -20,7 +20,7 @@ ProgressOptions options() {
 }
 
 TEST(ProgressLine, TellsHowFarTheRunIsWithTheLossesAndTheRateOfThisProcess) {
-  ProgressLine line(options());
+  ProgressLine line(progress_options());
   for (std::uint64_t i = 400; i < 424; ++i) {
     const runtime::TimePoint now = std::chrono::milliseconds(500) * (i - 400);
     line.step(now, i, model::SlotKind::kDReal, 3.125, 16, false);
@@ -32,7 +32,7 @@ TEST(ProgressLine, TellsHowFarTheRunIsWithTheLossesAndTheRateOfThisProcess) {
 }
 
 TEST(ProgressLine, NetworkThatHasMadeNoStepSinceAResumeHasNoLoss) {
-  ProgressLine line(options());
+  ProgressLine line(progress_options());
   line.step(std::chrono::seconds(1), 400, model::SlotKind::kG, 4.25, 16, true);
   EXPECT_THAT(line.text(std::chrono::seconds(1)), HasSubstr("loss d - g 4.25"));
 }

@@ -222,7 +222,7 @@ class Contributor final : public runtime::Actor {
   std::deque<Message> out_;
 };
 
-std::string name(const char* kind, std::uint32_t number) {
+std::string numbered(const char* kind, std::uint32_t number) {
   return fmt::format("{}.{}", kind, number);
 }
 
@@ -246,7 +246,7 @@ std::vector<Sums> play_ring(const Drama& drama, std::uint64_t seed) {
   root.start = [&drama](Context& context) {
     const ViewPointer view = view_of(drama.members, drama.all(), drama.replicas);
     for (std::uint32_t member = 0; member < drama.members; ++member) {
-      context.send_control(name("reducer", member), Message::of(ViewMessage{view}));
+      context.send_control(numbered("reducer", member), Message::of(ViewMessage{view}));
     }
   };
   root.receive = [done = 0U, all = drama.all()](Context& context, const Message&) mutable {
@@ -254,17 +254,17 @@ std::vector<Sums> play_ring(const Drama& drama, std::uint64_t seed) {
   };
   play.actor("coordinator", root);
   for (std::uint32_t member = 0; member < drama.members; ++member) {
-    play.actor(name("reducer", member), [options = reducer_options(drama, member)] {
+    play.actor(numbered("reducer", member), [options = reducer_options(drama, member)] {
       return std::make_unique<Reducer>(options);
     });
   }
   for (std::uint32_t number = 0; number < drama.all(); ++number) {
-    play.actor(name("replica", number), [&drama, number, &got] {
+    play.actor(numbered("replica", number), [&drama, number, &got] {
       return std::make_unique<Contributor>(drama, number, got[number]);
     });
-    const std::string reducer = name("reducer", number / drama.replicas);
-    play.link(name("replica", number), "contributions", reducer, "contributions");
-    play.link(reducer, name("reduced", number), name("replica", number), "reduced",
+    const std::string reducer = numbered("reducer", number / drama.replicas);
+    play.link(numbered("replica", number), "contributions", reducer, "contributions");
+    play.link(reducer, numbered("reduced", number), numbered("replica", number), "reduced",
               runtime::Lane::kData, 8, 1);
   }
   play.link_reducers(drama.members);

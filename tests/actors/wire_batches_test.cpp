@@ -42,22 +42,22 @@ TEST(WireMessages, FeedOfMoreIterationsThanAreUnderWayIsNotPacked) {
   EXPECT_DEATH(parts_of(feed), "missing");
 }
 
-Parts batch(std::size_t images, std::size_t conditions, std::size_t ids) {
+Parts wire_batch(std::size_t images, std::size_t conditions, std::size_t ids) {
   return parts_of(BatchMessage{3, 4, 2, 5, 6},
                   {Buffer::zeroed(images), Buffer::zeroed(conditions), Buffer::zeroed(ids)});
 }
 
 // Only the replica knows of what model an image is.
 TEST(WireMessages, BatchWithoutItsEventsIsRefused) {
-  EXPECT_EQ(problem_of(batch(40, 24, 16)), "");
-  EXPECT_EQ(problem_of(batch(0, 24, 16)), "");
-  EXPECT_NE(problem_of(batch(41, 24, 16)), "");
-  EXPECT_NE(problem_of(batch(40, 20, 16)), "");
-  EXPECT_NE(problem_of(batch(40, 24, 24)), "");
-  Parts parts = batch(40, 24, 16);
+  EXPECT_EQ(problem_of(wire_batch(40, 24, 16)), "");
+  EXPECT_EQ(problem_of(wire_batch(0, 24, 16)), "");
+  EXPECT_NE(problem_of(wire_batch(41, 24, 16)), "");
+  EXPECT_NE(problem_of(wire_batch(40, 20, 16)), "");
+  EXPECT_NE(problem_of(wire_batch(40, 24, 24)), "");
+  Parts parts = wire_batch(40, 24, 16);
   parts.payloads.pop_back();
   EXPECT_NE(problem_of(parts), "");
-  parts = batch(40, 24, 16);
+  parts = wire_batch(40, 24, 16);
   parts.payloads[2] = Buffer::zeroed(17).slice(1, 16);
   EXPECT_NE(problem_of(parts), "");
 }

@@ -14,7 +14,7 @@ namespace {
 
 class LogFile : public ::testing::Test {
  protected:
-  std::string content() const { return read_text(path_); }
+  std::string content() const { return troupe::read_text(path_); }
 
   const TemporaryFolder folder_;
   const std::string path_ = folder_ / "log.txt";

@@ -21,14 +21,14 @@ TEST(NewFile, StandsAtItsPathOnceItIsFinished) {
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->write(6, bytes("world")).ok());
   ASSERT_TRUE(file->write(0, bytes("hello")).ok());
-  EXPECT_EQ(read_text(folder / "a"), "old");
+  EXPECT_EQ(troupe::read_text(folder / "a"), "old");
   std::vector<std::byte> read(13, std::byte{1});
   ASSERT_TRUE(file->read(0, read).ok());
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(read.data()), read.size()),
             std::string("hello\0world\0\0", 13));
   ASSERT_TRUE(file->resize(9).ok());
   ASSERT_TRUE(file->finish().ok());
-  EXPECT_EQ(read_text(folder / "a"), std::string("hello\0wor", 9));
+  EXPECT_EQ(troupe::read_text(folder / "a"), std::string("hello\0wor", 9));
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
@@ -43,7 +43,7 @@ TEST(NewFile, LeavesTheOldFileAndNoPartWhereItIsGivenUp) {
     EXPECT_THAT(file->write(0, bytes("hello")),
                 FailsWith(ErrorKind::kData, "a.part: File too large"));
   }
-  EXPECT_EQ(read_text(folder / "a"), "old");
+  EXPECT_EQ(troupe::read_text(folder / "a"), "old");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a"});
 }
 
@@ -58,7 +58,7 @@ TEST(NewFile, IsThatOfTheLastToBeginItAndNoOther) {
   EXPECT_FALSE(std::filesystem::exists(folder / "a"));
   ASSERT_TRUE(second->write(0, bytes("second")).ok());
   ASSERT_TRUE(second->finish().ok());
-  EXPECT_EQ(read_text(folder / "a"), "second");
+  EXPECT_EQ(troupe::read_text(folder / "a"), "second");
 }
 
 TEST(NewFile, FollowsLinksAndRefusesWhatIsNoFile) {

@@ -13,6 +13,7 @@
 #include "pipeline/steps/micro_batch.h"
 #include "pipeline/steps/ring_schedule.h"
 #include "runtime/message.h"
+#include "tests/config/config_support.h"
 #include "tests/support/fails_with.h"
 
 namespace troupe::config {
@@ -24,16 +25,10 @@ using testing::HasSubstr;
 using testing::UnorderedElementsAre;
 
 // Members of 2 replicas; micro-batches of 1000 bytes.
-Topology two_replicas() {
-  Topology topology;
-  topology.replica.count = 2;
-  return topology;
-}
-
-constexpr NetworkSizes kNetworks{1000, 100, 5'000'000};
+constexpr NetworkSizes kClusterNetworks{1000, 100, 5'000'000};
 
 runtime::Plan plan_of(const Topology& topology = two_replicas(), std::uint32_t members = 3,
-                      const NetworkSizes& networks = kNetworks) {
+                      const NetworkSizes& networks = kClusterNetworks) {
   auto plan = make_plan(topology, networks, members, {});
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
   return plan.ok() ? *plan : runtime::Plan{};
@@ -174,7 +169,7 @@ TEST(ClusterPlan, OneMemberHasNoRing) {
 // What comes before its turn waits there, and must not stand before what it waits for. Before all
 // that can come the sums of a step.
 TEST(ClusterPlan, EdgesOfTheRingHaveRoomForTwoStepsAndTheSumsOfAnother) {
-  NetworkSizes large = kNetworks;
+  NetworkSizes large = kClusterNetworks;
   large.contribution_elements = 1'000'000;
   const runtime::Plan plan = plan_of(two_replicas(), 3, large);
   const LinkPlan& edge = link(plan, "reducer.2", "ring.0");
@@ -198,7 +193,7 @@ TEST(ClusterPlan, RingCannotBeGivenLessRoom) {
   change.credits = 1;
   change.bytes = 100;
   change.tokens = 0;
-  const auto plan = make_plan(topology, kNetworks, 3, {});
+  const auto plan = make_plan(topology, kClusterNetworks, 3, {});
   ASSERT_FALSE(plan.ok());
   EXPECT_THAT(plan.error().message, HasSubstr("links.0.credits: all that crosses an edge"));
   EXPECT_THAT(plan.error().message, HasSubstr("links.0.bytes: all that crosses an edge"));
@@ -207,7 +202,7 @@ TEST(ClusterPlan, RingCannotBeGivenLessRoom) {
   change.from = "reducer";
   change.to = "reducer";
   change.credits = 1000;
-  EXPECT_TRUE(make_plan(topology, kNetworks, 3, {}).ok());
+  EXPECT_TRUE(make_plan(topology, kClusterNetworks, 3, {}).ok());
 }
 
 // What of an iteration is a replica's own depends on the View, and is taken in at once.
@@ -244,7 +239,7 @@ TEST(ClusterPlan, OverridesReachEveryLinkOfTheirKindsHoweverLittleTheyLeave) {
   change.from = "loader";
   change.to = "replica";
   change.credits = 1;
-  const auto plan = make_plan(uneven, kNetworks, 3, {});
+  const auto plan = make_plan(uneven, kClusterNetworks, 3, {});
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   int found = 0;
   for (const LinkPlan& each : plan->links) {
@@ -256,7 +251,7 @@ TEST(ClusterPlan, OverridesReachEveryLinkOfTheirKindsHoweverLittleTheyLeave) {
   EXPECT_TRUE(runtime::check(*plan).empty());
   change.to = "reducer";
   ASSERT_THAT(
-      make_plan(uneven, kNetworks, 3, {}),
+      make_plan(uneven, kClusterNetworks, 3, {}),
       FailsWith(runtime::ErrorKind::kTopology, "links.0: there is no link from loader to reducer"));
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/topology_fields.h"
@@ -36,6 +37,20 @@ inline LoadedTopology parsed(const std::string& text,
   auto result = parse(text, overrides);
   EXPECT_TRUE(result.ok()) << message_of(result);
   return result.ok() ? *result : LoadedTopology{};
+}
+
+inline Topology two_replicas() {
+  Topology topology;
+  topology.replica.count = 2;
+  return topology;
+}
+
+// YAML that must be right.
+inline YamlValue parse_well(std::string_view text) {
+  Problems problems;
+  YamlValue value = parse_yaml(text, "y", problems);
+  EXPECT_TRUE(problems.empty()) << problems.error().message;
+  return value;
 }
 
 // Everything a topology says, without where it came from.

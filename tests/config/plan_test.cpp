@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "config/topology_file.h"
+#include "tests/config/config_support.h"
 
 namespace troupe::config {
 namespace {
@@ -12,12 +13,6 @@ using testing::Not;
 
 // Micro-batches of 1000 bytes.
 constexpr NetworkSizes kNetworks{1000, 100, 0};
-
-Topology two_replicas() {
-  Topology topology;
-  topology.replica.count = 2;
-  return topology;
-}
 
 runtime::Result<runtime::Plan> plan_with(const std::string& links) {
   const std::string text = "model: {zoo: toy}\ndata: {train: none.h5}\nlinks:\n" + links;

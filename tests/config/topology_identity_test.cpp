@@ -11,7 +11,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kBase = "model: {zoo: gan3d_25}\ndata: {train: synthetic}\n";
+const std::string kModelAndData = "model: {zoo: gan3d_25}\ndata: {train: synthetic}\n";
 
 // What changes the trained bits.
 const std::vector<std::string> kStateChanges{
@@ -82,27 +82,27 @@ const std::vector<std::string> kFreeChanges{
 };
 
 TEST(TopologyHash, ChangesWithEverythingTheTrainedBitsDependOn) {
-  const auto base = topology_hash(parsed(kBase).topology);
+  const auto base = topology_hash(parsed(kModelAndData).topology);
   std::vector<runtime::Hash128> seen{base};
   for (const std::string& change : kStateChanges) {
-    const auto hash = topology_hash(parsed(kBase, {change}).topology);
+    const auto hash = topology_hash(parsed(kModelAndData, {change}).topology);
     EXPECT_THAT(seen, testing::Not(testing::Contains(hash))) << change;
     seen.push_back(hash);
   }
   const auto differ = [](const std::vector<std::string>& one, std::vector<std::string> more) {
     more.insert(more.end(), one.begin(), one.end());
-    return topology_hash(parsed(kBase, one).topology) !=
-           topology_hash(parsed(kBase, more).topology);
+    return topology_hash(parsed(kModelAndData, one).topology) !=
+           topology_hash(parsed(kModelAndData, more).topology);
   };
   EXPECT_TRUE(differ({"data.train=x.h5"}, {"model.zoo=toy"}));
   EXPECT_TRUE(differ({"model.losses.ecal.target=energy"}, {"data.preprocessing.power=0.9"}));
 }
 
 TEST(TopologyHash, IsBlindToHowTheRunIsCarriedOut) {
-  const auto base = topology_hash(parsed(kBase).topology);
+  const auto base = topology_hash(parsed(kModelAndData).topology);
   for (const auto* changes : {&kRunChanges, &kFreeChanges}) {
     for (const std::string& change : *changes) {
-      EXPECT_EQ(topology_hash(parsed(kBase, {change}).topology), base) << change;
+      EXPECT_EQ(topology_hash(parsed(kModelAndData, {change}).topology), base) << change;
     }
   }
 }
@@ -115,38 +115,40 @@ TEST(TopologyHash, IsBlindToWhereDataLiesAndHowTheFileIsWritten) {
   const std::string spelt =
       "data:\n  schema: lcd-fixed\n  train: synthetic\ntrain: {seed: 1, micro_batch: 16}\n"
       "model: {kernels: portable, zoo: gan3d_25}\n";
-  EXPECT_EQ(topology_hash(parsed(spelt).topology), topology_hash(parsed(kBase).topology));
+  EXPECT_EQ(topology_hash(parsed(spelt).topology), topology_hash(parsed(kModelAndData).topology));
 }
 
 TEST(TopologyHash, IsThatOfThePrintedTopology) {
-  const LoadedTopology loaded = parsed(kBase, {"train.learning_rate.g=0.1"});
+  const LoadedTopology loaded = parsed(kModelAndData, {"train.learning_rate.g=0.1"});
   EXPECT_EQ(topology_hash(parsed(print_topology(loaded)).topology), topology_hash(loaded.topology));
 }
 
 TEST(Resume, MayChangeWorkersEpochsIterationsAndAddresses) {
-  const Topology started = parsed(kBase).topology;
+  const Topology started = parsed(kModelAndData).topology;
   EXPECT_THAT(resume_problems(started, started), IsEmpty());
   for (const std::string& change : kFreeChanges) {
-    EXPECT_THAT(resume_problems(started, parsed(kBase, {change}).topology), IsEmpty()) << change;
+    EXPECT_THAT(resume_problems(started, parsed(kModelAndData, {change}).topology), IsEmpty())
+        << change;
   }
 }
 
 TEST(Resume, MayChangeNothingElse) {
-  const Topology started = parsed(kBase).topology;
+  const Topology started = parsed(kModelAndData).topology;
   for (const auto* changes : {&kStateChanges, &kRunChanges}) {
     for (const std::string& change : *changes) {
-      const auto problems = resume_problems(started, parsed(kBase, {change}).topology);
+      const auto problems = resume_problems(started, parsed(kModelAndData, {change}).topology);
       EXPECT_FALSE(problems.empty()) << change;
     }
   }
 }
 
 TEST(Resume, ProblemsNameTheFieldAndBothValues) {
-  const auto problems = resume_problems(
-      parsed(kBase).topology,
-      parsed(kBase, {"train.seed=2", "train.epochs=9", "model.discriminator.layers.2.dropout=0.3",
-                     "train.schedule=[d_real, g]"})
-          .topology);
+  const auto problems =
+      resume_problems(parsed(kModelAndData).topology,
+                      parsed(kModelAndData, {"train.seed=2", "train.epochs=9",
+                                             "model.discriminator.layers.2.dropout=0.3",
+                                             "train.schedule=[d_real, g]"})
+                          .topology);
   EXPECT_THAT(problems,
               ElementsAre("model.discriminator.layers.2.dropout.rate: was 0.2, is now 0.3",
                           "train.seed: was 1, is now 2",

@@ -105,13 +105,6 @@ class SchemaValidator {
   const YamlValue& root_;
 };
 
-YamlValue parse_well(const std::string& text) {
-  Problems problems;
-  YamlValue value = parse_yaml(text, "y", problems);
-  EXPECT_TRUE(problems.empty()) << problems.error().message;
-  return value;
-}
-
 // JSON is YAML.
 const YamlValue& schema() {
   static const YamlValue kSchema = parse_well(topology_schema_json());

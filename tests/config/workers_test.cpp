@@ -12,13 +12,14 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const std::string kHosts = kLeast + "cluster:\n  hosts: [{address: a, workers: 2}, {address: b}]\n";
+const std::string kThreeWorkers =
+    kLeast + "cluster:\n  hosts: [{address: a, workers: 2}, {address: b}]\n";
 
 TEST(Workers, AreThoseOfTheHostsUnlessTheCommandLineSaysOtherwise) {
   EXPECT_EQ(workers_of(parsed(kLeast).topology, {}), 0u);
   EXPECT_EQ(workers_of(parsed(kLeast).topology, 2), 2u);
-  EXPECT_EQ(workers_of(parsed(kHosts).topology, {}), 3u);
-  EXPECT_EQ(workers_of(parsed(kHosts).topology, 0), 0u);
+  EXPECT_EQ(workers_of(parsed(kThreeWorkers).topology, {}), 3u);
+  EXPECT_EQ(workers_of(parsed(kThreeWorkers).topology, 0), 0u);
   EXPECT_EQ(workers_of(parsed(kLeast + "cluster: {hosts: []}\n").topology, {}), 0u);
 }
 
@@ -32,8 +33,8 @@ std::string problem_with(const std::string& text, std::uint32_t workers,
 }
 
 TEST(Workers, SharesAreTheirsOrAllEqual) {
-  const std::string uneven = kHosts + "  assign: [1, 3, 0]\n";
-  EXPECT_THAT(replica_weights(parsed(kHosts).topology, 3), ElementsAre(1, 1, 1));
+  const std::string uneven = kThreeWorkers + "  assign: [1, 3, 0]\n";
+  EXPECT_THAT(replica_weights(parsed(kThreeWorkers).topology, 3), ElementsAre(1, 1, 1));
   EXPECT_THAT(replica_weights(parsed(uneven).topology, 3), ElementsAre(1, 3, 0));
   EXPECT_EQ(problem_with(uneven, 3), "");
   EXPECT_EQ(problem_with(uneven, 2),
@@ -41,7 +42,7 @@ TEST(Workers, SharesAreTheirsOrAllEqual) {
 }
 
 TEST(Workers, AreAtLeastAsManyAsTheRunGoesOnWith) {
-  const std::string text = kHosts + "  failure: {min_members: 3}\n";
+  const std::string text = kThreeWorkers + "  failure: {min_members: 3}\n";
   EXPECT_EQ(problem_with(text, 3), "");
   EXPECT_EQ(problem_with(text, 2),
             "t.yaml:5:26: cluster.failure.min_members: 3 is more than the 2 workers that the run "
@@ -91,7 +92,8 @@ TEST(Workers, MultiplyTheEventsAnIterationTakes) {
 }
 
 TEST(Workers, AutoTakesSharesBack) {
-  const LoadedTopology loaded = parsed(kHosts + "  assign: [1, 3, 0]\n", {"cluster.assign=auto"});
+  const LoadedTopology loaded =
+      parsed(kThreeWorkers + "  assign: [1, 3, 0]\n", {"cluster.assign=auto"});
   EXPECT_THAT(loaded.topology.cluster.shares, IsEmpty());
 }
 

@@ -4,17 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/config/config_support.h"
+
 namespace troupe::config {
 namespace {
 
 using testing::HasSubstr;
-
-YamlValue parse_well(std::string_view text) {
-  Problems problems;
-  YamlValue value = parse_yaml(text, "y", problems);
-  EXPECT_TRUE(problems.empty()) << problems.error().message;
-  return value;
-}
 
 std::string problems_of(std::string_view text) {
   Problems problems;

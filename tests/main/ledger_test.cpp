@@ -61,7 +61,7 @@ std::vector<Number> order_of(Number events, Number seed, Number epoch) {
   return order;
 }
 
-constexpr Number kSlots = 4;
+constexpr Number kLedgerSlots = 4;
 
 class Ledger : public ToyRun {
  protected:
@@ -78,11 +78,11 @@ TEST_F(Ledger, IterationOfAllEventsFeedsEachOnce) {
                                            "train.micro_batches=10", "--set", "train.epochs=3"});
   Number sum = 0;
   for (Number iteration = 0; iteration < 3; ++iteration) {
-    for (Number slot = 0; slot < kSlots; ++slot) {
+    for (Number slot = 0; slot < kLedgerSlots; ++slot) {
       for (Number event = 0; event < 200; ++event) sum += share(event, iteration, slot);
     }
   }
-  EXPECT_EQ(ledger["events"].integer(), 3 * kSlots * 200);
+  EXPECT_EQ(ledger["events"].integer(), 3 * kLedgerSlots * 200);
   EXPECT_EQ(ledger["sum"].text(), fmt::format("{:016x}", sum));
 }
 
@@ -94,11 +94,12 @@ TEST_F(Ledger, EpochOfManyIterationsFeedsEachEventOnce) {
     ASSERT_EQ(std::set<Number>(order.begin(), order.end()).size(), 200);
     for (Number position = 0; position < 200; ++position) {
       const Number iteration = epoch * 10 + position / 20;
-      for (Number slot = 0; slot < kSlots; ++slot) sum += share(order[position], iteration, slot);
+      for (Number slot = 0; slot < kLedgerSlots; ++slot)
+        sum += share(order[position], iteration, slot);
     }
   }
   const JsonValue ledger = ledger_of("a", many);
-  EXPECT_EQ(ledger["events"].integer(), 3 * kSlots * 200);
+  EXPECT_EQ(ledger["events"].integer(), 3 * kLedgerSlots * 200);
   EXPECT_EQ(ledger["sum"].text(), fmt::format("{:016x}", sum));
 }
 
@@ -142,7 +143,7 @@ class LedgerProgram : public ToyRun {
   }
   // The sum of the step's line without one event and with another.
   void put_event(Lines& lines, Number step, Number gone, Number came) const {
-    const Number iteration = step / kSlots, slot = step % kSlots;
+    const Number iteration = step / kLedgerSlots, slot = step % kLedgerSlots;
     std::string& line = lines[line_of(lines, step)];
     const std::string sum = parse_json(line)["event_sum"].text();
     replace(line, sum,

@@ -15,7 +15,7 @@ using testing::Ge;
 using testing::HasSubstr;
 using testing::Le;
 
-const Words kValidating{"--set", "actors.validator={every: 1 epoch, events: 20}"};
+const Words kValidatingEachEpoch{"--set", "actors.validator={every: 1 epoch, events: 20}"};
 
 TEST_F(ToyRun, SummaryFileIsTheObjectThatJsonPrints) {
   const ProcessEnd end = run("a", {"--json"});
@@ -34,7 +34,7 @@ TEST_F(ToyRun, SummaryFileIsTheObjectThatJsonPrints) {
 }
 
 TEST_F(ToyRun, EveryLineOfMetricsIsAnObjectAndEveryStepComesOnce) {
-  summary_of("a", kValidating);
+  summary_of("a", kValidatingEachEpoch);
   std::vector<std::uint64_t> steps;
   int validations = 0;
   std::uint64_t newest_checkpoint = 0;
@@ -129,7 +129,7 @@ TEST_F(ToyRun, HashDependsOnTheSeedAndNotOnReplicasThreadsOrCredits) {
 }
 
 TEST_F(ToyRun, TableComparesDataUntrainedAndTrained) {
-  const ProcessEnd end = run("a", kValidating);
+  const ProcessEnd end = run("a", kValidatingEachEpoch);
   ASSERT_EQ(end.exit_code, 0) << end.err;
   for (const char* row : {"\ndata ", "\nuntrained ", "\ngenerated "}) {
     EXPECT_THAT(end.out, HasSubstr(row));

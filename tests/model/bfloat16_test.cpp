@@ -24,8 +24,6 @@ using cpu::Bfloat16Pair;
 using cpu::kPositionLanes;
 using cpu::to_bfloat16;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 float float_of(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
@@ -37,7 +35,7 @@ TEST(Bfloat16, RoundsToTheNearestAndOfTwoToTheEvenOne) {
   EXPECT_EQ(to_bfloat16(-0.0f).bits, 0x8000);
   EXPECT_EQ(to_bfloat16(float_of(0x00018000)).bits, 0x0002);  // subnormal
   EXPECT_EQ(to_bfloat16(std::numeric_limits<float>::max()).bits, 0x7F80);
-  EXPECT_EQ(to_bfloat16(-kInfinity).bits, 0xFF80);
+  EXPECT_EQ(to_bfloat16(-std::numeric_limits<float>::infinity()).bits, 0xFF80);
   for (const std::uint32_t nan : {0x7F800001u, 0xFFFFFFFFu, 0x7FC00000u}) {
     EXPECT_TRUE(std::isnan(to_float(to_bfloat16(float_of(nan))))) << nan;
   }
@@ -197,7 +195,7 @@ TEST_P(OfEveryVector, PlanesAreRoundedAsNumbersAreAndAnOddChannelHasAZeroPartner
     numbers.push_back(float_of(static_cast<std::uint32_t>(draw.between(0, 0xFFFFFFFF))));
   }
   numbers[0] = float_of(0x7F800001);  // NaN that is only seen in the lower half
-  numbers[1] = kInfinity;
+  numbers[1] = std::numeric_limits<float>::infinity();
   numbers[2] = float_of(0x3F808000);
   std::vector<Bfloat16Pair> pairs(2 * kPositionLanes);
   std::vector<Bfloat16> values(numbers.size());

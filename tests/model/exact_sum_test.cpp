@@ -49,16 +49,16 @@ bool reference_flag(float value, int k, std::uint32_t micro_batches) {
   return std::rint(scaled) > static_cast<long double>(limit(micro_batches));
 }
 
-struct Sum {
+struct SumInOrder {
   std::vector<std::int64_t> integers;
   std::int16_t max_exponent = kNoExponent;
   bool flagged = false;
 };
 
 // The numbers' integers added in the order of `order`.
-Sum sum_in_order(const std::vector<std::vector<float>>& numbers, const std::vector<int>& order,
-                 std::int16_t k) {
-  Sum sum{std::vector<std::int64_t>(numbers[0].size(), 0)};
+SumInOrder sum_in_order(const std::vector<std::vector<float>>& numbers,
+                        const std::vector<int>& order, std::int16_t k) {
+  SumInOrder sum{std::vector<std::int64_t>(numbers[0].size(), 0)};
   for (const int index : order) {
     const auto report =
         quantise_add(numbers[index], k, static_cast<std::uint32_t>(numbers.size()), sum.integers);
@@ -172,7 +172,7 @@ TEST(ExactSum, FlagDoesNotLookAtPartialSums) {
   const std::vector<std::vector<float>> numbers{{0x1.4p60f}, {0x1.2p60f}, {-0x1.5p60f}};
   std::vector<int> order{0, 1, 2};
   do {
-    const Sum sum = sum_in_order(numbers, order, 0);
+    const SumInOrder sum = sum_in_order(numbers, order, 0);
     EXPECT_FALSE(sum.flagged);
     EXPECT_EQ(sum.integers[0], std::int64_t{0x11} << 56);
   } while (std::next_permutation(order.begin(), order.end()));
@@ -203,13 +203,13 @@ TEST(ExactSum, EveryPermutationAndGroupingOfMicroBatchesGivesTheSameSum) {
   std::vector<int> order(numbers.size());
   std::iota(order.begin(), order.end(), 0);
   const std::int16_t k = scale_for(21, 5);
-  const Sum first = sum_in_order(numbers, order, k);
+  const SumInOrder first = sum_in_order(numbers, order, k);
   ASSERT_FALSE(first.flagged);
   int float_sums_that_differ = 0;
   do {
     EXPECT_EQ(sum_in_order(numbers, order, k).integers, first.integers);
     // Grouped: the first two on one member, the rest on another.
-    Sum left = sum_in_order(numbers, {order[0], order[1]}, k);
+    SumInOrder left = sum_in_order(numbers, {order[0], order[1]}, k);
     add(sum_in_order(numbers, {order[2], order[3], order[4]}, k).integers, left.integers);
     EXPECT_EQ(left.integers, first.integers);
     float forward = 0.0f, reference = 0.0f;

@@ -16,8 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
 TEST(BrightestCells, AreTheLargestInOrderAndOfEqualsTheFirst) {
   const std::vector<float> gev{0.5F, 0.0F, 2.0F, 0.5F, 1.0F, 0.5F};
   const BrightCells bright = brightest_cells(gev, 4);
@@ -28,7 +26,7 @@ TEST(BrightestCells, AreTheLargestInOrderAndOfEqualsTheFirst) {
 
 TEST(BrightestCells, OfAnEmptyOrBrokenShowerAreWhatCanBeShown) {
   EXPECT_TRUE(brightest_cells(empty_image()).cells.empty());
-  const std::vector<float> gev{std::nanf(""), 1.0F, kInfinity, -2.0F};
+  const std::vector<float> gev{std::nanf(""), 1.0F, std::numeric_limits<float>::infinity(), -2.0F};
   const BrightCells bright = brightest_cells(gev);
   EXPECT_THAT(bright.cells, ElementsAre(1));
   EXPECT_DOUBLE_EQ(bright.total_gev, -1.0);

@@ -19,8 +19,6 @@ using testing::ElementsAre;
 using testing::Ge;
 using testing::Le;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Balance, GivesTheFastMoreWhenThatIsWorthwhile) {
   const auto better = balance(std::vector<std::uint32_t>{0, 0, 0, 1, 1, 1},
                               std::vector<std::uint64_t>{1, 1}, {10.0, 20.0}, {true, true});
@@ -45,7 +43,8 @@ TEST(Balance, WaitsUntilAllThatOwnSomethingAreMeasured) {
   const std::vector<std::uint64_t> weights{1, 1, 1};
   EXPECT_FALSE(balance(owners, weights, {10.0, 0.0, 40.0}, {true, true, true}));
   EXPECT_FALSE(balance(owners, weights, {0.0, 0.0, 0.0}, {true, true, true}));
-  EXPECT_FALSE(balance(owners, weights, {10.0, kInfinity, 0.0}, {true, true, true}));
+  EXPECT_FALSE(balance(owners, weights, {10.0, std::numeric_limits<double>::infinity(), 0.0},
+                       {true, true, true}));
   EXPECT_FALSE(balance(owners, weights, {10.0, -1.0, 0.0}, {true, true, true}));
 }
 

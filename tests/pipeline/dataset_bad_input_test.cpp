@@ -20,7 +20,6 @@
 namespace troupe::pipeline {
 namespace {
 
-constexpr std::size_t kCells = SmallData::kCells;
 constexpr const char* kLocking = "HDF5_USE_FILE_LOCKING";
 
 // In any environment. The library reads it once, before the first test.
@@ -275,7 +274,7 @@ TEST_F(BadInput, NanNegativeAndInfiniteCells) {
   for (int i = 0; i < 3; ++i) {
     data_.images = {.chunk = {4, 3, 4, 5}, .gzip = 2};
     SmallData data = data_;
-    data.cells[17 * kCells + 1 * 20 + 2 * 5 + 3] = bad[i];
+    data.cells[17 * SmallData::kCells + 1 * 20 + 2 * 5 + 3] = bad[i];
     data.write(path_);
     for (const int threads : {1, 3}) {
       options_.threads = threads;
@@ -303,13 +302,13 @@ TEST_F(BadInput, ValuesBeyondTheFloatsOfTraining) {
   options_.schema = DataSchema::kLcdAngle;
   expect("dataset energy, event 5: energy 9.99999991097579e-38 GeV; expected above 0 and within");
   options_.schema = DataSchema::kLcdFixed;
-  data_.cells[7 * kCells] = data_.cells[7 * kCells + 1] = 3e38f;
+  data_.cells[7 * SmallData::kCells] = data_.cells[7 * SmallData::kCells + 1] = 3e38f;
   data_.write(path_);
   expect("dataset ECAL, event 7: cells of up to 3e+38 are too large");
 }
 
 TEST_F(BadInput, SkippedEventsAreCountedAndNamed) {
-  data_.cells[3 * kCells] = -1;
+  data_.cells[3 * SmallData::kCells] = -1;
   data_.target[2 * 8 + 1] = std::numeric_limits<float>::quiet_NaN();
   data_.write(path_);
   expect("(2 of 20 events of the file are bad; on_bad_event: skip leaves them out)");
@@ -326,7 +325,7 @@ TEST_F(BadInput, SkippedEventsAreCountedAndNamed) {
   Batch batch;
   const std::vector<std::uint64_t> ids{3};
   ASSERT_TRUE(dataset->read(ids, batch).ok());
-  EXPECT_EQ(batch.images.as<float>()[1], data_.cells[4 * kCells + 1]);
+  EXPECT_EQ(batch.images.as<float>()[1], data_.cells[4 * SmallData::kCells + 1]);
 }
 
 TEST_F(BadInput, NothingLeftAfterTheCuts) {

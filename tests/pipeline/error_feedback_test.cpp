@@ -15,7 +15,7 @@ using Floats = std::vector<float>;
 using Bytes = std::vector<std::byte>;
 
 constexpr ReductionFormat kLossy[] = {ReductionFormat::kBf16, ReductionFormat::kInt8};
-constexpr std::size_t kElements = 1500;  // not a multiple of anything
+constexpr std::size_t kDrawn = 1500;  // not a multiple of anything
 
 Bytes plain(ReductionFormat format, const Floats& values) {
   Bytes bytes(encoded_bytes(format, values.size()));
@@ -29,7 +29,7 @@ Floats meaning(ReductionFormat format, const Bytes& bytes, std::size_t count) {
   return values;
 }
 
-Floats drawn(std::uint32_t number, std::size_t count = kElements) {
+Floats drawn(std::uint32_t number, std::size_t count = kDrawn) {
   Floats values(count);
   runtime::fill_normal({.seed = 5, .micro_batch = number}, values.data(),
                        static_cast<std::uint32_t>(count));
@@ -47,7 +47,7 @@ Bytes send(ErrorFeedback& feedback, ReductionFormat format, const Floats& values
 // block one large element, and small ones that the large one's scale, or bfloat16's unit, drops.
 Floats gradient(std::uint32_t step) {
   Floats values = drawn(step);
-  for (std::size_t i = 0; i < kElements; ++i) {
+  for (std::size_t i = 0; i < kDrawn; ++i) {
     const double steady = i % 256 == 0 ? 40.0 : 0.05 + 1e-4 * static_cast<double>(i % 100);
     values[i] = static_cast<float>(steady + 1e-3 * values[i]);
   }
@@ -56,20 +56,20 @@ Floats gradient(std::uint32_t step) {
 
 // What arrived of all steps' gradients, as the largest relative error of an element's mean.
 double error_of_the_mean(ReductionFormat format, std::uint32_t steps, bool with_feedback) {
-  ErrorFeedback feedback(format, {kElements});
-  std::vector<double> meant(kElements), arrived(kElements);
+  ErrorFeedback feedback(format, {kDrawn});
+  std::vector<double> meant(kDrawn), arrived(kDrawn);
   for (std::uint32_t step = 0; step < steps; ++step) {
     const Floats values = gradient(step);
     const Bytes bytes = with_feedback ? send(feedback, format, values) : plain(format, values);
     feedback.commit(0);
-    const Floats given = meaning(format, bytes, kElements);
-    for (std::size_t i = 0; i < kElements; ++i) {
+    const Floats given = meaning(format, bytes, kDrawn);
+    for (std::size_t i = 0; i < kDrawn; ++i) {
       meant[i] += values[i];
       arrived[i] += given[i];
     }
   }
   double worst = 0;
-  for (std::size_t i = 0; i < kElements; ++i) {
+  for (std::size_t i = 0; i < kDrawn; ++i) {
     worst = std::max(worst, std::fabs(arrived[i] - meant[i]) / std::fabs(meant[i]));
   }
   return worst;
@@ -95,21 +95,21 @@ TEST(ErrorFeedback, MeanGetsBetterWithEveryStep) {
 
 TEST(ErrorFeedback, FirstStepIsSentAsWithoutAndTheSecondWithWhatTheFirstMissed) {
   for (const ReductionFormat format : kLossy) {
-    ErrorFeedback feedback(format, {kElements});
+    ErrorFeedback feedback(format, {kDrawn});
     const Floats first = drawn(1), second = drawn(2);
     const Bytes sent = send(feedback, format, first);
     EXPECT_EQ(sent, plain(format, first));
     feedback.commit(0);
-    const Floats given = meaning(format, sent, kElements);
+    const Floats given = meaning(format, sent, kDrawn);
     Floats wanted = second;
-    for (std::size_t i = 0; i < kElements; ++i) wanted[i] += first[i] - given[i];
+    for (std::size_t i = 0; i < kDrawn; ++i) wanted[i] += first[i] - given[i];
     EXPECT_EQ(send(feedback, format, second), plain(format, wanted));
   }
 }
 
 TEST(ErrorFeedback, RolledBackStepIsEncodedAgainToTheSameBytes) {
   for (const ReductionFormat format : kLossy) {
-    ErrorFeedback feedback(format, {kElements});
+    ErrorFeedback feedback(format, {kDrawn});
     send(feedback, format, drawn(1));
     feedback.commit(0);
     const Bytes once = send(feedback, format, drawn(2));
@@ -123,7 +123,7 @@ TEST(ErrorFeedback, RolledBackStepIsEncodedAgainToTheSameBytes) {
 
 TEST(ErrorFeedback, SlotsInFlightTogetherAreApart) {
   const ReductionFormat format = ReductionFormat::kInt8;
-  ErrorFeedback together(format, {kElements, kElements}), alone(format, {kElements, kElements});
+  ErrorFeedback together(format, {kDrawn, kDrawn}), alone(format, {kDrawn, kDrawn});
   send(together, format, drawn(1), 0);
   send(together, format, drawn(2), 1);
   together.commit(0);
@@ -136,7 +136,7 @@ TEST(ErrorFeedback, SlotsInFlightTogetherAreApart) {
 
 TEST(ErrorFeedback, RangesInAnyOrderAreTheWhole) {
   const ReductionFormat format = ReductionFormat::kInt8;
-  ErrorFeedback pieces(format, {kElements}), whole(format, {kElements});
+  ErrorFeedback pieces(format, {kDrawn}), whole(format, {kDrawn});
   const std::size_t cut = 2 * kInt8Block;
   for (std::uint32_t step = 0; step < 4; ++step) {
     const Floats values = drawn(step);
@@ -151,7 +151,7 @@ TEST(ErrorFeedback, RangesInAnyOrderAreTheWhole) {
 
 TEST(ErrorFeedback, ElementsNotEncodedInAStepKeepTheirResiduals) {
   const ReductionFormat format = ReductionFormat::kInt8;
-  ErrorFeedback feedback(format, {kElements}), reference(format, {kElements});
+  ErrorFeedback feedback(format, {kDrawn}), reference(format, {kDrawn});
   for (ErrorFeedback* each : {&feedback, &reference}) {
     send(*each, format, drawn(1));
     each->commit(0);
@@ -182,7 +182,7 @@ TEST(ErrorFeedback, NonFiniteValuesLeaveNothingBehind) {
 }
 
 TEST(ErrorFeedbackDeathTest, FormatThatDropsNothingBreaksAnInvariant) {
-  EXPECT_DEATH(ErrorFeedback(ReductionFormat::kFp32, {kElements}), "nothing is dropped");
+  EXPECT_DEATH(ErrorFeedback(ReductionFormat::kFp32, {kDrawn}), "nothing is dropped");
 }
 
 TEST(ErrorFeedbackDeathTest, ElementsTwiceInAStepOrBeyondTheSlotBreakAnInvariant) {

@@ -16,8 +16,8 @@ namespace {
 using runtime::Buffer;
 
 constexpr std::uint32_t kMembers = 3;
-constexpr std::size_t kElements = 2 * kInt8Block;
-constexpr Bucket kBucket{0, kElements, true};
+constexpr std::size_t kUnknowns = 2 * kInt8Block;
+constexpr Bucket kAllUnknowns{0, kUnknowns, true};
 constexpr std::size_t kSteep = 8;  // elements of each block
 constexpr float kRate = 0.1F;
 constexpr std::uint32_t kSteps = 6000;
@@ -30,7 +30,7 @@ float curvature(std::size_t element) { return is_steep(element) ? 1.0F : 0.01F; 
 
 double loss(const std::vector<float>& x) {
   double sum = 0;
-  for (std::size_t i = 0; i < kElements; ++i) {
+  for (std::size_t i = 0; i < kUnknowns; ++i) {
     const double distance = static_cast<double>(x[i]) - 1.0;
     sum += 0.5 * static_cast<double>(curvature(i)) * distance * distance;
   }
@@ -38,12 +38,12 @@ double loss(const std::vector<float>& x) {
 }
 
 Buffer gradient(const std::vector<float>& x, std::uint32_t step, std::uint32_t member) {
-  Buffer buffer = Buffer::allocate(kElements * sizeof(float));
+  Buffer buffer = Buffer::allocate(kUnknowns * sizeof(float));
   const auto values = buffer.mutable_as<float>();
   std::array<float, 2 * kSteep> noise;
   runtime::fill_normal({.seed = 3, .micro_batch = member, .iteration = step}, noise.data(),
                        noise.size());
-  for (std::size_t i = 0, steep = 0; i < kElements; ++i) {
+  for (std::size_t i = 0, steep = 0; i < kUnknowns; ++i) {
     values[i] = curvature(i) * (x[i] - 1.0F);
     if (is_steep(i)) values[i] += 2.0F * noise[steep++];
   }
@@ -51,26 +51,26 @@ Buffer gradient(const std::vector<float>& x, std::uint32_t step, std::uint32_t m
 }
 
 // Once round the ring, and what all members use of it.
-Buffer reduce(std::vector<BucketArithmetic>& members, const std::vector<Buffer>& parts) {
+Buffer total_of(std::vector<BucketArithmetic>& members, const std::vector<Buffer>& parts) {
   const std::uint32_t home = home_of(0, kMembers);
   std::uint32_t at = (home + 1) % kMembers;
-  Buffer wire = members[at].begin(0, kBucket, parts[at]);
+  Buffer wire = members[at].begin(0, kAllUnknowns, parts[at]);
   while (at != home) {
     at = (at + 1) % kMembers;
-    wire = members[at].add(0, kBucket, wire, parts[at]);
+    wire = members[at].add(0, kAllUnknowns, wire, parts[at]);
   }
   for (BucketArithmetic& member : members) member.close(0, true);
-  return members[home].sum_from(kBucket, wire);
+  return members[home].sum_from(kAllUnknowns, wire);
 }
 
 std::vector<BucketArithmetic> ring(ReductionFormat format) {
-  return {kMembers, BucketArithmetic(format, {kElements})};
+  return {kMembers, BucketArithmetic(format, {kUnknowns})};
 }
 
 // Mean over the last steps. Members that are made anew at every step have nothing left over.
 double final_loss(ReductionFormat format, bool with_feedback) {
   constexpr std::uint32_t kLast = 500;
-  std::vector<float> x(kElements, 0.0F);
+  std::vector<float> x(kUnknowns, 0.0F);
   std::vector<BucketArithmetic> members = ring(format);
   double sum = 0;
   for (std::uint32_t step = 0; step < kSteps; ++step) {
@@ -79,8 +79,8 @@ double final_loss(ReductionFormat format, bool with_feedback) {
     for (std::uint32_t member = 0; member < kMembers; ++member) {
       parts.push_back(gradient(x, step, member));
     }
-    const Buffer total = reduce(members, parts);
-    for (std::size_t i = 0; i < kElements; ++i) {
+    const Buffer total = total_of(members, parts);
+    for (std::size_t i = 0; i < kUnknowns; ++i) {
       x[i] -= kRate / kMembers * total.as<float>()[i];
     }
     if (step >= kSteps - kLast) sum += loss(x) / kLast;
@@ -90,7 +90,7 @@ double final_loss(ReductionFormat format, bool with_feedback) {
 
 TEST(LossyDescent, ReachesTheLossOfFullFloatsInEveryFormat) {
   const double full = final_loss(ReductionFormat::kFp32, true);
-  EXPECT_LT(full, loss(std::vector<float>(kElements, 0.0F)) / 5) << "it has fallen";
+  EXPECT_LT(full, loss(std::vector<float>(kUnknowns, 0.0F)) / 5) << "it has fallen";
   EXPECT_NEAR(final_loss(ReductionFormat::kBf16, true), full, 0.05 * full);
   EXPECT_NEAR(final_loss(ReductionFormat::kInt8, true), full, 0.05 * full);
 }

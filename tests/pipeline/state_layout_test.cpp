@@ -12,7 +12,7 @@ namespace {
 using namespace model;
 
 // The example's networks, with what it takes to run them.
-GanDescription description() {
+GanDescription gan_description() {
   GanDescription gan;
   gan.generator = {"generator",
                    Shape::features(3),
@@ -42,7 +42,7 @@ class StateLayoutOfGan : public ::testing::Test {
  protected:
   const std::unique_ptr<Backend> backend_ = make_reference_backend(DataType::kFloat32);
   const std::unique_ptr<const Gan> gan_ =
-      std::move(Gan::compile(description(), *backend_, 2)).value();
+      std::move(Gan::compile(gan_description(), *backend_, 2)).value();
 };
 
 TEST_F(StateLayoutOfGan, HasTheModelsTensorsMomentaAndWeights) {

@@ -34,7 +34,7 @@ TEST(ViewId, LaterTermsAreGreaterThanLaterNumbers) {
   EXPECT_LT((ViewId{1, 9}), (ViewId{2, 1}));
   EXPECT_LT(ViewId{}, (ViewId{1, 1}));
   EXPECT_EQ((ViewId{2, 3}), (ViewId{2, 3}));
-  EXPECT_EQ(text_of({2, 13}), "2.13");
+  EXPECT_EQ(text_of(ViewId{2, 13}), "2.13");
 }
 
 TEST(View, KnowsWhereItsMembersStand) {

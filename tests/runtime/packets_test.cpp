@@ -135,12 +135,12 @@ TEST(Packets, AGraphOfTooManyActorsLacksTheLastOnesAndTheirLinks) {
   EXPECT_EQ(graph.links[0].to, 1U);
 }
 
-struct Number {
+struct NumberMessage {
   static constexpr std::string_view kName = "number";
   std::uint32_t number = 0;
 };
 template <class Archive>
-void fields(Archive& archive, Like<Number> auto& body) {
+void fields(Archive& archive, Like<NumberMessage> auto& body) {
   archive.number("number", body.number);
 }
 
@@ -190,9 +190,9 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
   envelope.target = "replica.1";
   envelope.cause = error;
   envelope.received = {1, 2, 3};
-  envelope.message = Message::of(Number{7});
+  envelope.message = Message::of(NumberMessage{7});
   WireTypes types;
-  types.add<Number>();
+  types.add<NumberMessage>();
   const std::string contents = "contents";
   const Packet packets[] = {
       pack(Hello{introduction()}),

@@ -8,15 +8,10 @@
 
 #include "runtime/base/json_reader.h"
 #include "runtime/base/json_writer.h"
+#include "tests/telemetry/telemetry_support.h"
 
 namespace troupe::telemetry {
 namespace {
-
-HistoryNews news_of(std::string_view json) {
-  HistoryNews news;
-  EXPECT_TRUE(runtime::read_json(json, news)) << json;
-  return news;
-}
 
 std::vector<double> means_of(const HistoryNews& run, std::string_view curve) {
   std::vector<double> means;

@@ -12,18 +12,13 @@
 #include <thread>
 
 #include "telemetry/history_news.h"
+#include "tests/telemetry/telemetry_support.h"
 
 namespace troupe::telemetry {
 namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
-
-Record read(const std::string& line) {
-  auto record = read_record(line);
-  EXPECT_TRUE(record.ok()) << line;
-  return record.ok() ? *std::move(record) : Record{};
-}
 
 Record run_line(double time, std::uint64_t step = 0) {
   return read(fmt::format(

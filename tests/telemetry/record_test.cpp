@@ -7,21 +7,17 @@
 
 #include <fmt/format.h>
 
+#include "tests/telemetry/telemetry_support.h"
+
 namespace troupe::telemetry {
 namespace {
 
 using testing::Contains;
 using testing::SizeIs;
 
-Record read(std::string_view line) {
-  const auto record = read_record(line);
-  EXPECT_TRUE(record.ok()) << line;
-  return record.ok() ? *record : Record{};
-}
-
 // Returns the body, which is of that kind.
 template <class Body>
-Body body_of(const Record& record) {
+Body body_in(const Record& record) {
   EXPECT_EQ(kind_of(record), Body::kKind);
   const Body* const body = std::get_if<Body>(&record.body);
   return body != nullptr ? *body : Body{};
@@ -85,7 +81,7 @@ TEST(Record, StepBecomesLossesAndSeconds) {
   EXPECT_THAT(points_of(record), Contains(IsPoint("loss/g/generation", 1.5)));
   EXPECT_THAT(points_of(record), Contains(IsPoint("seconds/compute", 1.0)));
   EXPECT_THAT(points_of(record), SizeIs(5)) << "a loss that is no number is no point";
-  const auto step = body_of<StepFacts>(record);
+  const auto step = body_in<StepFacts>(record);
   EXPECT_EQ(step.iteration, 1);
   EXPECT_EQ(step.events, 16);
   EXPECT_EQ(step.apply_seconds, 0.125);
@@ -93,7 +89,7 @@ TEST(Record, StepBecomesLossesAndSeconds) {
 }
 
 TEST(Record, RunTellsItsFactsAndItsNode) {
-  const auto run = body_of<RunRecord>(read(kRun));
+  const auto run = body_in<RunRecord>(read(kRun));
   EXPECT_EQ(run.facts.schedule, (std::vector<std::string>{"d_real", "g"}));
   EXPECT_EQ(run.facts.losses[1].first, "ecal");
   EXPECT_EQ(run.facts.losses[1].second, 0.1);
@@ -106,7 +102,7 @@ TEST(Record, RunTellsItsFactsAndItsNode) {
 
 TEST(Record, LostNodeIsAMarkWithItsCause) {
   EXPECT_EQ(mark_of(read(kNode)), "member.1 was lost: was killed by signal 9 [Killed]");
-  EXPECT_EQ(body_of<NodeFacts>(read(kNode)).role, "member");
+  EXPECT_EQ(body_in<NodeFacts>(read(kNode)).role, "member");
 }
 
 TEST(Record, DecisionIsAMark) {

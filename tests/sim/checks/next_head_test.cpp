@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sim/checks/head_deaths.h"
 #include "tests/sim/training/training_play.h"
 #include "tests/support/stride.h"
 
@@ -14,17 +15,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The seed of runs in which nothing is left to chance.
-constexpr std::uint64_t kSeed = 7;
-
 TrainingEnd play(std::uint32_t members, const std::vector<Death>& deaths,
                  const std::vector<TimePoint>& joins = {}) {
   SimDisk disk;
-  return play_training(stage(), kSeed, members, stage().initial_state(), disk, Fate::kNothing,
+  return play_training(stage(), kPlainSeed, members, stage().initial_state(), disk, Fate::kNothing,
                        deaths, joins);
 }
-
-Death head_lost(std::uint64_t after) { return {after, 0, false, 0, 0, Duration{0}, 30ms}; }
 
 // Nobody dies of it.
 Death held_up(std::uint64_t after, ProcessId from, ProcessId to, Duration held) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/sim/checks/head_deaths.h"
 #include "tests/sim/training/training_play.h"
 #include "tests/support/stride.h"
 
@@ -15,26 +16,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The seed of runs in which nothing is left to chance.
-constexpr std::uint64_t kSeed = 7;
-// Before members have given a head up, and after that.
-constexpr Duration kSoon = 30ms, kLate = 2500ms;
-
 struct Cast {
   std::uint32_t members = 2;
   std::vector<TimePoint> joins{};
   std::set<std::uint32_t> remote{};
 };
 
-TrainingEnd play(const Cast& cast, const std::vector<Death>& deaths, std::uint64_t seed = kSeed,
-                 Fate fate = Fate::kNothing) {
+TrainingEnd play(const Cast& cast, const std::vector<Death>& deaths,
+                 std::uint64_t seed = kPlainSeed, Fate fate = Fate::kNothing) {
   SimDisk disk;
   return play_training(stage(), seed, cast.members, stage().initial_state(), disk, fate, deaths,
                        cast.joins, cast.remote);
-}
-
-Death head_lost(std::uint64_t after, Duration next) {
-  return {after, 0, false, 0, 0, Duration{0}, next};
 }
 
 TEST(RemoteData, RunOfMembersWithAndWithoutItEndsInTheSameState) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/checkpoint/checkpoint_folder.h"
+#include "tests/sim/checks/head_deaths.h"
 #include "tests/sim/training/training_play.h"
 #include "tests/support/stride.h"
 
@@ -209,16 +210,12 @@ TEST(SimulatedTraining, LastMemberThatIsKilledEndsItWithWhatIsOnTheDiskResumable
   EXPECT_GT(resumed_later, 5);
 }
 
-constexpr auto kSoon = std::chrono::milliseconds(30);
-// Members have given the head up by then.
-constexpr auto kLate = std::chrono::milliseconds(2500);
-
 TEST(SimulatedTraining, HeadMayBeLostAfterEveryMessageAndAnotherTakesItsPlace) {
   const std::uint64_t arrivals = play_deaths({}).arrivals;
   std::size_t heads = 0, changes = 0;
   for (std::uint64_t after = 1; after <= arrivals; after += (after < 150 ? 1 : 7) * stride(7)) {
     const auto returns = after % 3 == 0 ? kLate : kSoon;
-    const TrainingEnd end = play_deaths({{after, 0, false, 0, 0, Duration{0}, returns}});
+    const TrainingEnd end = play_deaths({head_lost(after, returns)});
     ASSERT_EQ(fault_of(stage(), end, true), "") << "after " << after;
     heads += end.heads;
     changes += end.changes;
@@ -249,7 +246,7 @@ TEST(SimulatedTraining, MemberThatAloneHasLostTheHeadIsLostAndNoOtherHeadTakesIt
     SimDisk disk;
     // A death that never comes, so that heads may be replaced.
     std::vector<Death> deaths{{after, 4, true, 0, 3, std::chrono::milliseconds(2300)}};
-    deaths.push_back({1'000'000, 0, false, 0, 0, Duration{0}, kSoon});
+    deaths.push_back(head_lost(1'000'000));
     const TrainingEnd end = play_training(stage(), kSweepSeed, 4, stage().initial_state(), disk,
                                           Fate::kNothing, deaths);
     ASSERT_EQ(fault_of(stage(), end), "") << "after " << after;
@@ -267,9 +264,8 @@ TEST(SimulatedTraining, HeadAndAMemberMayDieTogetherAndOneBehindTheOther) {
       const ProcessId victim = 1 + (first + later / 2) % 3;
       const std::uint64_t one = member_first ? first + later : first;
       const std::uint64_t other = member_first ? first : first + later;
-      const TrainingEnd end =
-          play_deaths({{other, victim, later % 4 < 2},
-                       {one, 0, false, 0, 0, Duration{0}, later % 5 == 0 ? kLate : kSoon}});
+      const TrainingEnd end = play_deaths(
+          {{other, victim, later % 4 < 2}, head_lost(one, later % 5 == 0 ? kLate : kSoon)});
       ASSERT_EQ(fault_of(stage(), end), "") << first << " and " << later;
       heads += end.heads;
     }

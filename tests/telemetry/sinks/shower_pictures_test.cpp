@@ -6,7 +6,7 @@ namespace troupe::telemetry {
 namespace {
 
 // 2 x 3 x 4 cells. Data: all in cell (1, 2, 3), which is 23; generated: a hundredth of it in 0.
-constexpr const char* kShowers =
+constexpr const char* kShowersFile =
     R"({"step":8,"space":[2,3,4],"profiles":{},"histograms":[{"name":"hits","low":0,"high":2,)"
     R"("data":[1,3],"generated":[0,4]}],"events":[{"energy":100,"angle":null,)"
     R"("data":{"total":1,"cells":[23],"gev":[1.0]},"generated":{"total":1,"cells":[0,99],"gev":[0.01,5]}}]})";
@@ -16,7 +16,7 @@ std::uint8_t pixel(const Image& image, std::uint32_t x, std::uint32_t y) {
 }
 
 TEST(ShowerPictures, CellsStandWhereTheyAreInAllThreeViews) {
-  const auto pictures = shower_pictures(kShowers);
+  const auto pictures = shower_pictures(kShowersFile);
   ASSERT_TRUE(pictures.ok());
   ASSERT_EQ(pictures->images.size(), 1);
   const auto& [name, image] = pictures->images.front();
@@ -36,7 +36,7 @@ TEST(ShowerPictures, CellsStandWhereTheyAreInAllThreeViews) {
 }
 
 TEST(ShowerPictures, HistogramsComeInPairs) {
-  const auto pictures = shower_pictures(kShowers);
+  const auto pictures = shower_pictures(kShowersFile);
   ASSERT_TRUE(pictures.ok());
   ASSERT_EQ(pictures->histograms.size(), 2);
   EXPECT_EQ(pictures->histograms[0].first, "hits/data");

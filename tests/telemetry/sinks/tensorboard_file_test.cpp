@@ -11,6 +11,7 @@
 
 #include "telemetry/sinks/tensorboard_event.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/telemetry/telemetry_support.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -48,8 +49,6 @@ TensorboardOptions unnamed(const std::string& folder) {
   options.time = 5;
   return options;
 }
-
-Record read(const std::string& line) { return *read_record(line); }
 
 // What protocol buffers for Python (python3-protobuf 3.21) write of the same messages.
 TEST(TensorboardEvent, BytesAreThoseOfProtocolBuffers) {

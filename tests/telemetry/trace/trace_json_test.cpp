@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "telemetry/trace/trace_arrows.h"
+#include "tests/telemetry/telemetry_support.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -14,8 +15,6 @@ using runtime::TraceFlow;
 using runtime::TraceRecord;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr TimePoint us(int number) { return std::chrono::microseconds(number); }
 
 constexpr TraceFlow flow(std::uint32_t link, std::uint64_t number) { return {link, number}; }
 

@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/telemetry/telemetry_support.h"
+
 namespace troupe::telemetry {
 namespace {
 
 using runtime::TimePoint;
 using runtime::TraceRecord;
 using testing::ElementsAre;
-
-constexpr TimePoint us(int number) { return std::chrono::microseconds(number); }
 
 TraceRecord span(int from, int to) { return {.start = us(from), .end = us(to)}; }
 

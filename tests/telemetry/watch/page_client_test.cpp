@@ -87,8 +87,8 @@ TEST(PageAddress, IsToldFromAFolder) {
   }
 }
 
-struct Served {
-  explicit Served(const std::string& token = "") {
+struct ServedHistory {
+  explicit ServedHistory(const std::string& token = "") {
     RunSource run;
     run.name = "toy";
     run.history = history;
@@ -105,8 +105,8 @@ struct Served {
 };
 
 TEST(PageClient, ReadsAnswersAndRefusals) {
-  const Served served("secret\r\nX: y");
-  const Served open;
+  const ServedHistory served("secret\r\nX: y");
+  const ServedHistory open;
   PageClient client(open.address());
   EXPECT_EQ(*client.get("/healthz"), "ok\n");
   const auto refused = client.get("/api/runs/7/history");
@@ -120,7 +120,7 @@ TEST(PageClient, ReadsAnswersAndRefusals) {
 
 TEST(PageClient, GivesItsToken) {
   for (const char* token : {"secret", "two words", "=;%20\""}) {
-    const Served served(token);
+    const ServedHistory served(token);
     PageClient client(served.address(token));
     const auto told = client.get("/api/runs");
     ASSERT_TRUE(told.ok()) << told.error().message;
@@ -129,7 +129,7 @@ TEST(PageClient, GivesItsToken) {
 }
 
 TEST(PageClient, FollowsAndGoesOnWhereItWas) {
-  const Served served;
+  const ServedHistory served;
   bool enough = false;
   std::vector<std::string> heard;
   PageClient client(served.address(), [&] { return enough; });
@@ -149,7 +149,7 @@ TEST(PageClient, FollowsAndGoesOnWhereItWas) {
 TEST(PageClient, NobodyThereAndNoAnswerAreLostPeers) {
   PageAddress address;
   {
-    const Served served;
+    const ServedHistory served;
     address = served.address();
   }
   PageClient client(address);
@@ -157,7 +157,7 @@ TEST(PageClient, NobodyThereAndNoAnswerAreLostPeers) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().kind, runtime::ErrorKind::kLostPeers);
   EXPECT_THAT(refused.error().message, HasSubstr(address.text()));
-  const Served silent;
+  const ServedHistory silent;
   PageLimits limits;
   limits.idle_time = std::chrono::milliseconds(300);
   PageClient patient(silent.address(), {}, limits);

@@ -46,7 +46,7 @@ class RunFiles {
   TemporaryFolder folder_;
 };
 
-std::string run_line(std::uint64_t step = 0) {
+std::string run_line_text(std::uint64_t step = 0) {
   return fmt::format(
       R"({{"kind":"run","time":100.0,"step":{},"name":"toy","model":"gan3d_12","schedule":["d_real","g"],)"
       R"("losses":[["generation",3.0]],"iterations":100,"iterations_per_epoch":10,"node":"local",)"
@@ -84,7 +84,7 @@ std::unique_ptr<RunReader> open(const RunFiles& folder) {
 
 TEST(RunReader, FinishedRunIsReadWithItsEndNodesAndLog) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line() + step_lines(0, 40));
+  folder.write("metrics.jsonl", run_line_text() + step_lines(0, 40));
   folder.write("summary.json", kSummary);
   folder.write("nodes.json",
                R"([{"name":"local","host":"here","pid":9,"role":"all","state":"ended",)"
@@ -108,7 +108,7 @@ TEST(RunReader, FinishedRunIsReadWithItsEndNodesAndLog) {
 
 TEST(RunReader, FailureAndStopAreTold) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line());
+  folder.write("metrics.jsonl", run_line_text());
   folder.write("summary.json", R"({"state_hash":null,"error":"diverged"})");
   EXPECT_EQ(open(folder)->history()->progress().state, "failed");
   EXPECT_EQ(open(folder)->history()->progress().error, "diverged");
@@ -123,14 +123,14 @@ TEST(RunReader, RunThatHasOnlyItsLockYetIsOneThatBegins) {
   ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
   const auto reader = open(folder);
   EXPECT_TRUE(reader->live());
-  folder.write("metrics.jsonl", run_line() + step_lines(0, 4));
+  folder.write("metrics.jsonl", run_line_text() + step_lines(0, 4));
   until([&] { return reader->history()->progress().steps == 4; });
   ::close(lock);
 }
 
 TEST(RunReader, LinesThatAreAppendedAreFollowedToTheEnd) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line());
+  folder.write("metrics.jsonl", run_line_text());
   const auto reader = open(folder);
   EXPECT_TRUE(reader->live());
   const RunSource source = reader->source();
@@ -151,17 +151,17 @@ TEST(RunReader, LinesThatAreAppendedAreFollowedToTheEnd) {
 
 TEST(RunReader, RunThatIsResumedIsToldAnew) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line() + step_lines(0, 40));
+  folder.write("metrics.jsonl", run_line_text() + step_lines(0, 40));
   folder.write("summary.json", kSummary);
   const auto reader = open(folder);
   const std::uint64_t version = reader->history()->version();
   std::filesystem::remove(folder / "summary.json");
-  folder.replace("metrics.jsonl", run_line() + step_lines(0, 20));
+  folder.replace("metrics.jsonl", run_line_text() + step_lines(0, 20));
   until([&] { return reader->history()->progress().steps == 20; });
   EXPECT_THAT(*reader->history()->since(version).json, HasSubstr("\"whole\":true"));
   EXPECT_TRUE(reader->live());
   EXPECT_EQ(reader->history()->progress().state, "training");
-  folder.append("metrics.jsonl", run_line(20) + step_lines(20, 60));
+  folder.append("metrics.jsonl", run_line_text(20) + step_lines(20, 60));
   folder.write("summary.json", kSummary);
   until([&] { return reader->history()->progress().state == "ended"; });
   EXPECT_EQ(reader->history()->progress().steps, 60u);
@@ -169,7 +169,7 @@ TEST(RunReader, RunThatIsResumedIsToldAnew) {
 
 TEST(RunReader, RunThatIsResumedIsStartingBeforeItTellsAnything) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line() + step_lines(0, 40));
+  folder.write("metrics.jsonl", run_line_text() + step_lines(0, 40));
   folder.write("summary.json", R"({"state_hash":null,"error":"all is lost"})");
   const auto reader = open(folder);
   EXPECT_EQ(reader->history()->progress().state, "failed");
@@ -178,7 +178,7 @@ TEST(RunReader, RunThatIsResumedIsStartingBeforeItTellsAnything) {
   until([&] { return reader->history()->progress().state == "starting"; });
   EXPECT_EQ(reader->history()->progress().error, "");
   EXPECT_EQ(reader->history()->progress().steps, 40u);
-  folder.append("metrics.jsonl", run_line(40) + step_lines(40, 60));
+  folder.append("metrics.jsonl", run_line_text(40) + step_lines(40, 60));
   until([&] { return reader->history()->progress().state == "training"; });
 }
 
@@ -186,7 +186,7 @@ TEST(RunReader, LinesThatAreNoneAreCountedAndTheOthersRead) {
   const RunFiles folder;
   std::string noise;
   for (int i = 0; i < 256; ++i) noise += static_cast<char>(i);
-  folder.write("metrics.jsonl", run_line() + "{\"kind\":\n\n[]\nnull\n{}\n" + noise + "\n" +
+  folder.write("metrics.jsonl", run_line_text() + "{\"kind\":\n\n[]\nnull\n{}\n" + noise + "\n" +
                                     std::string(FileTail::kLongestLine + 10, '[') + "\n" +
                                     step_lines(0, 4) + "{\"kind\":\"st");
   folder.write("summary.json", "{");
@@ -196,14 +196,14 @@ TEST(RunReader, LinesThatAreNoneAreCountedAndTheOthersRead) {
   EXPECT_EQ(reader->history()->progress().steps, 4u);
   // Empty lines are none; of the noise, one ends amid it.
   EXPECT_EQ(reader->bad_lines(), 7u);
-  folder.replace("metrics.jsonl", run_line() + step_lines(0, 8));
+  folder.replace("metrics.jsonl", run_line_text() + step_lines(0, 8));
   until([&] { return reader->history()->progress().steps == 8u; });
   until([&] { return reader->bad_lines() == 0u; });
 }
 
 // For a run that fell silent long ago, and so has ended.
 std::string reason_of(const RunFiles& folder) {
-  folder.write("metrics.jsonl", run_line() + step_lines(0, 4));
+  folder.write("metrics.jsonl", run_line_text() + step_lines(0, 4));
   const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::filesystem::last_write_time(folder / "metrics.jsonl", long_ago);
   const auto reader = open(folder);
@@ -257,7 +257,7 @@ TEST(RunReader, FolderWithoutARunIsADataError) {
 
 TEST(RunReader, ReadingOfALargeRunCanBeStopped) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line() + step_lines(0, 20'000));
+  folder.write("metrics.jsonl", run_line_text() + step_lines(0, 20'000));
   RunReaderOptions options;
   options.progress = [](std::uint64_t read, std::uint64_t bytes) {
     EXPECT_LT(read, bytes);
@@ -268,7 +268,7 @@ TEST(RunReader, ReadingOfALargeRunCanBeStopped) {
 
 TEST(RunReader, LockOfARunIsSeenAndNotTaken) {
   const RunFiles folder;
-  folder.write("metrics.jsonl", run_line());
+  folder.write("metrics.jsonl", run_line_text());
   folder.write(".lock", "");
   const int lock = ::open((folder / ".lock").c_str(), O_RDWR | O_CLOEXEC);
   const auto reader = open(folder);

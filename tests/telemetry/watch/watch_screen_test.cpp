@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "runtime/base/json_reader.h"
+#include "tests/telemetry/telemetry_support.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -34,12 +35,6 @@ constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
  "bill":{"cost":0.75,"cost_per_epoch":0.25,"cost_at_end":1.5,"first_cost":1.25,
          "pools":[{"name":"hpc","wanted":4,"running":3,"node_hours":1.5,"cost":0.75,"iterations":310}]},
  "log":[{"time":1.0,"level":"warning","text":"slow \u001b[2Jdisk"}]})";
-
-HistoryNews news_of(std::string_view json) {
-  HistoryNews news;
-  EXPECT_TRUE(runtime::read_json(json, news)) << json;
-  return news;
-}
 
 std::string screen_of(const HistoryNews& run, std::size_t columns = 100, std::size_t rows = 40) {
   std::string all;

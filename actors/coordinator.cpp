@@ -31,6 +31,13 @@ Roster::Report report_of(const Halted& halted) {
 
 }  // namespace
 
+std::optional<std::uint32_t> CoordinatorOptions::member_of(std::string_view reducer) const {
+  for (std::uint32_t i = 0; i < member_slots.size(); ++i) {
+    if (member_slots[i].reducer == reducer) return i;
+  }
+  return std::nullopt;
+}
+
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
     : options_(std::move(options)),
       outcome_(std::move(outcome)),
@@ -111,13 +118,6 @@ void Coordinator::undeliverable(Context& context, Message message, const Error& 
     return member.state == Roster::Member::State::kLost;
   });
   if (!any_lost) Actor::undeliverable(context, std::move(message), cause);
-}
-
-std::optional<std::uint32_t> Coordinator::member_of_reducer(std::string_view reducer) const {
-  for (std::uint32_t i = 0; i < options_.member_slots.size(); ++i) {
-    if (options_.member_slots[i].reducer == reducer) return i;
-  }
-  return std::nullopt;
 }
 
 void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoined& peer) {
@@ -205,7 +205,7 @@ void Coordinator::receive_learned(Context&, const Learned& learned, Message& mes
 }
 
 void Coordinator::receive_too_slow(Context&, const TooSlow& slow, Message& message) {
-  note_too_slow(roster_, slow.member, member_of_reducer(message.sender_name()));
+  note_too_slow(roster_, slow.member, options_.member_of(message.sender_name()));
 }
 
 void Coordinator::receive_pace(Context& context, const Pace& pace, Message& message) {
@@ -229,7 +229,7 @@ void Coordinator::receive_let_go(Context& context, const LetGo& asked) {
 }
 
 void Coordinator::receive_halted(Context& context, const Halted& halted, Message& message) {
-  const auto member = member_of_reducer(message.sender_name());
+  const auto member = options_.member_of(message.sender_name());
   if (!member) return;
   if (roster_.phase == Phase::kReturning) {
     reports_[*member] = report_of(halted);

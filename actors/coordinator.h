@@ -63,6 +63,8 @@ struct CoordinatorOptions : pipeline::RosterOptions {
     std::string reducer = "reducer";
   };
   std::vector<MemberSlot> member_slots{{}};
+  // The member that has this reducer.
+  std::optional<std::uint32_t> member_of(std::string_view reducer) const;
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
   bool validate = true;    // there is a Validator
@@ -118,7 +120,6 @@ class Coordinator final : public runtime::Actor {
   void receive_request(Context& context, const runtime::RequestAsked& asked);
   void receive_let_go(Context& context, const LetGo& asked);
 
-  std::optional<std::uint32_t> member_of_reducer(std::string_view reducer) const;
   // Goes on from what the members that have come back say, once all have or their time is over.
   void look_for_returned(Context& context);
 

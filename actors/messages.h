@@ -215,21 +215,11 @@ struct TellSteps {
 };
 
 // Leader's replica -> Monitor, metrics: a committed step. A new leader tells the newest ones again.
-struct StepMetrics {
+struct StepMetrics : telemetry::StepNumbers {
   static constexpr std::string_view kName = "step-metrics";
   std::uint64_t step = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t iteration = 0;
   std::uint32_t slot = 0;
-  std::uint32_t attempts = 1;
-  std::uint64_t events = 0;
-  std::uint64_t event_sum = 0;  // of the step's header: which events they were
   std::vector<double> losses;   // in the order of GanDescription::losses
-  // How the time since the step before was spent. These add up to it.
-  double load_seconds = 0.0;     // waiting for micro-batches
-  double compute_seconds = 0.0;  // computing, this step or ahead of it
-  double reduce_seconds = 0.0;   // waiting for the sum with nothing to compute
-  double apply_seconds = 0.0;
   runtime::Hash128 state_hash;  // before the step
   bool again = false;           // it was told before, or is the next one after such steps
 };

@@ -22,20 +22,11 @@ constexpr auto kLookEvery = std::chrono::milliseconds(50);
 constexpr int kMostLooks = 20;
 
 telemetry::StepFacts facts_of(const StepMetrics& step, const MonitorOptions& options) {
-  telemetry::StepFacts facts;
-  facts.epoch = step.epoch;
-  facts.iteration = step.iteration;
+  telemetry::StepFacts facts{step, {}, {}, {}};
   facts.slot = model::slot_name(options.schedule[step.slot]);
-  facts.attempts = step.attempts;
-  facts.events = step.events;
-  facts.event_sum = step.event_sum;
   for (std::size_t i = 0; i < step.losses.size(); ++i) {
     facts.losses.emplace_back(options.losses[i].output, step.losses[i]);
   }
-  facts.load_seconds = step.load_seconds;
-  facts.compute_seconds = step.compute_seconds;
-  facts.reduce_seconds = step.reduce_seconds;
-  facts.apply_seconds = step.apply_seconds;
   facts.state_hash = step.state_hash.text();
   return facts;
 }

@@ -140,7 +140,9 @@ void add_envelopes(const Folder& folder) {
   sound.slot = 1;
   const auto pointer = std::make_shared<const pipeline::TrainingState>(std::move(sound));
   add_envelope(folder, types, actors::Snapshot{pointer});
-  const actors::StepMetrics metrics{.step = 77, .losses = {0.5, 2.0}, .state_hash = {}};
+  actors::StepMetrics metrics;
+  metrics.step = 77;
+  metrics.losses = {0.5, 2.0};
   add_envelope(folder, types, metrics);
   add_envelope(folder, types, actors::SampleMetrics{{{"compute_seconds", 0.25}, {"a/b", -1.0}}});
   actors::ReplicaEnd end;

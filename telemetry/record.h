@@ -58,17 +58,24 @@ struct RunRecord {
   NodeFacts node{.state = "running"};  // the one that writes this
 };
 
-struct StepFacts {
-  static constexpr std::string_view kKind = "step";
+// A step in numbers, as the message of a replica and the line of metrics.jsonl both have them.
+struct StepNumbers {
   std::uint64_t epoch = 0, iteration = 0;
-  std::string slot;
   std::uint32_t attempts = 1;
   std::uint64_t events = 0;
-  std::uint64_t event_sum = 0;                         // which events they were
+  std::uint64_t event_sum = 0;  // of the step's header: which events they were
+  // How the time since the step before was spent. These add up to it.
+  double load_seconds = 0.0;     // waiting for micro-batches
+  double compute_seconds = 0.0;  // computing, this step or ahead of it
+  double reduce_seconds = 0.0;   // waiting for the sum with nothing to compute
+  double apply_seconds = 0.0;
+};
+
+struct StepFacts : StepNumbers {
+  static constexpr std::string_view kKind = "step";
+  std::string slot;
   std::vector<std::pair<std::string, double>> losses;  // by name
-  // How the time since the step before was spent. They add up to it.
-  double load_seconds = 0.0, compute_seconds = 0.0, reduce_seconds = 0.0, apply_seconds = 0.0;
-  std::string state_hash;  // before the step
+  std::string state_hash;                              // before the step
 };
 
 // The members that make the steps from `first_step` on.

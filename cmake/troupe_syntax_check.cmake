@@ -9,6 +9,7 @@ find_program(TROUPE_CLANG clang++)
 function(troupe_syntax_check_folder folder result)
   set(stamps ${${result}})
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  list(FILTER targets EXCLUDE REGEX "_each$")  # the sources of another target once more
   foreach(target ${targets})
     troupe_syntax_check_target(${target} stamps)
   endforeach()

@@ -39,13 +39,34 @@ function(troupe_sources_in result)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# troupe_library(NAME FOLDERS dir... LIBRARIES lib...): a static library of every source directly in
-# the folders.
+# troupe_jumbo(TARGET): compiles several sources of the target at once. What they include is read once for all of
+# them, which makes the first build half as long. NAME_each has the sources one by one. Nothing builds it, but
+# compile_commands.json has its commands, which clang-tidy and editors go by.
+function(troupe_jumbo name)
+  if(NOT TROUPE_JUMBO)
+    return()
+  endif()
+  # g++ takes these sources for headers, whose classes must not have members of types without linkage.
+  set(before_each "#if !defined(__clang__)\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n#endif")
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${TROUPE_JUMBO}
+                        UNITY_BUILD_CODE_BEFORE_INCLUDE ${before_each})
+  get_target_property(sources ${name} SOURCES)
+  add_library(${name}_each OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(${name}_each PRIVATE $<TARGET_PROPERTY:${name},LINK_LIBRARIES>)
+  target_compile_definitions(${name}_each PRIVATE $<TARGET_PROPERTY:${name},COMPILE_DEFINITIONS>)
+  target_compile_options(${name}_each PRIVATE $<TARGET_PROPERTY:${name},COMPILE_OPTIONS>)
+endfunction()
+
+# troupe_library(NAME [JUMBO] FOLDERS dir... LIBRARIES lib...): a static library of every source directly in
+# the folders, several of them compiled at once where it says JUMBO.
 function(troupe_library name)
-  cmake_parse_arguments(ARG "" "" "FOLDERS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "JUMBO" "" "FOLDERS;LIBRARIES" ${ARGN})
   troupe_sources_in(sources ${ARG_FOLDERS})
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC troupe_options ${ARG_LIBRARIES})
+  if(ARG_JUMBO)
+    troupe_jumbo(${name})
+  endif()
 endfunction()
 
 # troupe_test(NAME FOLDERS dir... LIBRARIES lib...): one GoogleTest program of every source directly
@@ -64,6 +85,7 @@ function(troupe_test name)
   string(REPLACE "test_" "" label ${name})
   # A test calls what is optimised and is not itself worth it: -O3 takes a third longer to build.
   target_compile_options(${name} PRIVATE -O1)
+  troupe_jumbo(${name})
   set(seconds 300)
   if(TROUPE_SANITIZE)
     set(seconds 1500)

@@ -39,6 +39,7 @@ BookedNode::BookedNode(const PoolNode& known, bool lists, TimePoint now)
 void BookedNode::set(State state, TimePoint now) {
   if (facts_.state == state) return;
   facts_.state = state;
+  facts_.was_there = true;
   since_ = now;
   changed_ = true;
 }
@@ -75,7 +76,9 @@ void BookedNode::start_failed(const runtime::Error& why, TimePoint now) {
   facts_.cause = why.message;
   if (why.kind != runtime::ErrorKind::kLostPeers) {
     facts_.id.clear();  // nothing is there under it
-    return set(State::kGone, now);
+    set(State::kGone, now);
+    facts_.was_there = false;
+    return;
   }
   failed_ = true;
   begin_to_stop(now);
@@ -91,6 +94,7 @@ bool BookedNode::look_at(const ListedNode* row, TimePoint now) {
     const bool is_lost = facts_.is_present();
     if (is_lost) facts_.cause = "its launcher does not know it any more";
     set(State::kGone, now);
+    facts_.was_there = was_there || !failed_;
     return is_lost && !had_members_;
   }
   seen_ = true;

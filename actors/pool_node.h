@@ -39,6 +39,7 @@ struct PoolNode {
   // CostBook's; of an adopted one: until it was adopted.
   Payment paid{};
   double price_per_node_hour = 0.0;
+  bool was_there = true;  // false of one that is gone, and whose start has failed: it cost nothing
 
   bool is_gone() const { return state == PoolNodeState::kGone; }
   // Neither gone nor on its way out.

@@ -196,8 +196,10 @@ TEST_F(PoolBookTest, NodeThatWasThoughtGoneIsTakenBack) {
   EXPECT_EQ(state("hpc.0"), "stopping") << "a cloud may show it late";
   book_.listed("hpc", {}, at(60));
   EXPECT_EQ(state("hpc.0"), "ended");
+  EXPECT_FALSE(book_.nodes()[0].was_there);
   book_.member_came("hpc.0", "member.1", at(62));
   EXPECT_EQ(state("hpc.0"), "learning");
+  EXPECT_TRUE(book_.nodes()[0].was_there);
   EXPECT_THAT(orders(62), IsEmpty()) << "it is the one that is wanted";
 }
 
@@ -251,6 +253,9 @@ TEST_F(PoolBookTest, NodeWhoseStartSeemedToFailIsStoppedWhereItWasStartedAllTheS
   book_.listed("hpc", {{"hpc.0", "17"}}, at(31));
   EXPECT_EQ(state("hpc.0"), "stopping");
   EXPECT_THAT(orders(60), testing::Contains("stop hpc.0 17"));
+  book_.listed("hpc", {}, at(61));
+  EXPECT_EQ(state("hpc.0"), "ended");
+  EXPECT_TRUE(book_.nodes()[0].was_there) << "it has cost something";
 }
 
 TEST_F(PoolBookTest, SecondJobOfTheSameNameIsStopped) {

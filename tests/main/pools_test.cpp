@@ -163,7 +163,8 @@ TEST_F(PoolRun, NodeWhoseStartFailsBehindItIsStopped) {
 // Two minutes after its end a run leaves them to people.
 TEST_F(PoolRun, NodesThatDoNotEndAreInTheLastLineAndTheSummary) {
   if (!is_thorough()) GTEST_SKIP() << "it takes minutes: TROUPE_THOROUGH";
-  Process all(command(run_words("a", kEndlessRun + cloud_pool(1) + Words{"--workers", "1"})));
+  Process all(command(run_words("a", kEndlessRun + cloud_pool(1) + Words{"--workers", "1"})),
+              {.timeout = std::chrono::minutes(5)});
   ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
   const pid_t node = process_with("--launched own.0@");
   ::kill(node, SIGSTOP);  // so that it does not hear that the run is over

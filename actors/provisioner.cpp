@@ -43,6 +43,14 @@ telemetry::NodeFacts facts_of(const PoolNode& node) {
           .cause = node.cause};
 }
 
+Treasurer::Wanted wanted_of(const PoolTools& tools, const PoolBook& book) {
+  Treasurer::Wanted wanted;
+  for (const PoolTools::Pool& pool : tools.pools()) {
+    wanted[pool.limits.name] = *book.wanted(pool.limits.name);
+  }
+  return wanted;
+}
+
 // Why no member has come from the pool's nodes, of which the last counts.
 std::string wait_for(const std::vector<PoolNode>& nodes, const std::string& pool) {
   std::string told = "no node is wanted (troupe burst asks for some)";
@@ -71,6 +79,7 @@ void Provisioner::start(Context& context) {
   on<Pace>(&Provisioner::receive_pace);
   on<runtime::RequestAsked>(&Provisioner::receive_burst);
   on<NoMoreNodes>(&Provisioner::receive_no_more);
+  on<Turn>(&Provisioner::receive_turn);
   treasurer_.begin(context.now());
   for (const PoolNode& node : options_.adopted) {
     book_.adopt(node, context.now());
@@ -84,24 +93,32 @@ void Provisioner::start(Context& context) {
   context.after(runtime::Duration{0});
 }
 
-// Behind what was done there may be more, and whoever ends the run is heard in between.
 void Provisioner::timer(Context& context, runtime::TimerId) {
-  const bool has_done = act(context);
-  if (!ends_by_) {
-    context.after(has_done ? runtime::Duration{0} : kTurn);
-    return;
-  }
+  ask_for_turn(context);
+  context.after(kTurn);
+}
+
+// A tool may have taken seconds. A message to itself comes behind those that have come meanwhile,
+// while a timer would go before them, and another node would be asked for although the run ends.
+void Provisioner::ask_for_turn(Context& context) {
+  if (std::exchange(turn_is_due_, true)) return;
+  context.send_control(context.name(), Message::of(Turn{}));
+}
+
+void Provisioner::receive_turn(Context& context, const Turn&) {
+  turn_is_due_ = false;
+  act(context);
+  if (!ends_by_) return;
   if (book_.all_gone() || context.now() >= *ends_by_) return finish(context);
   std::vector<PoolNode> left = book_.nodes();
   std::erase_if(left, [](const PoolNode& node) { return node.is_gone(); });
   waits_.tell_last(context, left, *ends_by_);
-  context.after(kTurn);
 }
 
 void Provisioner::finish(Context& context) {
   const auto& state = outcome_->state;
   if (state != nullptr) treasurer_.reach(state->iteration);
-  outcome_->bill = treasurer_.bill(wanted(), context.now());
+  outcome_->bill = treasurer_.bill(wanted_of(tools_, book_), context.now());
   const auto noted = options_.note_work(treasurer_.contributed(), treasurer_.first_forecast());
   if (!noted.ok()) context.log().warning(noted.error().message);
   context.finish();
@@ -200,16 +217,8 @@ Result<void> Provisioner::write_down(Context& context, PoolNode& node) {
   return options_.note_node(node);
 }
 
-Treasurer::Wanted Provisioner::wanted() const {
-  Treasurer::Wanted wanted;
-  for (const auto& pool : tools_.pools()) {
-    wanted[pool.limits.name] = *book_.wanted(pool.limits.name);
-  }
-  return wanted;
-}
-
 void Provisioner::decide(Context& context) {
-  const auto decision = treasurer_.decide(wanted(), context.now());
+  const auto decision = treasurer_.decide(wanted_of(tools_, book_), context.now());
   if (!decision) return;
   if (decision->must_end && !std::exchange(told_to_end_, true)) {
     const Error why{ErrorKind::kLostPeers,
@@ -235,7 +244,7 @@ void Provisioner::tell_bill(Context& context, const std::string& decision) {
   const TimePoint now = context.now();
   if (decision.empty() && bill_told_ && now - *bill_told_ < kTellBillEvery) return;
   bill_told_ = now;
-  telemetry::BillFacts bill = treasurer_.bill(wanted(), now);
+  telemetry::BillFacts bill = treasurer_.bill(wanted_of(tools_, book_), now);
   bill.decision = decision;
   context.send_control("monitor",
                        Message::of(EventMetrics{{0.0, treasurer_.step(), std::move(bill)}}));
@@ -256,7 +265,8 @@ void Provisioner::tell_deadline(Context& context, const pipeline::BurstDecision&
   if (!decision.changes) tell_bill(context, decision.reason);
 }
 
-bool Provisioner::act(Context& context) {
+// Behind what was done there may be more.
+void Provisioner::act(Context& context) {
   tools_.look(context, book_, ends_by_.has_value());
   if (!is_closed_) {
     ask_prices(context);
@@ -270,7 +280,8 @@ bool Provisioner::act(Context& context) {
     if (const auto* stop = std::get_if<StopNode>(&order)) {
       stops[stop->pool].push_back({stop->node, stop->id});
     } else if (const auto* members = std::get_if<LetMembersGo>(&order)) {
-      let_go(context, *members);
+      context.send_control("coordinator",
+                           Message::of(LetGo{members->members, members->node + " is given back"}));
     } else {
       asked = std::get<AskForNode>(order);
       book_.set_id(asked->node, tools_.id_for(*asked));
@@ -282,7 +293,7 @@ bool Provisioner::act(Context& context) {
   context.post_progress();
   tell_changes(context);
   if (!is_closed_ && treasurer_.waits_for_a_node()) tell_wait(context);
-  return !orders.empty();
+  if (!orders.empty()) ask_for_turn(context);
 }
 
 void Provisioner::ask_for(Context& context, const AskForNode& asked,
@@ -311,11 +322,6 @@ void Provisioner::tell_wait(Context& context) {
     }
   }
   waits_.tell_first(context, fmt::format("{}", fmt::join(reasons, "; ")), is_any_on_its_way);
-}
-
-void Provisioner::let_go(Context& context, const LetMembersGo& order) {
-  context.send_control("coordinator",
-                       Message::of(LetGo{order.members, order.node + " is given back"}));
 }
 
 std::optional<Error> Provisioner::tell_changes(Context& context) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/messages.h"
@@ -69,27 +70,32 @@ class Provisioner final : public runtime::Actor {
   std::string waiting_for() const override;
 
  private:
+  // To itself: it is to act.
+  struct Turn {
+    static constexpr std::string_view kName = "provisioner-turn";
+  };
+
   void receive_change(Context& context, const NodeChange& change);
   void receive_kept(Context& context, const Kept& kept);
   void receive_view(Context& context, const ViewMessage& view);
   void receive_pace(Context& context, const Pace& pace);
   void receive_burst(Context& context, const runtime::RequestAsked& asked);
   void receive_no_more(Context& context, const NoMoreNodes& told);
+  void receive_turn(Context& context, const Turn& turn);
   runtime::Result<std::string> burst(const runtime::HeadRequest& request);
 
-  // Asks the launchers, decides, and carries it out. Returns whether there was something to do.
-  bool act(Context& context);
+  // Asks the launchers, decides, and carries it out.
+  void act(Context& context);
+  void ask_for_turn(Context& context);
   // What the limits of the run make of what is known.
   void decide(Context& context);
   // A deadline cannot be kept any more, or can be again.
   void tell_deadline(Context& context, const pipeline::BurstDecision& decision);
-  Treasurer::Wanted wanted() const;
   void tell_bill(Context& context, const std::string& decision);
   void finish(Context& context);
   void ask_prices(Context& context);
   // Puts into the journal what was paid for it so far.
   runtime::Result<void> write_down(Context& context, PoolNode& node);
-  void let_go(Context& context, const LetMembersGo& order);
   void ask_for(Context& context, const AskForNode& asked,
                const std::optional<runtime::Error>& unwritten);
   // Writes down and tells what has changed; returns why something could not be written.
@@ -104,6 +110,7 @@ class Provisioner final : public runtime::Actor {
   Treasurer treasurer_;
   PoolWaits waits_;
   std::optional<runtime::TimePoint> bill_told_, work_noted_;
+  bool turn_is_due_ = false;
   bool told_to_end_ = false;                   // the run, since its budget is spent
   bool told_late_ = false;                     // that the deadline cannot be kept
   bool is_closed_ = false;                     // no further node is of use

@@ -154,6 +154,7 @@ TEST_F(PoolRun, NodeWhoseStartFailsBehindItIsStopped) {
   EXPECT_THAT(log(), HasSubstr("the machine is up, and does not answer"));
   std::filesystem::remove(path("cloud/late"));
   ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  ASSERT_TRUE(wait_until(all, "own", 1, "dead")) << log();
   EXPECT_EQ(process_with("--launched own.0@"), 0) << "it is not written off";
   EXPECT_THAT(pools({"--json"}), HasSubstr(R"("id":"vm-)"));
   end(all);

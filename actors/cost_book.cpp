@@ -50,6 +50,7 @@ Payment CostBook::note(const PoolNode& node, TimePoint now) {
   } else if (!entry.leaves) {
     entry.leaves = now;
   }
+  if (!node.was_there) entry.paid = {};
   const Payment paid = entry.paid;
   if (node.state != State::kGone) return paid;
   past.paid.seconds += paid.seconds;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/pool_book.h"
+#include "actors/pool_node.h"
 #include "runtime/base/clock.h"
 
 namespace troupe::actors {

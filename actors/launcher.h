@@ -31,7 +31,11 @@ struct ListedNode {
 class Launcher {
  public:
   virtual ~Launcher() = default;
-  // Returns the tool's id of the node. After a kLostPeers it may have been started all the same.
+  // Under which id the node is looked for, as far as that is known before it is asked for, or after
+  // start() has failed; "": it is not. Where the tool leaves it to us, this chooses it.
+  virtual std::string id_for(const std::string& /*name*/) { return ""; }
+  // Returns the tool's id of the node. After a kLostPeers it may have been started all the same;
+  // after any other Error it was not.
   virtual runtime::Result<std::string> start(const NodeOrder& order) = 0;
   // A node that an earlier Launcher has started, before all other calls.
   virtual void adopt(const std::string& /*name*/, const std::string& /*id*/) {}

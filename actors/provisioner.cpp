@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,23 +16,10 @@ using runtime::Result;
 using runtime::TimePoint;
 
 constexpr auto kTurn = std::chrono::seconds(1);
-// Between two looks at what a launcher lists: while something is on its way, and else.
-constexpr std::chrono::seconds kLookSoon(2), kLookLater(15);
 // From the end of the run until nodes that are still there are left to people.
 constexpr auto kLetGoWithin = std::chrono::minutes(2);
 constexpr auto kTellBillEvery = std::chrono::seconds(10);
-constexpr auto kAskPriceEvery = std::chrono::minutes(1);
 constexpr auto kNoteWorkEvery = std::chrono::minutes(1);
-constexpr auto kTellWaitEvery = std::chrono::minutes(1);
-
-std::vector<PoolLimits> limits_of(const std::vector<ProvisionerOptions::Pool>& pools) {
-  std::vector<PoolLimits> limits;
-  for (const auto& pool : pools) {
-    limits.push_back(pool.limits);
-    limits.back().lists = pool.launcher->lists();
-  }
-  return limits;
-}
 
 // "8", "+4" or "-2" of so many.
 std::optional<std::uint32_t> changed_count(std::uint32_t count, std::string_view change) {
@@ -50,12 +35,20 @@ std::optional<std::uint32_t> changed_count(std::uint32_t count, std::string_view
 }
 
 telemetry::NodeFacts facts_of(const PoolNode& node) {
-  const bool is_dead = node.state == PoolNodeState::kGone && !node.cause.empty();
+  const bool is_dead = node.is_gone() && !node.cause.empty();
   return {.name = node.name,
           .host = node.where,
           .role = kPoolRole,
           .state = is_dead ? "dead" : word_of(node.state),
           .cause = node.cause};
+}
+
+Treasurer::Wanted wanted_of(const PoolTools& tools, const PoolBook& book) {
+  Treasurer::Wanted wanted;
+  for (const PoolTools::Pool& pool : tools.pools()) {
+    wanted[pool.limits.name] = *book.wanted(pool.limits.name);
+  }
+  return wanted;
 }
 
 // Why no member has come from the pool's nodes, of which the last counts.
@@ -75,13 +68,9 @@ std::string wait_for(const std::vector<PoolNode>& nodes, const std::string& pool
 Provisioner::Provisioner(ProvisionerOptions options, std::shared_ptr<RunOutcome> outcome)
     : options_(std::move(options)),
       outcome_(std::move(outcome)),
-      book_(limits_of(options_.pools)),
+      tools_(options_.pools),
+      book_(tools_.limits()),
       treasurer_(options_.treasurer) {}
-
-ProvisionerOptions::Pool& Provisioner::pool(const std::string& name) {
-  return *std::ranges::find_if(options_.pools,
-                               [&](const auto& each) { return each.limits.name == name; });
-}
 
 void Provisioner::start(Context& context) {
   on<NodeChange>(&Provisioner::receive_change);
@@ -89,11 +78,13 @@ void Provisioner::start(Context& context) {
   on<ViewMessage>(&Provisioner::receive_view);
   on<Pace>(&Provisioner::receive_pace);
   on<runtime::RequestAsked>(&Provisioner::receive_burst);
+  on<NoMoreNodes>(&Provisioner::receive_no_more);
+  on<Turn>(&Provisioner::receive_turn);
   treasurer_.begin(context.now());
   for (const PoolNode& node : options_.adopted) {
     book_.adopt(node, context.now());
     treasurer_.note(node, context.now());
-    if (node.state != PoolNodeState::kGone) pool(node.pool).launcher->adopt(node.name, node.id);
+    if (!node.is_gone()) tools_.adopt(node);
   }
   for (const auto& [name, nodes] : options_.wanted) {
     const auto can = book_.want(name, nodes);
@@ -103,34 +94,38 @@ void Provisioner::start(Context& context) {
 }
 
 void Provisioner::timer(Context& context, runtime::TimerId) {
+  ask_for_turn(context);
+  context.after(kTurn);
+}
+
+// A tool may have taken seconds. A message to itself comes behind those that have come meanwhile,
+// while a timer would go before them, and another node would be asked for although the run ends.
+void Provisioner::ask_for_turn(Context& context) {
+  if (std::exchange(turn_is_due_, true)) return;
+  context.send_control(context.name(), Message::of(Turn{}));
+}
+
+void Provisioner::receive_turn(Context& context, const Turn&) {
+  turn_is_due_ = false;
   act(context);
-  if (!ends_by_) {
-    context.after(kTurn);
-    return;
-  }
-  if (!book_.all_gone() && context.now() < *ends_by_) {
-    context.after(kTurn);
-    return;
-  }
-  for (const PoolNode& node : book_.nodes()) {
-    if (node.state == PoolNodeState::kGone) continue;
-    context.log().error(fmt::format(
-        "{} ({}) is still there and may cost money: troupe pools RUN_FOLDER --stop tries again",
-        node.name, node.id.empty() ? "no id is known" : node.id));
-  }
-  finish(context);
+  if (!ends_by_) return;
+  if (book_.all_gone() || context.now() >= *ends_by_) return finish(context);
+  std::vector<PoolNode> left = book_.nodes();
+  std::erase_if(left, [](const PoolNode& node) { return node.is_gone(); });
+  waits_.tell_last(context, left, *ends_by_);
 }
 
 void Provisioner::finish(Context& context) {
   const auto& state = outcome_->state;
   if (state != nullptr) treasurer_.reach(state->iteration);
-  outcome_->bill = treasurer_.bill(wanted(), context.now());
+  outcome_->bill = treasurer_.bill(wanted_of(tools_, book_), context.now());
   const auto noted = options_.note_work(treasurer_.contributed(), treasurer_.first_forecast());
   if (!noted.ok()) context.log().warning(noted.error().message);
   context.finish();
 }
 
 void Provisioner::stop(Context& context) {
+  is_closed_ = true;
   ends_by_ = context.now() + kLetGoWithin;
   book_.end(context.now());
 }
@@ -190,51 +185,22 @@ Result<std::string> Provisioner::burst(const runtime::HeadRequest& request) {
 }
 
 void Provisioner::receive_burst(Context& context, const runtime::RequestAsked& asked) {
-  auto answer = ends_by_ ? Result<std::string>(Error{ErrorKind::kLostPeers, "the run has ended"})
-                         : burst(asked.request);
+  auto answer = is_closed_ ? Result<std::string>(Error{ErrorKind::kLostPeers, "the run ends"})
+                           : burst(asked.request);
   if (answer.ok()) context.log().info(fmt::format("{} ({})", *answer, asked.by));
   asked.reply->answer(std::move(answer));
   act(context);
 }
 
-void Provisioner::look(Context& context) {
-  for (ProvisionerOptions::Pool& pool : options_.pools) {
-    const std::string& name = pool.limits.name;
-    const auto pause = book_.changes(name) || ends_by_ ? kLookSoon : kLookLater;
-    const bool is_due = context.now() - looked_at_[name] >= pause;
-    if (!is_due || !pool.launcher->lists() || !book_.has_any(name)) continue;
-    const auto listed = pool.launcher->list();
-    looked_at_[name] = context.now();
-    if (listed.ok()) {
-      warned_.erase("list of " + name);
-      book_.listed(name, *listed, context.now());
-    } else {
-      warn_once(context, "list of " + name,
-                fmt::format("pool {}: {}", name, listed.error().message));
-    }
-  }
-}
-
-void Provisioner::warn_once(Context& context, const std::string& of, const std::string& why) {
-  if (std::exchange(warned_[of], why) != why) context.log().warning(why);
+void Provisioner::receive_no_more(Context&, const NoMoreNodes&) {
+  is_closed_ = true;
+  book_.close();
 }
 
 void Provisioner::ask_prices(Context& context) {
-  for (const ProvisionerOptions::Pool& pool : options_.pools) {
-    const std::string& name = pool.limits.name;
-    const auto asked = priced_at_.find(name);
-    const bool is_due =
-        asked == priced_at_.end() || context.now() - asked->second >= kAskPriceEvery;
-    if (!pool.price || !is_due) continue;
-    const auto price = pool.price();
-    priced_at_[name] = context.now();
-    if (!price.ok()) {
-      warn_once(context, "price of " + name, price.error().message);
-      continue;
-    }
-    warned_.erase("price of " + name);
-    if (treasurer_.knows_price(name) && treasurer_.price(name, context.now()) == *price) continue;
-    treasurer_.set_price(name, *price, context.now());
+  for (const auto& [name, price] : tools_.ask_prices(context)) {
+    if (treasurer_.knows_price(name) && treasurer_.price(name, context.now()) == price) continue;
+    treasurer_.set_price(name, price, context.now());
     // Heads to come count what they find at the price of the journal.
     for (PoolNode node : book_.nodes()) {
       if (node.pool != name || !is_costing(node.state)) continue;
@@ -251,26 +217,19 @@ Result<void> Provisioner::write_down(Context& context, PoolNode& node) {
   return options_.note_node(node);
 }
 
-Treasurer::Wanted Provisioner::wanted() const {
-  Treasurer::Wanted wanted;
-  for (const auto& pool : options_.pools) {
-    wanted[pool.limits.name] = *book_.wanted(pool.limits.name);
-  }
-  return wanted;
-}
-
 void Provisioner::decide(Context& context) {
-  const auto decision = treasurer_.decide(wanted(), context.now());
+  const auto decision = treasurer_.decide(wanted_of(tools_, book_), context.now());
   if (!decision) return;
   if (decision->must_end && !std::exchange(told_to_end_, true)) {
     const Error why{ErrorKind::kLostPeers,
                     decision->reason + "; raise cluster.burst.budget and resume the run"};
     context.send_control("coordinator", Message::of(MemberFailed{"provisioner", why}));
   }
+  tell_deadline(context, *decision);
   if (!decision->changes) return;
   context.log().info(decision->reason);
-  for (std::size_t i = 0; i < options_.pools.size(); ++i) {
-    const std::string& name = options_.pools[i].limits.name;
+  for (std::size_t i = 0; i < tools_.pools().size(); ++i) {
+    const std::string& name = tools_.pools()[i].limits.name;
     const std::uint32_t nodes = decision->forecast.nodes[i];
     if (*book_.wanted(name) == nodes) continue;
     CHECK(book_.want(name, nodes).ok(), "a decision keeps to what a pool has");
@@ -285,7 +244,7 @@ void Provisioner::tell_bill(Context& context, const std::string& decision) {
   const TimePoint now = context.now();
   if (decision.empty() && bill_told_ && now - *bill_told_ < kTellBillEvery) return;
   bill_told_ = now;
-  telemetry::BillFacts bill = treasurer_.bill(wanted(), now);
+  telemetry::BillFacts bill = treasurer_.bill(wanted_of(tools_, book_), now);
   bill.decision = decision;
   context.send_control("monitor",
                        Message::of(EventMetrics{{0.0, treasurer_.step(), std::move(bill)}}));
@@ -295,123 +254,91 @@ void Provisioner::tell_bill(Context& context, const std::string& decision) {
   if (!noted.ok()) context.log().warning(noted.error().message);
 }
 
+void Provisioner::tell_deadline(Context& context, const pipeline::BurstDecision& decision) {
+  const bool is_late = told_late_ ? !decision.is_in_time : decision.is_too_late;
+  if (std::exchange(told_late_, is_late) == is_late) return;
+  if (is_late) {
+    context.log().warning("cluster.burst.finish_within cannot be kept: " + decision.reason);
+  } else {
+    context.log().info("cluster.burst.finish_within can be kept again: " + decision.reason);
+  }
+  if (!decision.changes) tell_bill(context, decision.reason);
+}
+
+// Behind what was done there may be more.
 void Provisioner::act(Context& context) {
-  look(context);
-  if (!ends_by_) {
+  tools_.look(context, book_, ends_by_.has_value());
+  if (!is_closed_) {
     ask_prices(context);
     decide(context);
     tell_bill(context, "");
   }
   const std::vector<PoolOrder> orders = book_.next(context.now());
-  const std::optional<Error> unwritten = tell_changes(context);
-  std::set<std::string> failing;                         // pools
+  std::optional<AskForNode> asked;
   std::map<std::string, std::vector<ListedNode>> stops;  // by pool
   for (const PoolOrder& order : orders) {
-    const auto* asked = std::get_if<AskForNode>(&order);
     if (const auto* stop = std::get_if<StopNode>(&order)) {
       stops[stop->pool].push_back({stop->node, stop->id});
     } else if (const auto* members = std::get_if<LetMembersGo>(&order)) {
-      let_go(context, *members);
-    } else if (unwritten) {
-      book_.start_failed(asked->node, *unwritten, context.now());
-    } else if (failing.contains(asked->pool)) {
-      book_.withdraw(asked->node, context.now());
-    } else if (!ask_for(context, *asked)) {
-      failing.insert(asked->pool);
+      context.send_control("coordinator",
+                           Message::of(LetGo{members->members, members->node + " is given back"}));
+    } else {
+      asked = std::get<AskForNode>(order);
+      book_.set_id(asked->node, tools_.id_for(*asked));
     }
-    context.post_progress();
   }
-  for (const auto& [name, nodes] : stops) stop_nodes(context, name, nodes);
+  const std::optional<Error> unwritten = tell_changes(context);
+  for (const auto& [name, nodes] : stops) tools_.stop(context, book_, name, nodes);
+  if (asked) ask_for(context, *asked, unwritten);
+  context.post_progress();
   tell_changes(context);
-  if (!ends_by_ && treasurer_.waits_for_a_node()) tell_wait(context);
+  if (!is_closed_ && treasurer_.waits_for_a_node()) tell_wait(context);
+  if (!orders.empty()) ask_for_turn(context);
+}
+
+void Provisioner::ask_for(Context& context, const AskForNode& asked,
+                          const std::optional<Error>& unwritten) {
+  if (unwritten) return book_.start_failed(asked.node, *unwritten, context.now());
+  const auto token = [&]() -> Result<std::string> {
+    if (treasurer_.decides() && !treasurer_.knows_price(asked.pool)) {
+      return Error{ErrorKind::kUsage, "its price is not known, and the budget has to do for it"};
+    }
+    return options_.token();
+  };
+  tools_.start(context, book_, asked, token());
 }
 
 void Provisioner::tell_wait(Context& context) {
   std::vector<std::string> reasons;
   bool is_any_on_its_way = false;
-  for (const ProvisionerOptions::Pool& pool : options_.pools) {
+  for (const PoolTools::Pool& pool : tools_.pools()) {
     const std::string& name = pool.limits.name;
     is_any_on_its_way = is_any_on_its_way || book_.present(name) > 0;
     if (treasurer_.decides() && !treasurer_.knows_price(name)) {
-      reasons.push_back(warned_["price of " + name] +
+      reasons.push_back(tools_.price_fault(name) +
                         ", and while that is not known the limits of the run want none");
     } else {
       reasons.push_back(fmt::format("pool {}: {}", name, wait_for(book_.nodes(), name)));
     }
   }
-  const auto why = fmt::format("{}", fmt::join(reasons, "; "));
-  // The log tells of nodes that are on their way.
-  const bool is_news = !is_any_on_its_way && why != wait_;
-  const bool is_due = wait_told_ && context.now() - *wait_told_ >= kTellWaitEvery;
-  if (!wait_told_) wait_told_ = context.now();
-  if (!is_news && !is_due) return;
-  wait_ = why;
-  wait_told_ = context.now();
-  context.log().info("no node trains yet, and the run waits for the first one: " + why);
-}
-
-void Provisioner::let_go(Context& context, const LetMembersGo& order) {
-  context.send_control("coordinator",
-                       Message::of(LetGo{order.members, order.node + " is given back"}));
-}
-
-void Provisioner::stop_nodes(Context& context, const std::string& name,
-                             const std::vector<ListedNode>& nodes) {
-  for (auto rest = std::span(nodes); !rest.empty();) {
-    const auto some = rest.first(std::min(rest.size(), kMostStopsAtOnce));
-    rest = rest.subspan(some.size());
-    const auto results = pool(name).launcher->stop_all({some.begin(), some.end()});
-    std::set<std::string> faults;
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      if (results[i].ok()) {
-        book_.stopped(some[i].name, context.now());
-      } else {
-        faults.insert(results[i].error().message);
-      }
-    }
-    for (const std::string& fault : faults) context.log().warning(fault);
-    context.post_progress();
-  }
-}
-
-bool Provisioner::ask_for(Context& context, const AskForNode& asked) {
-  ProvisionerOptions::Pool& from = pool(asked.pool);
-  const auto start = [&]() -> Result<std::string> {
-    if (treasurer_.decides() && !treasurer_.knows_price(asked.pool)) {
-      return Error{ErrorKind::kUsage, "its price is not known, and the budget has to do for it"};
-    }
-    ASSIGN_OR_RETURN(std::string token, options_.token());
-    return from.launcher->start({asked.node, from.workers, std::move(token)});
-  };
-  const auto started = start();
-  if (started.ok()) {
-    context.log().info(fmt::format("{} is asked for ({})", asked.node, *started));
-    book_.started(asked.node, *started, context.now());
-    return true;
-  }
-  context.log().warning(
-      fmt::format("{} could not be started: {}", asked.node, started.error().message));
-  book_.start_failed(asked.node, started.error(), context.now());
-  return false;
+  waits_.tell_first(context, fmt::format("{}", fmt::join(reasons, "; ")), is_any_on_its_way);
 }
 
 std::optional<Error> Provisioner::tell_changes(Context& context) {
   std::optional<Error> unwritten;
   for (PoolNode& node : book_.take_changed()) {
-    const bool is_loss = node.state == PoolNodeState::kGone && !node.cause.empty();
-    // One that was never started was told of.
-    if (is_loss && !node.id.empty()) tell_loss(context, node);
+    // Nobody asked for its end. One that was never started was told of.
+    const bool is_loss = node.is_gone() && !node.cause.empty();
+    if (is_loss && !node.id.empty()) {
+      const std::string words = tools_.last_words(node);
+      if (!words.empty()) node.cause += "; " + words;
+      context.log().warning(fmt::format("{} is gone: {}", node.name, node.cause));
+    }
     if (auto noted = write_down(context, node); !noted.ok()) unwritten = noted.error();
     context.send_control("monitor", Message::of(NodeChange{facts_of(node)}));
   }
   if (unwritten) context.log().warning(unwritten->message);
   return unwritten;
-}
-
-void Provisioner::tell_loss(Context& context, PoolNode& node) {
-  const std::string words = pool(node.pool).launcher->last_words(node.name);
-  if (!words.empty()) node.cause += "; " + words;
-  context.log().warning(fmt::format("{} is gone: {}", node.name, node.cause));
 }
 
 std::string Provisioner::waiting_for() const {

@@ -1,9 +1,9 @@
 #pragma once
 
 // Gets nodes for the run from its pools, and gives them back: carries out what the PoolBook
-// decides, through a Launcher per pool. What is asked for is in the journal before it is asked, so
+// decides, with the tools of the pools. What is asked for is in the journal before it is asked, so
 // that the next head finds, adopts or stops it. At the end it stops what has not ended, and ends
-// when nothing is left, or says what is.
+// when nothing is left, or some time later.
 //
 // With limits (cluster.burst) a Treasurer decides how many nodes are wanted, else people do. The
 // Monitor gets the bill now and then, and the run's outcome in the end.
@@ -12,16 +12,20 @@
 // from the Coordinator. Called "provisioner" in the plan. Has a thread of its own: tools take
 // seconds.
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "actors/launcher.h"
 #include "actors/messages.h"
+#include "actors/no_more_nodes.h"
 #include "actors/pool_book.h"
+#include "actors/pool_tools.h"
+#include "actors/pool_waits.h"
 #include "actors/run_ending.h"
 #include "actors/treasurer.h"
 #include "config/topology.h"
@@ -31,15 +35,8 @@
 namespace troupe::actors {
 
 struct ProvisionerOptions {
-  struct Pool {
-    PoolLimits limits;
-    std::uint32_t workers = 1;  // of a node
-    std::shared_ptr<Launcher> launcher;
-    // The price of a node for an hour now; null: that of TreasurerOptions. May take seconds.
-    std::function<runtime::Result<double>()> price{};
-  };
   TreasurerOptions treasurer;
-  std::vector<Pool> pools;
+  std::vector<PoolTools::Pool> pools;
   // All nodes of the heads before this one.
   std::vector<PoolNode> adopted;
   std::map<std::string, std::uint32_t> wanted;  // by pool
@@ -73,48 +70,51 @@ class Provisioner final : public runtime::Actor {
   std::string waiting_for() const override;
 
  private:
+  // To itself: it is to act.
+  struct Turn {
+    static constexpr std::string_view kName = "provisioner-turn";
+  };
+
   void receive_change(Context& context, const NodeChange& change);
   void receive_kept(Context& context, const Kept& kept);
   void receive_view(Context& context, const ViewMessage& view);
   void receive_pace(Context& context, const Pace& pace);
   void receive_burst(Context& context, const runtime::RequestAsked& asked);
+  void receive_no_more(Context& context, const NoMoreNodes& told);
+  void receive_turn(Context& context, const Turn& turn);
   runtime::Result<std::string> burst(const runtime::HeadRequest& request);
 
-  ProvisionerOptions::Pool& pool(const std::string& name);
   // Asks the launchers, decides, and carries it out.
   void act(Context& context);
+  void ask_for_turn(Context& context);
   // What the limits of the run make of what is known.
   void decide(Context& context);
-  Treasurer::Wanted wanted() const;
+  // A deadline cannot be kept any more, or can be again.
+  void tell_deadline(Context& context, const pipeline::BurstDecision& decision);
   void tell_bill(Context& context, const std::string& decision);
   void finish(Context& context);
-  void look(Context& context);
   void ask_prices(Context& context);
-  void warn_once(Context& context, const std::string& of, const std::string& why);
   // Puts into the journal what was paid for it so far.
   runtime::Result<void> write_down(Context& context, PoolNode& node);
-  void let_go(Context& context, const LetMembersGo& order);
-  void stop_nodes(Context& context, const std::string& pool, const std::vector<ListedNode>& nodes);
-  // False: it failed, and so would others of the pool.
-  bool ask_for(Context& context, const AskForNode& asked);
+  void ask_for(Context& context, const AskForNode& asked,
+               const std::optional<runtime::Error>& unwritten);
   // Writes down and tells what has changed; returns why something could not be written.
   std::optional<runtime::Error> tell_changes(Context& context);
   // Where nobody trains before a node comes: says why none does.
   void tell_wait(Context& context);
-  // Nobody asked for its end.
-  void tell_loss(Context& context, PoolNode& node);
 
   ProvisionerOptions options_;
   std::shared_ptr<RunOutcome> outcome_;
+  PoolTools tools_;
   PoolBook book_;
   Treasurer treasurer_;
-  std::optional<runtime::TimePoint> bill_told_, work_noted_, wait_told_;
-  std::string wait_;                                     // what tell_wait() said last
-  bool told_to_end_ = false;                             // the run, since its budget is spent
-  std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked,
-  std::map<std::string, runtime::TimePoint> priced_at_;  // and its price
-  std::map<std::string, std::string> warned_;            // of a list or a price: what was said last
-  std::optional<runtime::TimePoint> ends_by_;            // it was told to stop
+  PoolWaits waits_;
+  std::optional<runtime::TimePoint> bill_told_, work_noted_;
+  bool turn_is_due_ = false;
+  bool told_to_end_ = false;                   // the run, since its budget is spent
+  bool told_late_ = false;                     // that the deadline cannot be kept
+  bool is_closed_ = false;                     // no further node is of use
+  std::optional<runtime::TimePoint> ends_by_;  // it was told to stop
 };
 
 }  // namespace troupe::actors

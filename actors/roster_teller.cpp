@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/coordinator.h"
+#include "actors/no_more_nodes.h"
 #include "config/plan.h"
 #include "runtime/base/overloaded.h"
 
@@ -19,6 +20,11 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Message;
 using runtime::Overloaded;
+
+// Saving and validating may take long, in which nodes would still be asked for.
+void close_pools(Context& context, const CoordinatorOptions& options) {
+  if (options.has_pools) context.send_control("provisioner", Message::of(NoMoreNodes{}));
+}
 
 // Why the last member that makes steps cannot be asked to leave, for whoever asks.
 Error objection_to_last(const std::string& node) {
@@ -160,11 +166,15 @@ void RosterTeller::carry_out(Context& context) {
       [&](const pipeline::StopTrainingOf& stopped) {
         ending_.note(stopped.error);
         if (stopped.stops) outcome_.stopped = true;
+        close_pools(context, options_);
         for (const std::uint32_t replica : stopped.replicas) {
           context.send_control(replica_name(replica), Message::of(StopTraining{}));
         }
       },
-      [&](const pipeline::SaveState&) { ending_.save(context, roster_); },
+      [&](const pipeline::SaveState&) {
+        close_pools(context, options_);
+        ending_.save(context, roster_);
+      },
       [&](const pipeline::EndRun&) { ending_.end(context, roster_); },
       [&](const pipeline::LogLine& line) {
         line.warns ? context.log().warning(line.text) : context.log().info(line.text);

@@ -16,7 +16,10 @@
 namespace troupe {
 namespace {
 
-bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+// A number below zero is none.
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9');
+}
 
 bool asks_for_help(const Arguments& words) {
   const auto end = std::find(words.begin(), words.end(), "--");

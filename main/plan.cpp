@@ -17,6 +17,7 @@
 #include "launch/run/run_outlook.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "runtime/base/amount_text.h"
 #include "runtime/base/json_writer.h"
 
 namespace troupe {
@@ -101,11 +102,11 @@ std::string text_of(const RunOutlook& told, const OutlookLine& line, std::size_t
   using pipeline::time_text;
   const std::string efficiency =
       line.forecast.lasts ? fmt::format("{:.0f} %", 100.0 * line.efficiency) : "-";
-  return fmt::format("{:<{}} {:>7} {:>9.4g} {:>12} {:>12} {:>12} {:>9.2f} {:>11}{}\n", line.nodes,
+  return fmt::format("{:<{}} {:>7} {:>9.4g} {:>12} {:>12} {:>12} {:>9} {:>11}{}\n", line.nodes,
                      width, line.workers, events_per_second(told, line),
                      time_text(line.forecast.seconds), time_text(line.at_best.seconds),
-                     time_text(line.at_worst.seconds), line.forecast.cost, efficiency,
-                     marks_of(line));
+                     time_text(line.at_worst.seconds), runtime::amount_text(line.forecast.cost),
+                     efficiency, marks_of(line));
 }
 
 void print_for_people(const RunOutlook& told, const MeasuredPace& pace) {
@@ -162,8 +163,11 @@ int plan(const CommandLine& line) {
   }
   const auto path = line.get<std::string>("topology");
   tell_if_shipped(path);
-  const auto loaded = config::load_topology(path, settings(line));
+  auto loaded = config::load_topology(path, settings(line));
   if (!loaded.ok()) return report(loaded.error());
+  // A price that nobody tells is known before minutes are spent on measuring.
+  auto& pools = loaded->topology.cluster.pools;
+  if (const auto priced = launch::ask_prices(pools); !priced.ok()) return report(priced.error());
   const auto measured = pace_of(line, *loaded);
   if (!measured.ok()) return report(measured.error());
   if (!measured->pace) {

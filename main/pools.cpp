@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <span>
 #include <thread>
 
@@ -34,7 +35,7 @@ std::string object_of(const PoolNode& node, const std::string& since) {
       json_string(since), json_string(node.id), json_string(node.where), json_string(node.cause));
 }
 
-void print(const launch::PoolHistory& history, bool json) {
+void print(const launch::PoolHistory& history, bool json, const Result<void>& stopped) {
   std::string objects;
   for (const PoolNode& node : history.nodes) {
     const std::string& since = history.since.at(node.name);
@@ -46,55 +47,86 @@ void print(const launch::PoolHistory& history, bool json) {
                                actors::word_of(node.state), since, node.id, node.where, node.cause);
     }
   }
-  if (json)
-    answer_object(
-        fmt::format(R"({{"run":{},"nodes":[{}]}})", runtime::json_string(history.run), objects));
+  if (json) {
+    answer(fmt::format(R"("run":{},"nodes":[{}])", runtime::json_string(history.run), objects),
+           stopped.ok() ? "" : stopped.error().message,
+           stopped.ok() ? 0 : runtime::exit_code(stopped.error().kind));
+  }
   if (!json && history.nodes.empty()) std::cerr << "this run has asked for no nodes\n";
 }
 
-// Stops what the launcher lists of the run, whether the journal knows it or not.
+// Nodes of a pool that are there, and why some could not be told to end.
+struct LeftNodes {
+  std::vector<actors::ListedNode> there;
+  std::map<std::string, std::string> faults;  // by name
+};
+
+void tell_to_end(actors::Launcher& launcher, LeftNodes& left) {
+  for (auto rest = std::span(left.there); !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), actors::kMostStopsAtOnce));
+    const auto told = launcher.stop_all({some.begin(), some.end()});
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (!told[i].ok()) left.faults[some[i].name] = told[i].error().message;
+      if (told[i].ok()) {
+        std::cerr << fmt::format("{} ({}) is told to end\n", some[i].name, some[i].id);
+      }
+    }
+    rest = rest.subspan(some.size());
+  }
+}
+
+// Those that have not ended: as the launcher lists them, or else those that it could not stop.
+Result<void> wait_for_their_end(actors::Launcher& launcher, LeftNodes& left) {
+  if (!launcher.lists()) {
+    std::erase_if(left.there, [&](const auto& node) { return !left.faults.contains(node.name); });
+    return {};
+  }
+  const auto until = runtime::steady_now() + kWithin;
+  while (!left.there.empty() && runtime::steady_now() <= until) {
+    std::this_thread::sleep_for(kLookAgain);
+    ASSIGN_OR_RETURN(left.there, launcher.list());
+  }
+  return {};
+}
+
+runtime::Error error_of(const LeftNodes& left, const std::string& pool) {
+  const actors::ListedNode& first = left.there.front();
+  const auto fault = left.faults.find(first.name);
+  return {runtime::ErrorKind::kLostPeers,
+          fmt::format("{} of pool {} is still there{}{}", first.name, pool,
+                      fault == left.faults.end() ? "" : ", and could not be told to end: ",
+                      fault == left.faults.end() ? "" : fault->second)};
+}
+
+// Stops what the launcher lists of the run, whether the journal knows it or not. A node that is
+// still there then stays in the journal.
 Result<void> stop_pool(config::PoolSection pool, const launch::PoolHistory& history,
                        launch::PoolJournal& journal) {
   launch::JoinPlan plan;
   plan.run = history.run;
   pool.pod.reset();  // no node is started, so that it may be missing
   ASSIGN_OR_RETURN(const auto launcher, launch::make_launcher(pool, plan));
-  std::vector<PoolNode> left;
-  for (const PoolNode& node : history.nodes) {
-    if (node.pool != pool.name || node.state == PoolNodeState::kGone) continue;
-    left.push_back(node);
+  std::vector<PoolNode> known = launch::nodes_left(history);
+  std::erase_if(known, [&](const PoolNode& node) { return node.pool != pool.name; });
+  LeftNodes left;
+  for (const PoolNode& node : known) {
     launcher->adopt(node.name, node.id);
+    if (!launcher->lists()) left.there.push_back({node.name, node.id});
   }
-  std::vector<actors::ListedNode> there;
   if (launcher->lists()) {
-    ASSIGN_OR_RETURN(there, launcher->list());
-  } else {
-    for (const PoolNode& node : left) there.push_back({node.name, node.id});
+    ASSIGN_OR_RETURN(left.there, launcher->list());
   }
-  for (auto rest = std::span(there); !rest.empty();) {
-    const auto some = rest.first(std::min(rest.size(), actors::kMostStopsAtOnce));
-    const auto told = launcher->stop_all({some.begin(), some.end()});
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      std::cerr << (told[i].ok() ? fmt::format("{} ({}) is told to end\n", some[i].name, some[i].id)
-                                 : told[i].error().message + "\n");
-    }
-    rest = rest.subspan(some.size());
-  }
-  const auto until = runtime::steady_now() + kWithin;
-  while (launcher->lists() && !there.empty()) {
-    if (runtime::steady_now() > until) {
-      return runtime::Error{
-          runtime::ErrorKind::kLostPeers,
-          fmt::format("{} of pool {} is still there", there.front().name, pool.name)};
-    }
-    std::this_thread::sleep_for(kLookAgain);
-    ASSIGN_OR_RETURN(there, launcher->list());
-  }
-  for (PoolNode& node : left) {
+  tell_to_end(*launcher, left);
+  RETURN_IF_ERROR(wait_for_their_end(*launcher, left));
+  for (PoolNode& node : known) {
+    const bool is_there =
+        std::ranges::any_of(left.there, [&](const auto& each) { return each.name == node.name; });
+    if (is_there) continue;
     node.state = PoolNodeState::kGone;
     node.cause = "troupe pools --stop";
     RETURN_IF_ERROR(journal.add(node));
   }
+  if (!left.there.empty()) return error_of(left, pool.name);
   return {};
 }
 
@@ -112,20 +144,21 @@ Result<void> stop_all(const std::string& folder) {
   Result<void> all;
   for (const config::PoolSection& pool : loaded.topology.cluster.pools) {
     const auto stopped = stop_pool(pool, journal.history(), journal);
-    if (!stopped.ok() && all.ok()) all = stopped;
+    if (stopped.ok()) continue;
+    if (!all.ok()) std::cerr << all.error().message << "\n";
+    all = stopped;
   }
   return all;
 }
 
 int pools(const CommandLine& line) {
   const auto folder = line.get<std::string>("dir");
-  if (line.get<bool>("stop")) {
-    const auto stopped = stop_all(folder);
-    if (!stopped.ok()) return report(stopped.error());
-  }
+  if (const auto can = launch::RunFolder::check(folder); !can.ok()) return report(can.error());
+  // People see what is left all the same.
+  const Result<void> stopped = line.get<bool>("stop") ? stop_all(folder) : Result<void>{};
   print(launch::read_pool_journal(fmt::format("{}/{}", folder, launch::PoolJournal::kName)),
-        line.get<bool>("json"));
-  return 0;
+        line.get<bool>("json"), stopped);
+  return stopped.ok() ? 0 : report(stopped.error());
 }
 
 }  // namespace

@@ -132,6 +132,7 @@ int finish_run(const launch::HeadRunResult& result, const RunArguments& argument
                          launch::shell_word(result.resume_from)));
   }
   if (result.error) log.error(result.error->message);
+  if (!result.nodes_left.empty()) log.error(result.nodes_left);
   return result.exit_code();
 }
 

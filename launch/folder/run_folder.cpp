@@ -182,6 +182,11 @@ Result<RunFolder> RunFolder::create(const std::string& path, runtime::Disk& disk
   return folder;
 }
 
+Result<void> RunFolder::check(const std::string& path) {
+  if (holds_run(path)) return {};
+  return Error{ErrorKind::kUsage, fmt::format("{} is no run's folder, such as runs/first", path)};
+}
+
 // A folder with a lock and without a topology is that of a run that has ended before it began to
 // train. Temporary files are removed only under the lock, since without it another process may be
 // writing them.

@@ -34,6 +34,8 @@ class RunFolder {
   // (kUsage) are a folder without a run, and one in which a link has the name of a file of the run:
   // what the run writes would end elsewhere.
   static runtime::Result<RunFolder> reopen(const std::string& path, runtime::Disk& disk);
+  // Without the lock. kUsage: the folder holds no run.
+  static runtime::Result<void> check(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }

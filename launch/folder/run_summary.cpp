@@ -44,6 +44,7 @@ struct Summary {
   std::optional<std::uint64_t> failures_survived;
   std::optional<std::vector<telemetry::ViewFacts>> views;
   std::optional<telemetry::BillFacts> bill;
+  std::optional<std::vector<std::string>> nodes_left;
   std::optional<bool> stopped;
   std::optional<std::string> error;
   int exit_code = 0;
@@ -64,6 +65,7 @@ void fields(Archive& archive, runtime::Like<Summary> auto& summary) {
   archive.perhaps("failures_survived", summary.failures_survived);
   archive.perhaps("views", summary.views);
   archive.perhaps("bill", summary.bill);
+  archive.perhaps("nodes_left", summary.nodes_left);
   archive.perhaps("stopped", summary.stopped);
   archive.perhaps("error", summary.error);
   archive.integer("exit_code", summary.exit_code);
@@ -82,6 +84,7 @@ void add_state(const pipeline::TrainingState& state, std::size_t slots, Summary&
 
 std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& history,
                          std::size_t slots, const std::vector<runtime::PeerStats>& peers,
+                         const std::optional<std::vector<std::string>>& nodes_left,
                          const std::optional<runtime::Error>& error, int exit_code) {
   std::int64_t bytes_on_wire = 0;
   for (const runtime::PeerStats& peer : peers) {
@@ -103,6 +106,7 @@ std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& h
   summary.failures_survived = failures;
   summary.views = std::move(views);
   summary.bill = outcome.bill;
+  summary.nodes_left = nodes_left;
   summary.stopped = outcome.stopped;
   if (error) summary.error = error->message;
   summary.exit_code = exit_code;

@@ -1,6 +1,7 @@
 // Nodes by commands of the topology. {name}, {id} and {join} are replaced in their words, so that
 // no shell reads what stands for these.
 
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -22,6 +23,8 @@ using Words = std::vector<std::string>;
 
 // Clouds take their time.
 constexpr auto kWithin = std::chrono::minutes(2);
+constexpr std::size_t kMostDigits = 10;  // of a node's number
+constexpr std::size_t kMostShown = 100;  // bytes of an id that is none
 
 class CommandLauncher final : public actors::Launcher {
  public:
@@ -32,6 +35,12 @@ class CommandLauncher final : public actors::Launcher {
         stop_(std::move(stop)),
         list_(std::move(list)) {}
 
+  // A command that has run may have made the node, however it has ended, and told its id.
+  std::string id_for(const std::string& name) override {
+    const auto told = told_.find(name);
+    return told == told_.end() ? "" : told->second;
+  }
+
   // The first word that it prints is the node's id, else the id is its name.
   Result<std::string> start(const NodeOrder& order) override {
     const Words join = join_words(plan_, pool_, order.name, order.token.empty() ? "" : "-");
@@ -39,10 +48,17 @@ class CommandLauncher final : public actors::Launcher {
     request.leaves_others = true;  // the node may be one of them
     // The token goes the way that no list of processes shows.
     if (!order.token.empty()) request.input = order.token + "\n";
-    ASSIGN_OR_RETURN(const std::string output, output_of(request));
+    ASSIGN_OR_RETURN(const CommandEnd ended, run_command(request));
     std::string id;
-    std::istringstream(output) >> id;
-    return id.empty() ? full_name(order.name) : id;
+    std::istringstream(ended.output) >> id;
+    if (is_tool_id(id)) told_[order.name] = id;
+    const auto made = check_end(request, ended);
+    if (!made.ok()) return Error{ErrorKind::kLostPeers, made.error().message};
+    if (id.empty() && !ended.is_cut) return full_name(order.name);
+    if (is_tool_id(id)) return id;
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("{} prints no id of a node: {}", request.words.front(),
+                             shown_line(id.empty() ? "a line that is too long" : id, kMostShown))};
   }
 
   bool lists() const override { return !list_.empty(); }
@@ -55,8 +71,12 @@ class CommandLauncher final : public actors::Launcher {
     for (std::string line; std::getline(lines, line);) {
       std::string name, id, state;
       std::istringstream(line) >> name >> id >> state;
-      const std::string prefix = full_name(fmt::format("{}.", pool_.name));
-      if (!name.starts_with(prefix)) continue;
+      if (!is_ours(name)) continue;
+      if (!id.empty() && !is_tool_id(id)) {
+        return Error{ErrorKind::kUsage,
+                     fmt::format("{} lists {} with an id that is none: {}", list_.front(), name,
+                                 shown_line(id, kMostShown))};
+      }
       nodes.push_back(
           {name.substr(full_name("").size()), id, state == "queued" || state == "pending"});
     }
@@ -64,9 +84,7 @@ class CommandLauncher final : public actors::Launcher {
   }
 
   Result<void> stop(const std::string& name, const std::string& id) override {
-    const auto stopped = output_of(filled(stop_, name, id, ""));
-    if (!stopped.ok()) return stopped.error();
-    return {};
+    return carry_out(filled(stop_, name, id, ""));
   }
 
   std::vector<Result<void>> stop_all(const std::vector<ListedNode>& nodes) override {
@@ -76,6 +94,14 @@ class CommandLauncher final : public actors::Launcher {
  private:
   std::string full_name(const std::string& node) const {
     return fmt::format("troupe-{}-{}", plan_.run, node);
+  }
+  // "troupe-1a2b3c4d-own.3"
+  bool is_ours(std::string_view name) const {
+    const std::string prefix = full_name(pool_.name + ".");
+    if (!name.starts_with(prefix)) return false;
+    name.remove_prefix(prefix.size());
+    return !name.empty() && name.size() <= kMostDigits &&
+           name.find_first_not_of("0123456789") == std::string_view::npos;
   }
   CommandRequest filled(Words words, const std::string& node, const std::string& id,
                         const std::string& join) const {
@@ -107,6 +133,7 @@ class CommandLauncher final : public actors::Launcher {
   const config::PoolSection pool_;
   const JoinPlan plan_;
   const Words start_, stop_, list_;
+  std::map<std::string, std::string> told_;  // ids of nodes, as their starts have printed them
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "launch/pools/kubernetes_objects.h"
+#include "launch/processes/command.h"
 #include "runtime/base/json_reader.h"
 
 namespace troupe::launch {
@@ -124,14 +125,7 @@ void fields(Archive& archive, Like<Items<Event>> auto& list) {
 }
 
 // One line that is not too long.
-std::string line_of(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  text.resize(std::min(text.size(), text.find_last_not_of(' ') + 1));
-  if (text.size() > kMostShown) text = text.substr(0, kMostShown - 3) + "...";
-  return text;
-}
+std::string line_of(std::string_view text) { return shown_line(text, kMostShown); }
 
 std::string last_line(std::string text) {
   const std::size_t end = text.find_last_not_of(" \t\r\n");

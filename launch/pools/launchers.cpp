@@ -11,12 +11,14 @@
 #include "launch/processes/command.h"
 #include "launch/processes/shell_word.h"
 #include "runtime/base/start_thread.h"
+#include "runtime/base/utf8.h"
 
 namespace troupe::launch {
 namespace {
 
 // Nothing else is done for the pools of a run meanwhile.
 constexpr auto kPriceWithin = std::chrono::seconds(5);
+constexpr std::size_t kMostId = 256;
 
 }  // namespace
 
@@ -72,6 +74,10 @@ runtime::Result<std::function<runtime::Result<double>()>> make_price(
         runtime::ErrorKind::kUsage,
         fmt::format("pool {}: `{}` prints no price, such as 0.45", name, command_line(words))};
   });
+}
+
+bool is_tool_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMostId && runtime::printable(id) == id;
 }
 
 std::vector<runtime::Result<void>> stop_at_once(actors::Launcher& launcher,

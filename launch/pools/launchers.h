@@ -44,6 +44,9 @@ runtime::Result<std::vector<std::string>> words_in(const config::PoolSection& po
 runtime::Result<std::function<runtime::Result<double>()>> make_price(
     const config::PoolSection& pool);
 
+// Whether a tool's id of a node can be kept and shown: 1 to 256 bytes, no control characters.
+bool is_tool_id(std::string_view id);
+
 // Launcher::stop() of each on a thread of its own, for launchers that allow it.
 std::vector<runtime::Result<void>> stop_at_once(actors::Launcher& launcher,
                                                 const std::vector<actors::ListedNode>& nodes);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "launch/folder/line_text.h"
+#include "launch/processes/command.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/secret.h"
 #include "runtime/base/utc_time.h"
@@ -139,6 +140,12 @@ PoolHistory read_pool_journal(const std::string& path) {
   return history;
 }
 
+std::vector<actors::PoolNode> nodes_left(const PoolHistory& history) {
+  std::vector<actors::PoolNode> left = history.nodes;
+  std::erase_if(left, [](const auto& node) { return node.is_gone(); });
+  return left;
+}
+
 std::map<std::string, actors::PoolAccount> read_pool_accounts(const std::string& path) {
   actors::CostBook costs;
   runtime::TimePoint newest{0};
@@ -172,10 +179,12 @@ Result<PoolJournal> PoolJournal::open(const std::string& path) {
   return PoolJournal(std::move(file), std::move(history));
 }
 
+// What tools have said may be long, and a line that cannot be read again loses its node.
 Result<void> PoolJournal::add(const actors::PoolNode& node) {
   return file_.add_for_good(text_of(
-      NodeLine{node.name, node.pool, actors::word_of(node.state), node.id, node.where, node.cause,
-               time_of_day(), node.paid.seconds, node.paid.cost, node.price_per_node_hour}));
+      NodeLine{node.name, node.pool, actors::word_of(node.state), node.id,
+               shown_line(node.where, kMostText), shown_line(node.cause, kMostText), time_of_day(),
+               node.paid.seconds, node.paid.cost, node.price_per_node_hour}));
 }
 
 Result<void> PoolJournal::add_work(const std::map<std::string, double>& contributed,

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "actors/cost_book.h"
-#include "actors/pool_book.h"
+#include "actors/pool_node.h"
 #include "actors/treasurer.h"
 #include "launch/folder/line_file.h"
 #include "runtime/base/clock.h"
@@ -39,6 +39,8 @@ struct PoolHistory {
 
 // Reads a file that another process may write. One that is missing is empty.
 PoolHistory read_pool_journal(const std::string& path);
+// Those that are not gone.
+std::vector<actors::PoolNode> nodes_left(const PoolHistory& history);
 // By pool, as of the newest line: for how long its nodes were paid, how long they took to start,
 // and how often they were lost. Prices are left out.
 std::map<std::string, actors::PoolAccount> read_pool_accounts(const std::string& path);

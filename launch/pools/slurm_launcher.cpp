@@ -33,7 +33,7 @@ using runtime::Result;
 constexpr const char* kNotice = "--signal=B:TERM@60";
 // The run asks for another node itself. A job that Slurm puts back may be held for good.
 constexpr const char* kOnce = "--no-requeue";
-constexpr std::streamoff kMostOfLog = 300;  // bytes that people are told
+constexpr std::size_t kMostOfLog = 300;  // bytes that people are told
 
 // A file that nobody else can read.
 Result<void> write_secret(const std::string& path, const std::string& text) {
@@ -68,15 +68,12 @@ std::string last_line_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   const std::streamoff size = file.tellg();
-  file.seekg(std::max<std::streamoff>(0, size - 4 * kMostOfLog));
+  file.seekg(std::max<std::streamoff>(0, size - std::streamoff{4 * kMostOfLog}));
   std::string last;
   for (std::string line; std::getline(file, line);) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line.substr(0, kMostOfLog);
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
   }
-  for (char& c : last) {
-    if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  }
-  return last;
+  return shown_line(last, kMostOfLog);
 }
 
 class SlurmLauncher final : public actors::Launcher {
@@ -108,9 +105,10 @@ class SlurmLauncher final : public actors::Launcher {
     // "17", or "17;cluster" where clusters were named.
     std::string id = answer->substr(0, answer->find('\n'));
     const std::string number = number_of(id);
-    if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos) {
+    const bool is_number = number.find_first_not_of("0123456789") == std::string::npos;
+    if (number.empty() || !is_number || !is_tool_id(id)) {
       return Error{ErrorKind::kLostPeers,
-                   fmt::format("sbatch answered '{}', which is no job's number", id)};
+                   fmt::format("sbatch answered '{}', which is no job's number", shown_line(id))};
     }
     return id;
   }
@@ -182,9 +180,7 @@ class SlurmLauncher final : public actors::Launcher {
     std::vector<std::string> words{"scancel", "--quiet", "--full"};
     words.insert(words.end(), jobs.begin(), jobs.end());
     if (!cluster.empty()) words.push_back("--clusters=" + cluster);
-    const auto cancelled = output_of({.words = std::move(words)});
-    if (!cancelled.ok()) return cancelled.error();
-    return {};
+    return carry_out({.words = std::move(words)});
   }
   // Parts of an id.
   static std::string number_of(const std::string& id) { return id.substr(0, id.find(';')); }

@@ -23,7 +23,11 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-constexpr int kNoProgram = 127;
+// How the script that starts a node ends before it has done so.
+constexpr int kNoProgram = 127, kHasNode = 126;
+// It says this before it starts the node. Without it nothing was started.
+constexpr std::string_view kBegun = "troupe begins";
+constexpr std::string_view kMachine = "troupe-machine=";
 constexpr const char* kCopy = ".cache/troupe/troupe";  // below the home folder there
 
 class SshLauncher final : public actors::Launcher {
@@ -32,13 +36,19 @@ class SshLauncher final : public actors::Launcher {
       : pool_(std::move(pool)), plan_(std::move(plan)) {}
 
   // The next host that has no node. One that fails is the last to be tried again.
-  Result<std::string> start(const NodeOrder& order) override {
-    std::string host;
-    for (const std::string& each : pool_.hosts) {
-      const bool is_better =
-          !used_.contains(each) && (host.empty() || failures_[each] < failures_[host]);
-      if (is_better) host = each;
+  std::string id_for(const std::string& name) override {
+    std::string free;
+    for (const std::string& host : pool_.hosts) {
+      const auto used = used_.find(host);
+      if (used != used_.end() && used->second == name) return host;
+      if (used != used_.end()) continue;
+      if (free.empty() || failures_[host] < failures_[free]) free = host;
     }
+    return free;
+  }
+
+  Result<std::string> start(const NodeOrder& order) override {
+    const std::string host = id_for(order.name);
     if (host.empty()) {
       return Error{ErrorKind::kUsage,
                    fmt::format("each of the {} hosts of pool {} has a node already",
@@ -46,47 +56,48 @@ class SshLauncher final : public actors::Launcher {
     }
     used_[host] = order.name;
     auto started = start_at(host, order, pool_);
-    if (!started.ok()) {
-      // If it runs there all the same, list() finds it.
-      used_.erase(host);
-      ++failures_[host];
-      return Error{started.error().kind, fmt::format("{}: {}", host, started.error().message)};
-    }
-    return host;
+    if (started.ok()) return host;
+    ++failures_[host];
+    // One that may run there keeps its host.
+    if (started.error().kind != ErrorKind::kLostPeers) used_.erase(host);
+    return Error{started.error().kind, fmt::format("{}: {}", host, started.error().message)};
   }
 
   void adopt(const std::string& name, const std::string& id) override {
     if (!id.empty()) used_[id] = name;
-    looks_everywhere_ = looks_everywhere_ || id.empty();
   }
 
-  // A host that does not answer keeps its node: it may be there.
+  // A host that does not answer keeps its node: it may be there. A node that is found by two names
+  // of one host is one node, and has the name by which it was started.
   Result<std::vector<ListedNode>> list() override {
     std::vector<ListedNode> nodes;
+    std::map<std::string, std::size_t> found;  // by machine and node: its place among them
+    const auto before = used_;
+    const auto is_known = [&](const std::string& host, const std::string& node) {
+      const auto known = before.find(host);
+      return known != before.end() && known->second == node;
+    };
     for (const std::string& host : pool_.hosts) {
       // One that failed and has no node is not waited for again.
-      const bool may_have = used_.contains(host) || looks_everywhere_ || failures_[host] == 0;
-      if (!may_have) continue;
-      const std::string script = fmt::format(
-          "grep -saohE -- '--launched.{}[.][0-9]+@{}' /proc/[0-9]*/cmdline | tr '\\0' ' '; exit 0",
-          pool_.name, plan_.run);
-      const auto output = output_of(at(host, script));
+      if (!before.contains(host) && failures_[host] > 0) continue;
+      const auto output = output_of(at(host, search_script()));
       if (!output.ok()) {
-        if (const auto node = used_.find(host); node != used_.end()) {
+        if (const auto node = before.find(host); node != before.end()) {
           nodes.push_back({node->second, host, false, host + " (does not answer)"});
         }
         continue;
       }
       used_.erase(host);
-      std::istringstream lines(*output);
-      std::map<std::string, bool> seen;
-      for (std::string word; lines >> word;) {
-        const std::string node = launched_node(plan_.run, word);
-        if (node.empty() || std::exchange(seen[node], true)) continue;
-        used_[host] = node;
-        nodes.push_back({node, host, false, host});
+      for (const auto& [node, key] : nodes_in(host, *output)) {
+        const auto [place, is_new] = found.try_emplace(key, nodes.size());
+        if (is_new) {
+          nodes.push_back({node, host, false, host});
+        } else if (is_known(host, node)) {
+          nodes[place->second].id = nodes[place->second].where = host;
+        }
       }
     }
+    for (const ListedNode& node : nodes) used_[node.id] = node.name;
     return nodes;
   }
 
@@ -102,14 +113,13 @@ class SshLauncher final : public actors::Launcher {
         "while [ $n -lt 8 ] && [ -n \"$(find)\" ]; do sleep 1; n=$((n+1)); done; "
         "kill -KILL $(find) 2>/dev/null; exit 0",
         mark);
+    Result<void> all;
     for (const std::string& host : hosts) {
-      const auto stopped = output_of(at(host, script));
-      // A host that cannot be asked matters where the node is known to be.
-      if (!stopped.ok() && !id.empty()) {
-        return Error{stopped.error().kind, fmt::format("{}: {}", host, stopped.error().message)};
-      }
+      const auto stopped = carry_out(at(host, script));
+      if (stopped.ok() || !all.ok()) continue;
+      all = Error{stopped.error().kind, fmt::format("{}: {}", host, stopped.error().message)};
     }
-    return {};
+    return all;
   }
 
   std::vector<Result<void>> stop_all(const std::vector<ListedNode>& nodes) override {
@@ -125,24 +135,65 @@ class SshLauncher final : public actors::Launcher {
     return request;
   }
 
-  // The token is the first line of the program's standard input.
-  Result<std::string> start_at(const std::string& host, const NodeOrder& order,
-                               const config::PoolSection& pool) {
+  // Prints what tells the machine from others, and the marks of this pool's nodes.
+  std::string search_script() const {
+    return fmt::format(
+        "echo \"{}$(cat /proc/sys/kernel/random/boot_id)/$(readlink /proc/self/ns/pid)\"; "
+        "grep -saohE -- '--launched.{}[.][0-9]+@{}' /proc/[0-9]*/cmdline | tr '\\0' ' '; exit 0",
+        kMachine, pool_.name, plan_.run);
+  }
+  // Each node once, and that with its machine.
+  std::map<std::string, std::string> nodes_in(const std::string& host,
+                                              const std::string& output) const {
+    std::istringstream words(output);
+    std::string machine = host;
+    std::map<std::string, std::string> nodes;
+    for (std::string word; words >> word;) {
+      if (word.starts_with(kMachine)) machine = word;
+      const std::string node = launched_node(plan_.run, word);
+      if (!node.empty()) nodes[node] = fmt::format("{} {}", machine, node);
+    }
+    return nodes;
+  }
+
+  // Ends with kHasNode where a node of the pool runs in the same folder of the same machine: the
+  // host has another name. The shell of this script has the mark among its words, not as a word.
+  std::string start_script(const NodeOrder& order, const config::PoolSection& pool) const {
     const auto words = join_words(plan_, pool, order.name, order.token.empty() ? "" : "-");
     const std::string log = fmt::format(".cache/troupe/{}.log", launch_mark(plan_, order.name));
-    CommandRequest request =
-        at(host, fmt::format("command -v {} >/dev/null || exit {}; mkdir -p .cache/troupe; "
-                             "exec 3<&0; setsid {} <&3 >{} 2>&1 & echo $!",
-                             shell_word(words.front()), kNoProgram, command_line(words), log));
+    return fmt::format(
+        "command -v {0} >/dev/null || exit {1}; "
+        "for p in $(grep -slaE -- '--launched.{2}[.][0-9]+@{3}' /proc/[0-9]*/cmdline "
+        "| tr -dc '0-9\\n'); do "
+        "[ \"$(readlink /proc/$p/cwd)\" = \"$(pwd -P)\" ] && "
+        "tr '\\0' '\\n' </proc/$p/cmdline | grep -qxE '{2}[.][0-9]+@{3}' && exit {4}; done; "
+        "mkdir -p .cache/troupe && : >{5} || exit 1; echo {6}; "
+        "exec 3<&0; setsid {7} <&3 >{5} 2>&1 & echo $!",
+        shell_word(words.front()), kNoProgram, pool.name, plan_.run, kHasNode, log, kBegun,
+        command_line(words));
+  }
+
+  // The token is the first line of the program's standard input. An Error is kLostPeers where the
+  // node may run.
+  Result<std::string> start_at(const std::string& host, const NodeOrder& order,
+                               const config::PoolSection& pool) {
+    CommandRequest request = at(host, start_script(order, pool));
     if (!order.token.empty()) request.input = order.token + "\n";
     ASSIGN_OR_RETURN(const CommandEnd ended, run_command(request));
-    if (ended.end && *ended.end == ChildEnd{0, 0}) return host;
-    const bool lacks_program = ended.end && ended.end->exit_code == kNoProgram;
-    if (lacks_program && pool.program != kCopy) return start_copy(host, order);
-    return Error{
-        ended.end ? ErrorKind::kUsage : ErrorKind::kLostPeers,
-        fmt::format("ssh {}{}{}", ended.end ? ended.end->text() : "is killed: it takes too long",
-                    ended.last_error.empty() ? "" : ": ", ended.last_error)};
+    const auto made = check_end(request, ended);
+    const bool has_begun = ended.output.find(kBegun) != std::string::npos;
+    if (made.ok() && has_begun) return host;
+    if (made.ok()) {
+      return Error{ErrorKind::kUsage,
+                   "it does something else than ssh tells it (a forced command?)"};
+    }
+    const int exit_code = ended.end && !has_begun ? ended.end->exit_code : 0;
+    if (exit_code == kNoProgram && pool.program != kCopy) return start_copy(host, order);
+    if (exit_code == kHasNode) {
+      return Error{ErrorKind::kUsage,
+                   "it has a node of this pool already, by another of its names"};
+    }
+    return Error{has_begun ? ErrorKind::kLostPeers : made.error().kind, made.error().message};
   }
 
   // A host without the program gets a copy of this one.
@@ -154,7 +205,14 @@ class SshLauncher final : public actors::Launcher {
                              kCopy));
     request.input.assign(std::istreambuf_iterator<char>(file), {});
     request.within = std::chrono::minutes(2);
-    RETURN_IF_ERROR(output_of(request));
+    if (request.input.empty()) {
+      return Error{ErrorKind::kUsage, fmt::format("it has no program, and {} cannot be read to be "
+                                                  "copied there",
+                                                  plan_.program)};
+    }
+    if (const auto copied = carry_out(request); !copied.ok()) {
+      return Error{ErrorKind::kUsage, copied.error().message};
+    }
     config::PoolSection pool = pool_;
     pool.program = kCopy;
     return start_at(host, order, pool);
@@ -164,7 +222,6 @@ class SshLauncher final : public actors::Launcher {
   const JoinPlan plan_;
   std::map<std::string, std::string> used_;  // the node of a host
   std::map<std::string, int> failures_;
-  bool looks_everywhere_ = false;  // for a node that was asked for, and nobody knows where
 };
 
 }  // namespace

@@ -46,18 +46,17 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
   ASSIGN_OR_RETURN(options.words.front(), path_of(options.words.front()));
   options.input = request.input;
   options.leaves_others = request.leaves_others;
-  bool is_full = false;
   options.out = [&](std::string_view line) {
     // A line that long is a piece of one.
     const bool is_piece = line.size() == LineSplitter::kLongestLine;
-    is_full = is_full || result.output.size() + line.size() >= request.most_output;
-    if (is_full) return;
+    result.is_cut = result.is_cut || result.output.size() + line.size() >= request.most_output;
+    if (result.is_cut) return;
     result.output.append(line);
     if (!is_piece) result.output += '\n';
   };
   std::deque<std::string> errors;
   options.err = [&](std::string_view line) {
-    errors.emplace_back(line);
+    errors.push_back(shown_line(line));
     if (errors.size() > request.error_lines) errors.pop_front();
   };
   ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));
@@ -77,16 +76,41 @@ Result<CommandEnd> run_command(const CommandRequest& request) {
   return result;
 }
 
-Result<std::string> output_of(const CommandRequest& request) {
-  ASSIGN_OR_RETURN(CommandEnd ended, run_command(request));
-  if (ended.end && *ended.end == ChildEnd{0, 0}) return std::move(ended.output);
-  const std::string how = ended.end
-                              ? ended.end->text()
-                              : fmt::format("is killed: it has not ended within {:.0f} s",
-                                            std::chrono::duration<double>(request.within).count());
+Result<void> check_end(const CommandRequest& request, const CommandEnd& ended) {
+  if (ended.end && *ended.end == ChildEnd{0, 0}) return {};
+  const std::string how = ended.end ? ended.end->text()
+                                    : fmt::format("is killed: it has not ended within {:.0f} s",
+                                                  runtime::seconds(request.within));
   return Error{ended.end ? ErrorKind::kUsage : ErrorKind::kLostPeers,
                fmt::format("{} {}{}{}", request.words.front(), how,
                            ended.last_error.empty() ? "" : ": ", ended.last_error)};
+}
+
+Result<void> carry_out(const CommandRequest& request) {
+  ASSIGN_OR_RETURN(const CommandEnd ended, run_command(request));
+  return check_end(request, ended);
+}
+
+// What is cut off could be what matters: a list of nodes would lack some that are there.
+Result<std::string> output_of(const CommandRequest& request) {
+  ASSIGN_OR_RETURN(CommandEnd ended, run_command(request));
+  RETURN_IF_ERROR(check_end(request, ended));
+  if (!ended.is_cut) return std::move(ended.output);
+  return Error{ErrorKind::kUsage, fmt::format("{} prints more than {} KiB", request.words.front(),
+                                              request.most_output / 1024)};
+}
+
+std::string shown_line(std::string_view text, std::size_t most) {
+  constexpr std::string_view kMore = "...";
+  std::string line(text.substr(0, most + 1));
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  }
+  line.resize(line.find_last_not_of(' ') + 1);
+  if (line.size() <= most) return line;
+  std::size_t end = most - kMore.size();
+  while (end > 0 && (line[end] & 0xC0) == 0x80) --end;  // within a character
+  return line.substr(0, end).append(kMore);
 }
 
 }  // namespace troupe::launch

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launch/processes/child_process.h"
@@ -33,15 +34,24 @@ struct CommandEnd {
   std::optional<ChildEnd> end;  // none: it was killed
   bool woken = false;           // by the descriptor, not by the time
   std::string output;           // its first lines, as many as were asked for
-  std::string last_error;       // the last lines of its standard error
+  bool is_cut = false;          // it has said more than that
+  std::string last_error;       // the last lines of its standard error, each the shown part of one
 };
 
 // The calling thread is its parent. kInternal: it cannot be started; kUsage: PATH has no such
 // program.
 runtime::Result<CommandEnd> run_command(const CommandRequest& request);
 
-// Its output. An Error says how it ended otherwise than with exit code 0, and what it said last:
-// kUsage where it ended by itself or there is no such program, kLostPeers where it was killed.
+// An Error where it ended otherwise than with exit code 0, which says how, and what it said last:
+// kUsage where it ended by itself, kLostPeers where it was killed.
+runtime::Result<void> check_end(const CommandRequest& request, const CommandEnd& ended);
+// Runs it. An Error is one of these.
+runtime::Result<void> carry_out(const CommandRequest& request);
+// The same, and all that it has printed. kUsage: that is more than `most_output`.
 runtime::Result<std::string> output_of(const CommandRequest& request);
+
+// What a tool says, as a line of so many bytes at most, for people: no control characters, "..." in
+// the place of what is left out.
+std::string shown_line(std::string_view text, std::size_t most = 1000);
 
 }  // namespace troupe::launch

@@ -451,9 +451,16 @@ Result<void> HeadRun::write_summary(const std::string& summary_json) {
 
 void HeadRun::write_end(const runtime::NodeEnd& end, HeadRunResult& result) {
   const HeadHistory history = membership_ ? membership_->history() : HeadHistory{};
+  std::optional<std::vector<std::string>> names;
+  if (pools_) {
+    const auto left = pools_->nodes_left();
+    result.nodes_left = left_text(left, folder_.path());
+    names.emplace();
+    for (const actors::PoolNode& node : left) names->push_back(node.name);
+  }
   const auto summary = [&] {
     return summary_json(*parts_->outcome, history, setup_->options.schedule.size(),
-                        node_->node().peer_stats(), result.error, result.exit_code());
+                        node_->node().peer_stats(), names, result.error, result.exit_code());
   };
   result.summary_json = summary();
   const auto written = write_summary(result.summary_json);
@@ -461,6 +468,7 @@ void HeadRun::write_end(const runtime::NodeEnd& end, HeadRunResult& result) {
   if (!end.abandoned.empty()) {
     page_.tell_end(result);
     if (request_.last_words) request_.last_words(result.summary_json);
+    if (!result.nodes_left.empty()) log_.error(result.nodes_left);
     abandon(end, log_);
   }
   // A summary that cannot be written does not hide how the run itself ended.

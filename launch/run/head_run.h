@@ -59,6 +59,8 @@ struct HeadRunResult {
   // From where --resume goes on: the run's folder, or another if the state could not be saved in
   // it.
   std::string resume_from;
+  // Of pools: nodes that are still there, and how people get rid of them; "": there are none.
+  std::string nodes_left;
 
   // The process is to end with it.
   int exit_code() const {

@@ -104,6 +104,15 @@ std::vector<std::string> assumptions_of(const std::vector<PoolSection>& pools,
 
 }  // namespace
 
+Result<void> ask_prices(std::vector<PoolSection>& pools) {
+  for (PoolSection& pool : pools) {
+    ASSIGN_OR_RETURN(const auto price, make_price(pool));
+    if (!price) continue;
+    ASSIGN_OR_RETURN(pool.price_per_node_hour, price());
+  }
+  return {};
+}
+
 Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
                                std::optional<std::uint32_t> workers, const MeasuredPace& pace,
                                const std::string& earlier) {
@@ -132,10 +141,6 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   }
   for (PoolSection& pool : pools) {
     pool.most = most_nodes(pool);
-    ASSIGN_OR_RETURN(const auto price, make_price(pool));
-    if (price) {
-      ASSIGN_OR_RETURN(pool.price_per_node_hour, price());
-    }
     const auto measured = pace.pool_speeds.find(pool.name);
     const double speed = measured == pace.pool_speeds.end() ? 0.0 : measured->second;
     facts.pools.push_back(offer_of(pool, account_of(accounts, pool), speed, pace.speed, replicas));

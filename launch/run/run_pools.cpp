@@ -6,8 +6,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "launch/meeting/key_folder.h"
+#include "launch/processes/shell_word.h"
 #include "runtime/base/clock.h"
 
 namespace troupe::launch {
@@ -18,6 +20,7 @@ namespace {
 
 // A node may wait for its machine, and then asks once.
 constexpr auto kTokenLives = std::chrono::hours(24);
+constexpr std::size_t kMostNamed = 16;
 
 }  // namespace
 
@@ -37,7 +40,7 @@ std::uint32_t most_nodes(const config::PoolSection& pool) {
 Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
                                 const config::ClusterSection& cluster) {
   ASSIGN_OR_RETURN(PoolJournal journal, PoolJournal::open(path));
-  RunPools made(std::move(journal), cluster.keys);
+  RunPools made(path, std::move(journal), cluster.keys);
   plan.run = made.journal_.history().run;
   plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const config::PoolSection& section : cluster.pools) {
@@ -53,10 +56,9 @@ Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
 
 Result<void> check_nodes_left(const std::string& path, std::uint32_t members,
                               const config::ClusterSection& cluster) {
-  for (const actors::PoolNode& node : read_pool_journal(path).nodes) {
+  for (const actors::PoolNode& node : nodes_left(read_pool_journal(path))) {
     const auto pool = std::ranges::find(cluster.pools, node.pool, &config::PoolSection::name);
-    const bool has_pool = members > 0 && pool != cluster.pools.end();
-    if (has_pool || node.state == actors::PoolNodeState::kGone) continue;
+    if (members > 0 && pool != cluster.pools.end()) continue;
     return runtime::Error{
         runtime::ErrorKind::kUsage,
         fmt::format(
@@ -65,6 +67,19 @@ Result<void> check_nodes_left(const std::string& path, std::uint32_t members,
             node.name, node.pool)};
   }
   return {};
+}
+
+std::string left_text(const std::vector<actors::PoolNode>& nodes, const std::string& folder) {
+  if (nodes.empty()) return "";
+  std::vector<std::string> named;
+  for (const actors::PoolNode& node : nodes) {
+    if (named.size() == kMostNamed) break;
+    named.push_back(actors::text_of(node));
+  }
+  if (nodes.size() > kMostNamed) named.push_back(fmt::format("{} more", nodes.size() - kMostNamed));
+  return fmt::format(
+      "still there, and may cost money: {}; end what is left with: troupe pools {} --stop",
+      fmt::join(named, ", "), shell_word(folder));
 }
 
 bool RunPools::has_pool(const std::string& name) const {

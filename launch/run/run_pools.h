@@ -27,6 +27,10 @@ pipeline::BurstLimits limits_of(const config::BurstSection& burst);
 // How many nodes the pool may have; of ssh no more than hosts.
 std::uint32_t most_nodes(const config::PoolSection& pool);
 
+// For people: these nodes of the run in the folder are still there, and may cost money; and how
+// they are stopped. "": there are none.
+std::string left_text(const std::vector<actors::PoolNode>& nodes, const std::string& folder);
+
 class RunPools {
  public:
   // `path` of the journal, `plan` without the run's name and the program. kUsage: a pool's commands
@@ -41,18 +45,23 @@ class RunPools {
                                      const MembershipFile& membership, bool returns,
                                      runtime::Disk& disk);
   runtime::Result<void> put_back() const { return journal_.put_back(); }
+  // By what the journal says now.
+  std::vector<actors::PoolNode> nodes_left() const {
+    return launch::nodes_left(read_pool_journal(path_));
+  }
 
  private:
-  RunPools(PoolJournal journal, std::optional<std::string> keys)
-      : journal_(std::move(journal)), keys_(std::move(keys)) {}
+  RunPools(std::string path, PoolJournal journal, std::optional<std::string> keys)
+      : path_(std::move(path)), journal_(std::move(journal)), keys_(std::move(keys)) {}
 
   bool has_pool(const std::string& name) const;
   actors::TreasurerOptions treasurer(const TrainingSetup& setup,
                                      std::uint64_t first_iteration) const;
 
+  std::string path_;
   PoolJournal journal_;
   std::optional<std::string> keys_;
-  std::vector<actors::ProvisionerOptions::Pool> pools_;
+  std::vector<actors::PoolTools::Pool> pools_;
 };
 
 }  // namespace troupe::launch

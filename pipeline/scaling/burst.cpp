@@ -9,9 +9,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/amount_text.h"
+
 namespace troupe::pipeline {
 namespace {
 
+using runtime::amount_text;
 using Nodes = std::vector<std::uint32_t>;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -202,8 +205,8 @@ std::string reason_for(const BurstFacts& facts, const BurstLimits& limits,
                        : std::string(" after its deadline");
     if (left > 0.0 && !is_in_time(facts, limits, made, 1.0)) text += ", which is too late";
   }
-  text += fmt::format(", for {:.2f}", made.cost);
-  if (limits.budget) text += fmt::format(" of {:.2f}", *limits.budget);
+  text += fmt::format(", for {}", amount_text(made.cost));
+  if (limits.budget) text += fmt::format(" of {}", amount_text(*limits.budget));
   if (!made.lasts) text += "; the budget does not last to the end";
   return text;
 }
@@ -286,9 +289,8 @@ namespace {
 
 std::string spent_text(const BurstFacts& facts, const BurstLimits& limits) {
   return fmt::format(
-      "{:.2f} of {:.2f} are spent, which leaves too little for a node, and no other worker is "
-      "there",
-      facts.spent, limits.budget.value_or(0.0));
+      "{} of {} are spent, which leaves too little for a node, and no other worker is there",
+      amount_text(facts.spent), amount_text(limits.budget.value_or(0.0)));
 }
 
 // Nodes that cost most for their work go first.
@@ -320,7 +322,7 @@ BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits) {
   }
   const BurstForecast now = forecast(facts, limits);
   if (all.empty()) {
-    return {now, false, true, spent_text(facts, limits)};
+    return {.forecast = now, .must_end = true, .reason = spent_text(facts, limits)};
   }
   BurstDecision decision{best_of(facts, limits, all)};
   const BurstForecast& best = decision.forecast;
@@ -328,6 +330,10 @@ BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits) {
     decision.forecast = now;
   }
   decision.changes = decision.forecast.nodes != now.nodes;
+  if (limits.finish_within) {
+    decision.is_too_late = !is_in_time(facts, limits, decision.forecast, 1.0);
+    decision.is_in_time = is_in_time(facts, limits, decision.forecast, kLeastSpare);
+  }
   decision.reason = reason_for(facts, limits, decision.forecast);
   return decision;
 }

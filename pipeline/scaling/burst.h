@@ -96,6 +96,10 @@ struct BurstDecision {
   bool changes = false;    // they are not those that are wanted now
   // The budget is spent, and no worker is left that costs nothing.
   bool must_end = false;
+  // The run ends behind its deadline, or before it with a twentieth of what is left to spare. Both
+  // false: it is close, or there is no deadline, or nothing is measured.
+  bool is_too_late = false;
+  bool is_in_time = false;
   std::string reason{};  // for people
 };
 BurstDecision decide(const BurstFacts& facts, const BurstLimits& limits);

@@ -10,11 +10,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "runtime/base/amount_text.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/epoch_count.h"
 
 namespace troupe::telemetry {
 namespace {
+
+using runtime::amount_text;
 
 constexpr std::array<const char*, 8> kHeights{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::size_t kNameColumns = 16;
@@ -84,8 +87,9 @@ void add_head(const HistoryNews& run, std::size_t columns, std::vector<std::stri
   lines.push_back(fmt::format("{} {:.1f} %", bar(done, width), 100.0 * done));
   lines.push_back(watch_line(run));
   if (progress.cost > 0.0) {
-    lines.push_back(fmt::format("{:.2f} node hours, {:.2f} core hours, cost {:.2f}",
-                                progress.node_hours, progress.core_hours, progress.cost));
+    lines.push_back(fmt::format("{} node hours, {} core hours, cost {}",
+                                amount_text(progress.node_hours), amount_text(progress.core_hours),
+                                amount_text(progress.cost)));
   }
   if (!progress.error.empty()) lines.push_back("error: " + progress.error);
 }
@@ -179,15 +183,16 @@ std::string line_of(const DeviceSample& device) {
 void add_bill(const HistoryNews& run, std::vector<std::string>& lines) {
   if (!run.bill) return;
   const BillFacts& bill = *run.bill;
-  std::string total = fmt::format("pools  cost {:.2f}", bill.cost);
-  if (bill.cost_per_epoch) total += fmt::format(", {:.2f} an epoch", *bill.cost_per_epoch);
-  if (bill.cost_at_end) total += fmt::format(", {:.2f} at the end", *bill.cost_at_end);
-  if (bill.first_cost) total += fmt::format(" (at first {:.2f})", *bill.first_cost);
+  std::string total = "pools  cost " + amount_text(bill.cost);
+  if (bill.cost_per_epoch) total += fmt::format(", {} an epoch", amount_text(*bill.cost_per_epoch));
+  if (bill.cost_at_end) total += fmt::format(", {} at the end", amount_text(*bill.cost_at_end));
+  if (bill.first_cost) total += fmt::format(" (at first {})", amount_text(*bill.first_cost));
   lines.push_back(std::move(total));
   for (const PoolBill& pool : bill.pools) {
-    lines.push_back(fmt::format("  {} {} of {} nodes  {:.2f} node hours  {:.2f}  {:.0f} iterations",
+    lines.push_back(fmt::format("  {} {} of {} nodes  {} node hours  {}  {:.0f} iterations",
                                 cell(pool.name, kNameColumns), pool.running, pool.wanted,
-                                pool.node_hours, pool.cost, pool.iterations));
+                                amount_text(pool.node_hours), amount_text(pool.cost),
+                                pool.iterations));
   }
 }
 

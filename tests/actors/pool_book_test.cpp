@@ -33,6 +33,14 @@ class PoolBookTest : public testing::Test {
     }
     return words;
   }
+  // The same, as often as there is something to do.
+  std::vector<std::string> all_orders(int second) {
+    std::vector<std::string> all;
+    for (auto some = orders(second); !some.empty(); some = orders(second)) {
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }
   std::string state(const std::string& node) const {
     for (const PoolNode& each : book_.nodes()) {
       if (each.name == node) return word_of(each.state);
@@ -43,7 +51,7 @@ class PoolBookTest : public testing::Test {
   // hpc.0 runs with member.1, hpc.1 with member.2.
   void make_two_run() {
     ASSERT_TRUE(book_.want("hpc", 2).ok());
-    orders(0);
+    all_orders(0);
     for (const char* number : {"0", "1"}) {
       const std::string node = std::string("hpc.") + number;
       book_.started(node, std::string("job") + number, at(0));
@@ -96,8 +104,47 @@ TEST_F(PoolBookTest, FewerNodesAreAskedForThanThePoolHas) {
   EXPECT_FALSE(book_.want("hpc", 5).ok());
   EXPECT_THAT(book_.want("cloud", 1).error().message, testing::HasSubstr("its pools are hpc"));
   ASSERT_TRUE(book_.want("hpc", 4).ok());
-  EXPECT_EQ(orders(0).size(), 4U);
+  EXPECT_EQ(all_orders(0).size(), 4U);
   EXPECT_THAT(orders(1), IsEmpty());
+}
+
+TEST_F(PoolBookTest, OneNodeIsAskedForAtATimeAndPoolsTakeTurns) {
+  PoolBook book({{"campus", 2, 4}, {"hpc", 3, 4}});
+  std::vector<std::string> asked;
+  for (auto some = book.next(at(0)); !some.empty(); some = book.next(at(0))) {
+    ASSERT_EQ(some.size(), 1U);
+    asked.push_back(std::get<AskForNode>(some[0]).node);
+  }
+  EXPECT_THAT(asked, ElementsAre("campus.0", "hpc.0", "campus.1", "hpc.1", "hpc.2"));
+}
+
+TEST_F(PoolBookTest, NodesAreStoppedBeforeOthersAreAskedFor) {
+  make_two_run();
+  book_.listed("hpc", {list_[0], list_[1], {"hpc.0", "job2"}}, at(4));
+  ASSERT_TRUE(book_.want("hpc", 3).ok());
+  EXPECT_THAT(orders(5), ElementsAre("stop hpc.0 job2"));
+  EXPECT_THAT(orders(5), ElementsAre("ask hpc.2"));
+}
+
+TEST_F(PoolBookTest, ClosedBookAsksForNoNodeAndKeepsThoseThatAreThere) {
+  make_two_run();
+  ASSERT_TRUE(book_.want("hpc", 4).ok());
+  EXPECT_THAT(orders(4), ElementsAre("ask hpc.2"));
+  book_.close();
+  EXPECT_THAT(all_orders(5), IsEmpty());
+  EXPECT_EQ(state("hpc.0"), "running");
+}
+
+TEST_F(PoolBookTest, IdThatIsKnownBeforehandIsThatOfANodeWhoseStartFailed) {
+  ASSERT_TRUE(book_.want("hpc", 1).ok());
+  orders(0);
+  book_.set_id("hpc.0", "node-a");
+  book_.start_failed("hpc.0", kNoAnswer, at(0));
+  EXPECT_THAT(orders(0), ElementsAre("stop hpc.0 node-a"));
+  ASSERT_THAT(orders(5), ElementsAre("ask hpc.1"));
+  book_.set_id("hpc.1", "node-b");
+  book_.start_failed("hpc.1", {runtime::ErrorKind::kUsage, "refused"}, at(5));
+  EXPECT_EQ(book_.nodes()[1].id, "") << "nothing is there";
 }
 
 TEST_F(PoolBookTest, ThoseThatHaveNotJoinedAreGivenBackFirstAndThenThoseThatCameLast) {
@@ -149,8 +196,10 @@ TEST_F(PoolBookTest, NodeThatWasThoughtGoneIsTakenBack) {
   EXPECT_EQ(state("hpc.0"), "stopping") << "a cloud may show it late";
   book_.listed("hpc", {}, at(60));
   EXPECT_EQ(state("hpc.0"), "ended");
+  EXPECT_FALSE(book_.nodes()[0].was_there);
   book_.member_came("hpc.0", "member.1", at(62));
   EXPECT_EQ(state("hpc.0"), "learning");
+  EXPECT_TRUE(book_.nodes()[0].was_there);
   EXPECT_THAT(orders(62), IsEmpty()) << "it is the one that is wanted";
 }
 
@@ -185,17 +234,11 @@ TEST_F(PoolBookTest, PausesDoubleWhileNothingStarts) {
   PoolBook book({{"hpc", 2, 100, seconds(100)}});
   std::vector<int> asked;
   for (int second = 0; second < 1000; ++second) {
-    bool failed = false;
     for (const PoolOrder& order : book.next(at(second))) {
       const auto* ask = std::get_if<AskForNode>(&order);
       if (ask == nullptr) continue;
-      // The second of a round is not tried.
-      if (std::exchange(failed, true)) {
-        book.withdraw(ask->node, at(second));
-      } else {
-        asked.push_back(second);
-        book.start_failed(ask->node, {runtime::ErrorKind::kUsage, "no quota"}, at(second));
-      }
+      asked.push_back(second);
+      book.start_failed(ask->node, {runtime::ErrorKind::kUsage, "no quota"}, at(second));
     }
     book.listed("hpc", {}, at(second));
   }
@@ -210,6 +253,9 @@ TEST_F(PoolBookTest, NodeWhoseStartSeemedToFailIsStoppedWhereItWasStartedAllTheS
   book_.listed("hpc", {{"hpc.0", "17"}}, at(31));
   EXPECT_EQ(state("hpc.0"), "stopping");
   EXPECT_THAT(orders(60), testing::Contains("stop hpc.0 17"));
+  book_.listed("hpc", {}, at(61));
+  EXPECT_EQ(state("hpc.0"), "ended");
+  EXPECT_TRUE(book_.nodes()[0].was_there) << "it has cost something";
 }
 
 TEST_F(PoolBookTest, SecondJobOfTheSameNameIsStopped) {
@@ -283,13 +329,13 @@ TEST_F(PoolBookTest, NodeWhoseMembersMayComeBackIsNotStoppedBecauseFewerAreWante
 
 TEST_F(PoolBookTest, NodesOnTheirWayOutCountToo) {
   ASSERT_TRUE(book_.want("hpc", 4).ok());
-  EXPECT_EQ(orders(0).size(), 4U);
+  EXPECT_EQ(all_orders(0).size(), 4U);
   for (int i = 0; i < 4; ++i) list_.push_back({"hpc." + std::to_string(i), "job"});
   book_.listed("hpc", list_, at(1));
   EXPECT_EQ(orders(101).size(), 4U) << "none has joined";
   EXPECT_THAT(orders(110), IsEmpty()) << "they may still cost money";
   book_.listed("hpc", {}, at(111));
-  EXPECT_EQ(orders(111).size(), 4U);
+  EXPECT_EQ(all_orders(111).size(), 4U);
 }
 
 TEST_F(PoolBookTest, RowsWithoutAnIdAreKnownByTheirNames) {

@@ -29,10 +29,21 @@ TEST(Command, OutputIsItsFirstLinesUpToTheMost) {
                                    {11, "one\ntwelve\n"},
                                    {13, "one\ntwelve\nx\n"}}) {
     request.most_output = most;
-    const auto output = output_of(request);
-    ASSERT_TRUE(output.ok()) << output.error().message;
-    EXPECT_EQ(*output, kept) << most;
+    const auto ended = run_command(request);
+    ASSERT_TRUE(ended.ok()) << ended.error().message;
+    EXPECT_EQ(ended->output, kept) << most;
+    EXPECT_EQ(ended->is_cut, most < 13) << most;
   }
+}
+
+TEST(Command, OutputThatLacksItsEndIsAnError) {
+  CommandRequest request = shell("head -c 1048576 /dev/zero | tr '\\0' '\\n'");
+  EXPECT_EQ(output_of(request)->size(), std::size_t{1} << 20);
+  request.words.back() += "; echo";
+  const auto longer = output_of(request);
+  ASSERT_FALSE(longer.ok());
+  EXPECT_EQ(longer.error().message, "sh prints more than 1024 KiB");
+  EXPECT_TRUE(carry_out(request).ok()) << "where nobody reads it";
 }
 
 TEST(Command, FailureHasTheLastLinesOfItsErrors) {
@@ -40,6 +51,21 @@ TEST(Command, FailureHasTheLastLinesOfItsErrors) {
   EXPECT_EQ(output_of(request).error().message, "sh ended with exit code 3: three");
   request.error_lines = 2;
   EXPECT_EQ(output_of(request).error().message, "sh ended with exit code 3: two\nthree");
+}
+
+TEST(Command, LastWordsAreOneLineThatPeopleCanRead) {
+  const auto loud = carry_out(shell("head -c 100000 /dev/zero | tr '\\0' x >&2; exit 3"));
+  ASSERT_FALSE(loud.ok());
+  EXPECT_LT(loud.error().message.size(), 1100U);
+  EXPECT_EQ(carry_out(shell("printf 'a\\033[2J\\tb \\n' >&2; exit 3")).error().message,
+            "sh ended with exit code 3: a [2J b");
+}
+
+TEST(Command, ShownLineEndsBehindAWholeCharacter) {
+  EXPECT_EQ(shown_line("abcdef", 6), "abcdef");
+  EXPECT_EQ(shown_line("abcdefg", 6), "abc...");
+  EXPECT_EQ(shown_line("ab\u00e9def", 6), "ab...");
+  EXPECT_EQ(shown_line(" \n\x7f", 6), "");
 }
 
 }  // namespace

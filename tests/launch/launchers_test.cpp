@@ -205,33 +205,66 @@ TEST_F(Launchers, CommandsAreSplitAsAShellDoesAndReadByNone) {
   EXPECT_THAT(make_launcher(pool, plan_).error().message, HasSubstr("a quote of `cloud 'up`"));
 }
 
-// ssh that runs the script here.
-TEST_F(Launchers, SshStartsWhatGoesOnAloneFindsItAndEndsIt) {
-  tool("ssh", "for script; do :; done; cd " + folder_.path() +
-                  "; [ ! -e refuse ] || { echo 'Permission denied (publickey)' >&2; exit 255; }; "
-                  "exec setsid -w sh -c \"$script\"");
-  const std::string program = (folder_ / "bin/member");
-  std::ofstream(program) << "#!/bin/sh\nread token\nwhile :; do sleep 0.1; done\n";
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  config::PoolSection pool = pool_of("campus", Kind::kSsh);
-  pool.hosts = {"node-a"};
-  pool.program = program;
+// A command that has run may have made its node first.
+TEST_F(Launchers, CommandThatFailsMayHaveStartedItsNode) {
+  config::PoolSection pool = pool_of("own", Kind::kCommand);
+  pool.start = "cloud up";
+  pool.stop = "cloud down";
   const auto launcher = *make_launcher(pool, plan_);
-  const auto first = launcher->start({"campus.0", 1, "SECRET"});
-  ASSERT_TRUE(first.ok()) << first.error().message;
-  EXPECT_EQ(*first, "node-a");
-  EXPECT_THAT(calls(), Not(HasSubstr("SECRET")));
-  EXPECT_THAT(calls(), HasSubstr("[BatchMode=yes]"));
-  const auto listed = launcher->list();
-  ASSERT_TRUE(listed.ok());
-  ASSERT_EQ(listed->size(), 1U);
-  EXPECT_EQ(listed->front().name, "campus.0");
-  ASSERT_TRUE(launcher->stop("campus.0", "node-a").ok());
-  EXPECT_TRUE(launcher->list()->empty());
-  std::ofstream((folder_ / "refuse")) << "";
-  const auto refused = launcher->start({"campus.1", 1, ""});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message, HasSubstr("Permission denied (publickey)"));
+  tool("cloud", "echo vm-1; echo 'timed out' >&2; exit 1");
+  const auto failed = launcher->start({"own.0", 1, ""});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().kind, runtime::ErrorKind::kLostPeers);
+  EXPECT_THAT(failed.error().message, HasSubstr("exit code 1: timed out"));
+  EXPECT_EQ(launcher->id_for("own.0"), "vm-1");
+  EXPECT_EQ(launcher->id_for("own.1"), "");
+  std::filesystem::remove(folder_ / "bin/cloud");
+  EXPECT_EQ(launcher->start({"own.1", 1, ""}).error().kind, runtime::ErrorKind::kUsage)
+      << "nothing has run";
+}
+
+TEST_F(Launchers, IdsThatCannotBeKeptAreErrors) {
+  config::PoolSection pool = pool_of("own", Kind::kCommand);
+  pool.start = pool.stop = pool.list = "cloud";
+  const auto launcher = *make_launcher(pool, plan_);
+  const std::string fits(256, 'x');
+  for (const auto& [id, is_good] :
+       {std::pair(fits, true), {fits + "x", false}, {"a\\033[2J", false}, {"\\377", false}}) {
+    tool("cloud", "printf '" + id + " more\n'");
+    const auto started = launcher->start({"own.0", 1, ""});
+    EXPECT_EQ(started.ok(), is_good) << id;
+    if (!started.ok()) {
+      EXPECT_EQ(started.error().kind, runtime::ErrorKind::kLostPeers);
+      EXPECT_LT(started.error().message.size(), 200U);
+    }
+    tool("cloud", "printf 'troupe-1a2b3c4d-own.0 " + id + "\n'");
+    EXPECT_EQ(launcher->list().ok(), is_good) << id;
+  }
+  tool("cloud", "head -c 2000000 /dev/zero | tr '\\0' x");
+  EXPECT_THAT(launcher->start({"own.0", 1, ""}).error().message, HasSubstr("too long"));
+}
+
+TEST_F(Launchers, ListThatLacksItsEndIsAnError) {
+  config::PoolSection pool = pool_of("own", Kind::kCommand);
+  pool.start = pool.stop = pool.list = "cloud";
+  tool("cloud", "yes 'troupe-1a2b3c4d-own.0 vm' | head -c 1100000");
+  EXPECT_THAT((*make_launcher(pool, plan_))->list().error().message,
+              HasSubstr("cloud prints more than 1024 KiB"));
+  tool("squeue", "yes '1|RUNNING|n|troupe-1a2b3c4d-hpc.0' | head -c 1100000");
+  EXPECT_THAT((*make_launcher(pool_of("hpc", Kind::kSlurm), plan_))->list().error().message,
+              HasSubstr("squeue prints more than 1024 KiB"));
+}
+
+TEST_F(Launchers, RowsThatNameNoNodeAreLeftOut) {
+  config::PoolSection pool = pool_of("own", Kind::kCommand);
+  pool.start = pool.stop = pool.list = "cloud";
+  tool("cloud",
+       "for name in own.1x own. own.12345678901 owner.1 own.7; do echo troupe-1a2b3c4d-$name a; "
+       "done");
+  const auto nodes = (*make_launcher(pool, plan_))->list();
+  ASSERT_TRUE(nodes.ok());
+  ASSERT_EQ(nodes->size(), 1U);
+  EXPECT_EQ(nodes->front().name, "own.7");
 }
 
 TEST_F(Launchers, PriceIsTheFirstWordOfACommand) {

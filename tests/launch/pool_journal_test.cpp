@@ -50,6 +50,15 @@ TEST_F(PoolJournalTest, NextHeadGoesOnFromWhatIsWritten) {
   EXPECT_EQ(history.first_forecast->cost, 1.25);
 }
 
+TEST_F(PoolJournalTest, NodeOfWhichToolsHaveSaidMuchIsReadAgain) {
+  const std::string text(100'000, 'x');
+  ASSERT_TRUE(open().add({.name = "hpc.0", .pool = "hpc", .where = text, .cause = text}).ok());
+  const PoolHistory history = open().history();
+  ASSERT_EQ(history.nodes.size(), 1U);
+  EXPECT_GT(history.nodes[0].cause.size(), 1000U);
+  EXPECT_EQ(nodes_left(history).size(), 1U);
+}
+
 // Lines as a head has left them an age ago.
 TEST_F(PoolJournalTest, NodesThatWereNotGoneWerePaidEverSince) {
   std::ofstream(path_) << R"({"kind":"run","run":"0a"})"

@@ -159,28 +159,23 @@ class StartedRun : public AllocationRun {
   static bool is_missing(const std::string& program) { return !std::filesystem::exists(program); }
 };
 
+const std::string kOpenMpi = "/usr/bin/mpirun.openmpi", kMpich = "/usr/bin/mpiexec.hydra";
+const Words kInAJob{"/usr/bin/salloc", "--quiet", "-N", "3", "-n", "3"};
+
 TEST_F(StartedRun, ByOpenMpi) {
-  const Words mpirun{"/usr/bin/mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n",
-                     "3"};
-  if (is_missing(mpirun[0])) GTEST_SKIP() << mpirun[0] << " is not installed";
-  expect_to_train_as_one_process(mpirun);
+  if (is_missing(kOpenMpi)) GTEST_SKIP() << kOpenMpi << " is not installed";
+  expect_to_train_as_one_process({kOpenMpi, "--allow-run-as-root", "--oversubscribe", "-n", "3"});
 }
 
 TEST_F(StartedRun, ByOpenMpiGoesOnWithoutOne) {
-  const Words mpirun{"/usr/bin/mpirun.openmpi",
-                     "--allow-run-as-root",
-                     "--oversubscribe",
-                     "--enable-recovery",
-                     "-n",
-                     "3"};
-  if (is_missing(mpirun[0])) GTEST_SKIP() << mpirun[0] << " is not installed";
-  expect_to_go_on_without_one(mpirun);
+  if (is_missing(kOpenMpi)) GTEST_SKIP() << kOpenMpi << " is not installed";
+  expect_to_go_on_without_one(
+      {kOpenMpi, "--allow-run-as-root", "--oversubscribe", "--enable-recovery", "-n", "3"});
 }
 
 TEST_F(StartedRun, ByMpich) {
-  const Words mpiexec{"/usr/bin/mpiexec.hydra", "-n", "3"};
-  if (is_missing(mpiexec[0])) GTEST_SKIP() << mpiexec[0] << " is not installed";
-  expect_to_train_as_one_process(mpiexec);
+  if (is_missing(kMpich)) GTEST_SKIP() << kMpich << " is not installed";
+  expect_to_train_as_one_process({kMpich, "-n", "3"});
 }
 
 // Slurm with four nodes, all on this machine.
@@ -211,6 +206,23 @@ TEST_F(SlurmRun, TasksOfAStepTrainAsOneProcess) {
 TEST_F(SlurmRun, StepGoesOnWithoutATaskThatIsKilled) {
   expect_to_go_on_without_one(
       {"/usr/bin/srun", "-N", "3", "-n", "3", "--no-kill", "--kill-on-bad-exit=0"});
+}
+
+// These take their nodes from the job, and start processes there by srun.
+TEST_F(SlurmRun, OpenMpiInAJobTrainsAsOneProcess) {
+  if (is_missing(kOpenMpi)) GTEST_SKIP() << kOpenMpi << " is not installed";
+  expect_to_train_as_one_process(kInAJob + Words{kOpenMpi, "--allow-run-as-root", "-n", "3"});
+}
+
+TEST_F(SlurmRun, OpenMpiInAJobGoesOnWithoutOne) {
+  if (is_missing(kOpenMpi)) GTEST_SKIP() << kOpenMpi << " is not installed";
+  expect_to_go_on_without_one(
+      kInAJob + Words{kOpenMpi, "--allow-run-as-root", "--enable-recovery", "-n", "3"});
+}
+
+TEST_F(SlurmRun, MpichInAJobTrainsAsOneProcess) {
+  if (is_missing(kMpich)) GTEST_SKIP() << kMpich << " is not installed";
+  expect_to_train_as_one_process(kInAJob + Words{kMpich, "-n", "3"});
 }
 
 // The script that comes with the program, twice: the second job goes on with the run of the first,

@@ -91,6 +91,17 @@ TEST_F(Plan, OfAnEarlierRunTakesItsPaceAndThatOfItsPools) {
   EXPECT_THAT(told.out, Not(HasSubstr("a node of own costs nothing")));
 }
 
+TEST_F(Plan, TellsSmallSumsAndPricesOfCommands) {
+  const ProcessEnd end = plan({"--iterations", "2", "--set",
+                               "cluster.pools=[{name: own, launcher: command, most: 1, start: a, "
+                               "stop: b, price: 'echo 0.0001'}]",
+                               "--json"});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const double cost = last_line(end)["lines"].list().front()["expected"]["cost"].number();
+  EXPECT_GT(cost, 0.0);
+  EXPECT_LT(cost, 0.01);
+}
+
 TEST_F(Plan, RefusesWhatTellsNothing) {
   expect_refused(plan({"--run", path("nowhere")}), 3, {"nowhere/topology.yaml"});
   expect_refused(plan({"--run", path("nowhere"), "--iterations", "3"}), 2,
@@ -104,6 +115,7 @@ TEST_F(Plan, RefusesWhatTellsNothing) {
                        "cluster.pools=[{name: own, launcher: command, start: a, stop: b, "
                        "price: 'echo 0,45'}]"}),
                  2, {"pool own: `echo 0,45` prints no price, such as 0.45"});
+  EXPECT_FALSE(std::filesystem::exists(path("runs"))) << "nothing is trained before";
 }
 
 }  // namespace

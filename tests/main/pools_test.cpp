@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -27,7 +29,7 @@ TEST_F(PoolRun, GrowsAndShrinksWhileItTrainsAndLeavesNothing) {
   EXPECT_EQ(more.exit_code, 0) << more.err;
   EXPECT_THAT(more.out, HasSubstr("pool own: 3 nodes are wanted, 1 before"));
   ASSERT_TRUE(wait_until(all, "own", 3, "running")) << log();
-  EXPECT_EQ(burst("1").exit_code, 0);
+  EXPECT_EQ(burst("-2").exit_code, 0);
   ASSERT_TRUE(wait_until_said(all, "is given back")) << log();
   ASSERT_TRUE(wait_until(all, "own", 2, "ended")) << log();
   wait_until_training(all, steps() + 40);
@@ -114,6 +116,99 @@ TEST_F(PoolRun, WhatIsLeftOfADeadRunIsStoppedByHand) {
   EXPECT_TRUE(all_gone());
 }
 
+TEST_F(PoolRun, NodeThatCannotBeStoppedDoesNotCountAsEnded) {
+  Words words = cloud_pool(2);
+  const std::size_t list = words.back().find(", list: ");
+  words.back().replace(list, std::string::npos, "}]");
+  Process all(command(endless(words)));
+  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
+  all.send(SIGKILL);
+  all.wait();
+  write_text(path("cloud/stuck"), "");
+  const ProcessEnd stuck = call({"pools", path("a"), "--stop", "--json"});
+  EXPECT_EQ(stuck.exit_code, 5);
+  EXPECT_THAT(stuck.err, HasSubstr("own.0 of pool own is still there, and could not be told to "
+                                   "end: "));
+  EXPECT_THAT(stuck.err, HasSubstr("made_cloud: try again later"));
+  const JsonValue told = last_line(stuck);
+  EXPECT_EQ(told["exit_code"].integer(), 5);
+  for (const JsonValue& node : told["nodes"].list()) EXPECT_EQ(node["state"].text(), "running");
+  std::filesystem::remove(path("cloud/stuck"));
+  EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(PoolRun, FolderThatHoldsNoRunHasNoPools) {
+  std::filesystem::create_directories(path("empty"));
+  for (const Words& more : {Words{}, Words{"--json"}, Words{"--stop"}}) {
+    expect_refused(call(Words{"pools", path("empty")} + more), 2, {"empty is no run's folder"});
+    expect_refused(call(Words{"pools", path("none")} + more), 2, {"none is no run's folder"});
+  }
+}
+
+TEST_F(PoolRun, NodeWhoseStartFailsBehindItIsStopped) {
+  std::filesystem::create_directories(path("cloud"));
+  write_text(path("cloud/late"), "");
+  Process all(command(endless(cloud_pool(1))));
+  ASSERT_TRUE(wait_until_said(all, "own.0 could not be started, and is stopped")) << log();
+  EXPECT_THAT(log(), HasSubstr("the machine is up, and does not answer"));
+  std::filesystem::remove(path("cloud/late"));
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  ASSERT_TRUE(wait_until(all, "own", 1, "dead")) << log();
+  EXPECT_EQ(process_with("--launched own.0@"), 0) << "it is not written off";
+  EXPECT_THAT(pools({"--json"}), HasSubstr(R"("id":"vm-)"));
+  end(all);
+  EXPECT_TRUE(all_gone());
+}
+
+// Two minutes after its end a run leaves them to people.
+TEST_F(PoolRun, NodesThatDoNotEndAreInTheLastLineAndTheSummary) {
+  if (!is_thorough()) GTEST_SKIP() << "it takes minutes: TROUPE_THOROUGH";
+  Process all(command(run_words("a", kEndlessRun + cloud_pool(1) + Words{"--workers", "1"})),
+              {.timeout = std::chrono::minutes(5)});
+  ASSERT_TRUE(wait_until(all, "own", 1, "running")) << log();
+  const pid_t node = process_with("--launched own.0@");
+  ::kill(node, SIGSTOP);  // so that it does not hear that the run is over
+  write_text(path("cloud/stuck"), "");
+  const ProcessEnd ended = stop(all);
+  EXPECT_EQ(ended.exit_code, 128 + SIGTERM);
+  EXPECT_THAT(log(),
+              HasSubstr("the run is over, and waits 110 s more for its nodes to end: own.0"));
+  const std::string last = ended.err.substr(ended.err.rfind('\n', ended.err.size() - 2) + 1);
+  EXPECT_THAT(last, HasSubstr("own.0 (vm-troupe-"));
+  EXPECT_THAT(last, HasSubstr(fmt::format("troupe pools {} --stop", path("a"))));
+  const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+  ASSERT_EQ(summary["nodes_left"].list().size(), 1U);
+  EXPECT_EQ(summary["nodes_left"].list()[0].text(), "own.0");
+  ::kill(node, SIGCONT);
+  std::filesystem::remove(path("cloud/stuck"));
+  EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
+  EXPECT_TRUE(all_gone());
+}
+
+// Whatever /bin/sh is.
+TEST_F(PoolRun, ScriptOfTheManualGivesItsNodeTheToken) {
+  const auto folder = std::filesystem::path(TROUPE_MADE_CLOUD).parent_path() / "../../docs";
+  const std::string page = read_text((folder / "launching.md").string());
+  const std::string begin = "cat > node <<'END'\n";
+  const std::size_t from = page.find(begin);
+  ASSERT_NE(from, std::string::npos);
+  write_text(path("node"), page.substr(from + begin.size(),
+                                       page.find("\nEND\n", from) - from - begin.size() + 1));
+  for (const char* const shell : {"/bin/sh", "/bin/bash", "/bin/dash"}) {
+    if (!std::filesystem::exists(shell)) continue;
+    const std::string token = path("token-of-") + std::filesystem::path(shell).filename().string();
+    Process started({"/bin/sh", "-c",
+                     fmt::format("echo SECRET | {} {} start 'cat >{}.part; mv {}.part {}'", shell,
+                                 path("node"), token, token, token)});
+    EXPECT_EQ(started.wait().exit_code, 0) << shell;
+    for (int i = 0; i < 100 && !std::filesystem::exists(token); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_EQ(read_text(token), "SECRET\n") << shell;
+  }
+}
+
 TEST_F(PoolRun, CloudThatRefusesIsAskedAgainAndTheRunGoesOn) {
   std::filesystem::create_directories(path("cloud"));
   write_text(path("cloud/refuse"), "");
@@ -173,6 +268,7 @@ TEST_F(PoolRun, LimitsDecideHowManyNodesAreWantedAndTheBillSaysWhatTheyCost) {
   EXPECT_EQ(own["name"].text(), "own");
   EXPECT_GT(own["node_hours"].number(), 0.0);
   EXPECT_EQ(own["price_per_node_hour"].number(), 3600.0);
+  EXPECT_TRUE(parse_json(read_text(path("a/summary.json")))["nodes_left"].list().empty());
   EXPECT_NEAR(own["cost"].number(), 3600.0 * own["node_hours"].number(), 1e-3);
   EXPECT_EQ(bill["cost"].number(), own["cost"].number());
   EXPECT_GT(own["iterations"].number(), 0.0);

@@ -110,6 +110,29 @@ TEST(Burst, WhatCannotBeInTimeIsAsQuickAsItCan) {
   const BurstDecision decision = decide(facts_of({few}), {.finish_within = 10 * kHour});
   EXPECT_THAT(decision.forecast.nodes, ElementsAre(3));
   EXPECT_THAT(decision.reason, HasSubstr("that are left, which is too late"));
+  EXPECT_TRUE(decision.is_too_late);
+  EXPECT_FALSE(decision.is_in_time);
+}
+
+TEST(Burst, TellsWhetherTheDeadlineIsKeptAlsoWhereNothingChanges) {
+  BurstFacts facts = facts_of({cloud()});
+  facts.pools[0].most = facts.pools[0].wanted = facts.pools[0].running = 7;
+  const auto told = [&](double hours) {
+    const BurstDecision decision = decide(facts, {.finish_within = hours * kHour});
+    EXPECT_FALSE(decision.changes) << hours;
+    return std::pair(decision.is_too_late, decision.is_in_time);
+  };
+  EXPECT_EQ(told(7.0), std::pair(true, false));
+  EXPECT_EQ(told(8.2), std::pair(false, false)) << "eight hours, which is close";
+  EXPECT_EQ(told(8.8), std::pair(false, true));
+  const BurstDecision free = decide(facts, {.budget = 1000.0});
+  EXPECT_FALSE(free.is_too_late || free.is_in_time);
+}
+
+TEST(Burst, ReasonsHaveTheDigitsOfSmallSums) {
+  const BurstDecision decision =
+      decide(facts_of({cloud(0.0001)}), {.finish_within = 10 * kHour, .budget = 0.05});
+  EXPECT_THAT(decision.reason, HasSubstr(", for 0.0056 of 0.050"));
 }
 
 TEST(Burst, WithABudgetAloneIsAsQuickAsThatAllows) {

@@ -62,6 +62,15 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   EXPECT_THAT(screen, HasSubstr("3 of 4 nodes  1.50 node hours  0.75  310 iterations"));
 }
 
+TEST(WatchScreen, SmallSumsHaveDigits) {
+  HistoryNews run = news_of(kHistory);
+  run.bill->cost = run.bill->pools[0].cost = 0.00042;
+  run.bill->cost_per_epoch = 0.00021;
+  const std::string screen = screen_of(run);
+  EXPECT_THAT(screen, HasSubstr("pools  cost 0.00042, 0.00021 an epoch"));
+  EXPECT_THAT(screen, HasSubstr("1.50 node hours  0.00042  310 iterations"));
+}
+
 TEST(WatchScreen, TextsOfARunCannotCommandTheTerminal) {
   const HistoryNews run = news_of(kHistory);
   EXPECT_THAT(screen_of(run), HasSubstr("slow ?[2Jdisk"));

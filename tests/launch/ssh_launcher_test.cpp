@@ -1,0 +1,163 @@
+// Hosts of ssh that are folders of this machine: a made ssh runs the script in the folder of its
+// host, or does what a file there says.
+
+#include <gmock/gmock.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/launch/made_tools.h"
+
+namespace troupe::launch {
+namespace {
+
+using runtime::ErrorKind;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class SshLauncher : public MadeTools {
+ protected:
+  void SetUp() override {
+    tool("ssh",
+         "for word; do host=$script script=$word; done; cd " + folder_.path() +
+             "/$host || exit 255; "
+             "[ ! -e refuses ] || { echo 'Permission denied (publickey)' >&2; exit 255; }; "
+             "[ ! -e forced ] || exec echo hello; "
+             "setsid -w sh -c \"$script\"; code=$?; [ ! -e breaks ] || exit 255; exit $code");
+    const std::string program = folder_ / "bin/member";
+    std::ofstream(program) << "#!/bin/sh\nread token\nwhile :; do sleep 0.1; done\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    pool_.name = "campus";
+    pool_.launcher = config::LauncherKind::kSsh;
+    pool_.program = program;
+    plan_.run = fmt::format("{:08x}", static_cast<unsigned>(::getpid()));
+  }
+  void TearDown() override {
+    const auto left = launcher_->list();
+    ASSERT_TRUE(left.ok());
+    for (const auto& node : *left) EXPECT_TRUE(launcher_->stop(node.name, node.id).ok());
+    EXPECT_THAT(nodes(), IsEmpty());
+    MadeTools::TearDown();
+  }
+  void host(const std::string& name) {
+    std::filesystem::create_directories(folder_ / name);
+    pool_.hosts.push_back(name);
+  }
+  // The same folder by another name.
+  void alias(const std::string& name, const std::string& of) {
+    std::filesystem::create_symlink(of, folder_ / name);
+    pool_.hosts.push_back(name);
+  }
+  void mark(const std::string& file) const { std::ofstream(folder_ / file) << ""; }
+  void make() { launcher_ = *make_launcher(pool_, plan_); }
+  std::vector<std::string> nodes() {
+    std::vector<std::string> words;
+    const auto listed = launcher_->list();
+    EXPECT_TRUE(listed.ok());
+    for (const auto& node : *listed) words.push_back(node.name + " " + node.where);
+    return words;
+  }
+
+  config::PoolSection pool_;
+  std::shared_ptr<actors::Launcher> launcher_;
+};
+
+TEST_F(SshLauncher, StartsWhatGoesOnAloneFindsItAndEndsIt) {
+  host("node-a");
+  make();
+  EXPECT_EQ(launcher_->id_for("campus.0"), "node-a") << "known before it is asked for";
+  const auto first = launcher_->start({"campus.0", 1, "SECRET"});
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(*first, "node-a");
+  EXPECT_THAT(calls(), Not(HasSubstr("SECRET")));
+  EXPECT_THAT(calls(), HasSubstr("[BatchMode=yes]"));
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));
+  EXPECT_THAT(launcher_->start({"campus.1", 1, ""}).error().message,
+              HasSubstr("each of the 1 hosts of pool campus has a node"));
+  ASSERT_TRUE(launcher_->stop("campus.0", "node-a").ok());
+  EXPECT_THAT(nodes(), IsEmpty());
+}
+
+TEST_F(SshLauncher, HostThatRefusesHasNoNodeAndIsFree) {
+  host("node-a");
+  make();
+  mark("node-a/refuses");
+  const auto refused = launcher_->start({"campus.1", 1, ""});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(refused.error().message, HasSubstr("Permission denied (publickey)"));
+  EXPECT_EQ(launcher_->id_for("campus.2"), "node-a");
+  std::filesystem::remove(folder_ / "node-a/refuses");
+  mark("node-a/forced");
+  EXPECT_THAT(launcher_->start({"campus.2", 1, ""}).error().message,
+              HasSubstr("does something else than ssh tells it"));
+  std::filesystem::remove(folder_ / "node-a/forced");
+}
+
+TEST_F(SshLauncher, ConnectionThatBreaksBehindTheStartLeavesANodeThatKeepsItsHost) {
+  host("node-a");
+  host("node-b");
+  make();
+  mark("node-a/breaks");
+  const auto broken = launcher_->start({"campus.0", 1, ""});
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().kind, ErrorKind::kLostPeers) << "it may be there";
+  EXPECT_EQ(launcher_->id_for("campus.0"), "node-a");
+  EXPECT_EQ(launcher_->id_for("campus.1"), "node-b") << "the other one is taken";
+  // It does not answer, and may have it.
+  mark("node-a/refuses");
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a (does not answer)"));
+  EXPECT_FALSE(launcher_->stop("campus.0", "node-a").ok());
+  std::filesystem::remove(folder_ / "node-a/refuses");
+  std::filesystem::remove(folder_ / "node-a/breaks");
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));
+}
+
+// The next head looks where the one before it has looked.
+TEST_F(SshLauncher, NodeThatIsAdoptedIsLookedForWhereItsHostRefuses) {
+  host("node-a");
+  make();
+  launcher_->adopt("campus.7", "node-a");
+  mark("node-a/refuses");
+  EXPECT_THAT(nodes(), ElementsAre("campus.7 node-a (does not answer)"));
+  std::filesystem::remove(folder_ / "node-a/refuses");
+}
+
+TEST_F(SshLauncher, TwoNamesOfOneHostAreOneHost) {
+  alias("node-b", "node-a");
+  host("node-a");
+  make();
+  launcher_->adopt("campus.9", "node-b");  // so that the other name is taken first
+  ASSERT_TRUE(launcher_->start({"campus.0", 1, ""}).ok());
+  launcher_ = *make_launcher(pool_, plan_);
+  launcher_->adopt("campus.0", "node-a");
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a")) << "once, by the name of its start";
+  const auto second = launcher_->start({"campus.1", 1, ""});
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(second.error().message, HasSubstr("node-b: it has a node of this pool already"));
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));
+}
+
+TEST_F(SshLauncher, ProgramThatCannotBeReadIsNotCopied) {
+  host("node-a");
+  pool_.program = "/nowhere/troupe";
+  plan_.program = "/nowhere/either";
+  make();
+  const auto started = launcher_->start({"campus.0", 1, ""});
+  ASSERT_FALSE(started.ok());
+  EXPECT_THAT(started.error().message, HasSubstr("/nowhere/either cannot be read"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "node-a/.cache/troupe/troupe"));
+}
+
+}  // namespace
+}  // namespace troupe::launch

@@ -28,7 +28,8 @@ ShowerGenerator generator_of(const pipeline::ShowerOptions& options) {
   return std::move(generator).value();
 }
 
-// Mean ECAL sum at 100 GeV and 90 degrees over the 2.019 GeV of Geant4.
+// Mean ECAL sum at 100 GeV and 90 degrees over the 1.98 GeV of the Geant4 showers that the
+// generator is fitted to.
 double response(DetectorKind kind, std::size_t events, runtime::ThreadTeam& team) {
   constexpr double kRightAngle = std::numbers::pi / 2;
   const ShowerGenerator generator = generator_of({.detector = kind,
@@ -41,7 +42,7 @@ double response(DetectorKind kind, std::size_t events, runtime::ThreadTeam& team
   generator.generate(0, primaries, cells, team);
   double sum = 0;
   for (const float cell : cells) sum += static_cast<double>(cell);
-  return sum / generator.detector().units_per_gev / static_cast<double>(events) / 2.0188;
+  return sum / generator.detector().units_per_gev / static_cast<double>(events) / 1.98;
 }
 
 Spread rates(DetectorKind kind, int repeats, std::size_t events, runtime::ThreadTeam& team) {

@@ -6,12 +6,14 @@
 namespace troupe::pipeline {
 namespace {
 
-// 2.4 mm (thin) and 4.8 mm (thick) tungsten with 0.5 mm silicon. The same silicon sees half as
-// large a part of the energy behind twice the tungsten.
-constexpr AbsorberMixture kThin{8.00, 18.95, 1.0};
-constexpr AbsorberMixture kThick{5.77, 14.4, 0.5};
 constexpr double kThinLayerX0 = 0.699;
 constexpr double kThickLayerX0 = 1.384;
+// 2.4 mm (thin) and 4.8 mm (thick) tungsten with 0.5 mm silicon. The same silicon sees about half
+// as large a part of the energy behind twice the tungsten. The spread of the thin structure is its
+// Moliere radius; how much narrower showers are in the thick one, and its sampling, are fitted with
+// shower_profile.h, since showers change their width and their response slowly.
+constexpr AbsorberMixture kThin{8.00, kThinLayerX0, 0.60, 18.95, 1.0};
+constexpr AbsorberMixture kThick{5.77, kThickLayerX0, 0.72, 17.19, 0.5069};
 constexpr int kThinLayers = 17;
 constexpr int kThickLayers = 8;
 constexpr double kCellMm = 5.1;

@@ -22,12 +22,13 @@ enum class DetectorKind : std::uint8_t {
 inline constexpr std::array kDetectorKinds{DetectorKind::kFixed25, DetectorKind::kAngle51,
                                            DetectorKind::kFixed12, DetectorKind::kFixed4};
 
-// One of the two absorber structures. Its lengths, those of the mixture, convert between mm, X0 and
-// Moliere radii.
+// One of the two absorber structures. Its lengths, those of the mixture, convert between mm and X0.
 struct AbsorberMixture {
   double radiation_length_mm;
-  double moliere_radius_mm;
-  double sampling;  // visible fraction relative to the thin structure
+  double layer_x0;    // depth of one layer of tungsten and silicon, which lies behind it
+  double silicon_at;  // where in that layer, as a share of its thickness
+  double spread_mm;   // length of one unit of shower_profile.h's radii
+  double sampling;    // visible fraction per X0 relative to the thin structure
 };
 
 struct DetectorLayer {

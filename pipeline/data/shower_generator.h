@@ -1,8 +1,10 @@
 #pragma once
 
-// Electron showers by parametrisation: Grindhammer and Peters, "The parameterized simulation of
-// electromagnetic showers in homogeneous and sampling calorimeters", hep-ex/0001020. Longitudinal
-// gamma profile with correlated fluctuations, energy in steps along the axis, spots around it.
+// Electron showers by parametrisation, with the profiles of shower_profile.h: in each layer the
+// visible energy fluctuates as a gamma distribution around its mean and comes in spots, whose
+// number is a Poisson distribution's and whose energies are an exponential one's, spread around the
+// axis. The sizes of both fluctuations are those of Geant4's showers: of single cells far from the
+// axis, and of what is left of the layers' variances.
 //
 // A shower is a function of (seed, event number) and the options: not of the threads, nor of how
 // many others are made. No libm: the bits are the same on every machine.
@@ -14,14 +16,13 @@
 #include <vector>
 
 #include "pipeline/data/shower_detector.h"
-#include "pipeline/data/shower_profile.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
 
 // Names the formulae and constants; stored in files, part of the name of a cached dataset.
-inline constexpr std::uint32_t kShowerVersion = 1;
+inline constexpr std::uint32_t kShowerVersion = 2;
 
 struct ShowerOptions {
   DetectorKind detector = DetectorKind::kFixed25;
@@ -60,22 +61,26 @@ class ShowerGenerator {
   Primary generate(std::uint64_t event, std::span<float> cells) const;
 
  private:
-  struct Track;
+  struct Development;
+  struct Step;
   struct SpotGroup;
 
   explicit ShowerGenerator(const ShowerOptions& options);
   Primary draw_primary(std::uint64_t event) const;
   void develop(Primary primary, std::uint64_t event, std::span<double> planes) const;
+  void cross(std::uint32_t layer, Development& shower) const;
+  Step step_at(double t, double path, const AbsorberMixture& mixture,
+               const Development& shower) const;
+  void scatter(const Step& step, double gev, std::uint32_t layer, Development& shower) const;
   template <bool kTilted>
-  void place(const SpotGroup& group, const Track& track, std::uint32_t layer, ShowerRandom& random,
-             std::span<double> planes) const;
+  void place(const SpotGroup& group, std::uint32_t layer, Development& shower) const;
   std::uint32_t layer_at(double z_mm, std::uint32_t near) const;
   void read_out(std::span<const double> planes, std::span<float> cells) const;
   Primary make(std::uint64_t event, std::span<double> planes, std::span<float> cells) const;
 
   ShowerOptions options_;
   const Detector* detector_;
-  ShowerMedium medium_;
+  double last_silicon_x0_ = 0;  // where the last piece's layer begins, along z
   std::vector<double> layer_end_mm_;
   double min_angle_ = 0, max_angle_ = 0;
 };

@@ -9,58 +9,64 @@ namespace troupe::pipeline {
 namespace math = runtime::math;
 namespace {
 
-double gamma_density(double alpha, double beta, double log_norm, double t) {
-  return beta * math::exp((alpha - 1.0) * math::log(beta * t) - beta * t - log_norm);
+constexpr double kCriticalEnergyGev = 8.72e-3;
+// The ripple's frequency and phase in tau, and what keeps it from changing the mean response.
+constexpr double kRippleFrequency = 3.808;
+constexpr double kRipplePhase = 0.6227;
+constexpr double kRippleOffset = 0.1827;
+constexpr double kRippleSize = 0.1319;
+
+// ln of the density of the gamma distribution of shape alpha and rate (alpha - 1) / maximum at its
+// maximum.
+double log_peak(double alpha, double maximum) {
+  const double k = alpha - 1.0;
+  return math::log(k / maximum) + k * math::log(k) - k - log_gamma(alpha);
 }
 
 }  // namespace
 
-LongitudinalProfile draw_profile(const ShowerMedium& medium, double energy_gev,
-                                 ShowerRandom& random) {
-  const double z = medium.atomic_number;
-  const double ln_y = math::log(energy_gev / medium.critical_energy_gev);
-  const double mean_ln_t = math::log(ln_y - 0.812);
-  const double mean_ln_alpha = math::log(0.81 + (0.458 + 2.26 / z) * ln_y);
-  const double sigma_t = 1.0 / (-1.4 + 1.26 * ln_y);
-  const double sigma_alpha = 1.0 / (-0.58 + 0.86 * ln_y);
-  const double rho = 0.705 - 0.023 * ln_y;
-  // Two normal numbers of correlation rho are the sum and the difference of two independent ones
-  // with these weights.
-  const double together = std::sqrt((1.0 + rho) / 2.0) * random.normal();
-  const double apart = std::sqrt((1.0 - rho) / 2.0) * random.normal();
-  const double maximum = std::max(1.0, math::exp(mean_ln_t + sigma_t * (together + apart)));
+LongitudinalProfile draw_profile(double energy_gev, ShowerRandom& random) {
+  constexpr double kCorrelation = 0.378;
+  const double ln_y = math::log(energy_gev / kCriticalEnergyGev);
+  const double shift = random.normal();
+  const double other = std::sqrt(1.0 - kCorrelation * kCorrelation) * random.normal();
+  // How far ln T and ln alpha are from their means.
+  const double of_t = shift / (1.885 + 0.7767 * ln_y);
+  const double of_alpha = (kCorrelation * shift + other) / (5.237 + 0.1394 * ln_y);
   LongitudinalProfile profile{};
-  profile.energy_gev = energy_gev;
-  profile.alpha = std::max(1.1, math::exp(mean_ln_alpha + sigma_alpha * (together - apart)));
-  profile.beta = (profile.alpha - 1.0) / maximum;
-  profile.mean_depth = profile.alpha / profile.beta;
-  const double mean_alpha = math::exp(mean_ln_alpha);
-  profile.tau_scale = mean_alpha / (profile.mean_depth * (mean_alpha - 1.0));
-  profile.log_norm = log_gamma(profile.alpha);
-  profile.spot_alpha = std::max(1.1, profile.alpha * (0.844 + 0.0026 * z));
-  profile.spot_beta = (profile.spot_alpha - 1.0) / (maximum * (0.813 + 0.0019 * z));
-  profile.spot_log_norm = log_gamma(profile.spot_alpha);
-  profile.spots = 10.3 / medium.resolution * math::pow(energy_gev, 0.959);
+  // ln y is 4.7 at 1 GeV, the least energy that is asked for.
+  profile.mean_maximum = 1.188 * ln_y - 2.569;
+  profile.maximum = std::max(1.0, profile.mean_maximum * math::exp(of_t));
+  profile.alpha = std::max(1.1, (0.6277 * ln_y - 0.1815) * math::exp(of_alpha));
+  profile.ripple = kRippleSize * random.normal();
+  const double response = 0.023165 * (1.0 + 0.01384 * (ln_y - 8.7));
+  profile.at_maximum =
+      energy_gev * response *
+      math::exp(log_peak(profile.alpha, profile.maximum) + 0.06762 * of_t - 0.03861 * of_alpha);
+  profile.halo = 0.0009322 * math::pow(energy_gev / 50.0, 0.4922);
   return profile;
 }
 
-double energy_density(const LongitudinalProfile& profile, double t) {
-  return gamma_density(profile.alpha, profile.beta, profile.log_norm, t);
+double visible_density(const LongitudinalProfile& profile, double t) {
+  const double tau = t / profile.maximum;
+  const double shape = (profile.alpha - 1.0) * (math::log(tau) + 1.0 - tau);
+  const double wave = math::cos(kRippleFrequency * (tau - 1.0) + kRipplePhase) - kRippleOffset;
+  return profile.at_maximum * math::exp(shape + profile.ripple * wave);
 }
 
-double spot_density(const LongitudinalProfile& profile, double t) {
-  return gamma_density(profile.spot_alpha, profile.spot_beta, profile.spot_log_norm, t);
-}
-
-RadialProfile radial_profile(const ShowerMedium& medium, double energy_gev, double tau) {
-  const double z = medium.atomic_number;
+RadialProfile radial_profile(double energy_gev, double tau) {
+  constexpr double kNarrowest = 0.01;
+  // Single cells far from the axis have an exponential spectrum of about this mean.
+  constexpr double kSpotGev = 2.9e-4;
   const double ln_e = math::log(energy_gev);
   RadialProfile radial{};
-  radial.core = 0.0251 + 0.00319 * ln_e + (0.1162 - 0.000381 * z) * tau;
-  radial.tail = (0.659 - 0.00309 * z) * (math::exp(-2.59 * (tau - 0.645)) +
-                                         math::exp((0.3585 + 0.0421 * ln_e) * (tau - 0.645)));
-  const double u = (0.401 + 0.00187 * z - tau) / (1.313 - 0.0686 * ln_e);
-  radial.core_fraction = std::clamp((2.632 - 0.00094 * z) * math::exp(u - math::exp(u)), 0.0, 1.0);
+  radial.core = std::max(kNarrowest, 0.0297 + 0.002497 * ln_e + (0.07419 + 0.002367 * tau) * tau);
+  radial.tail = 0.4458 * (math::exp(-5.372 * (tau - 0.3327)) +
+                          math::exp((0.2844 + 0.02547 * ln_e) * (tau - 0.3327)));
+  const double u = (0.2563 - tau) / 1.1917;
+  radial.core_fraction = std::clamp(2.0712 * math::exp(u - math::exp(u)), 0.0, 1.0);
+  radial.core_spot_gev = kSpotGev;
+  radial.tail_spot_gev = std::clamp(4.55e-4 - 0.9e-4 * tau, 2.75e-4, 3.65e-4);
   return radial;
 }
 

@@ -72,6 +72,8 @@ double ShowerRandom::normal() {
   return radius * math::cos(angle);
 }
 
+double ShowerRandom::exponential() { return -math::log(uniform()); }
+
 double ShowerRandom::gamma(double shape) {
   CHECK(shape > 0.0);
   if (shape < 1.0) {

@@ -35,6 +35,8 @@ class ShowerRandom {
   double uniform() { return (static_cast<double>(word()) + 0.5) * 0x1p-32; }
   // Box-Muller; both numbers of a pair are used.
   double normal();
+  // Exponential distribution of mean 1.
+  double exponential();
   // Gamma distribution with this shape > 0 and scale 1: Marsaglia and Tsang, "A simple method for
   // generating gamma variables", ACM TOMS 26 (2000).
   double gamma(double shape);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
 
@@ -145,6 +146,34 @@ TEST_F(Validate, BadShowersAreToldAndLeftOut) {
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_THAT(end.err, HasSubstr("left out: " + path("bad.h5") + ": dataset ECAL, event 1"));
   EXPECT_EQ(last_line(end)["generated"].list()[0]["events"].integer(), 49);
+}
+
+// The showers that the generator is fitted to are not part of the project. pipeline/ShowerFit holds
+// the fit without them.
+TEST_F(Validate, BuiltInShowersHaveTheProfilesOfGeant4s) {
+  const char* folder = std::getenv("TROUPE_REAL_SHOWERS");
+  if (folder == nullptr) GTEST_SKIP() << "TROUPE_REAL_SHOWERS names no folder of real showers";
+  const auto against = [&](const std::string& detector, const std::string& events,
+                           const std::string& data) {
+    const std::string made = path(detector + ".h5");
+    const ProcessEnd end = call({"data", "make", made, "--detector", detector, "--events", events,
+                                 "--max-energy", "100", "--seed", "7"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return validated({made, "--against", folder + ("/" + data)})["generated"].list()[0];
+  };
+  const JsonValue fixed = against("lcd-fixed-25", "2066", "geant4_fixed25.h5");
+  const JsonValue tilted = against("lcd-angle-51", "1337", "geant4_angle51.h5");
+  for (const JsonValue& showers : {fixed, tilted}) {
+    EXPECT_NEAR(figure(showers, "response")["value"].number(), 1.0, 0.01);
+    EXPECT_NEAR(figure(showers, "response_width")["value"].number(), 1.0, 0.1);
+    EXPECT_LT(figure(showers, "longitudinal")["value"].number(), 2.0);
+    EXPECT_LT(figure(showers, "transverse_x")["value"].number(), 2.0);
+    EXPECT_LT(figure(showers, "transverse_y")["value"].number(), 2.5);
+    EXPECT_NEAR(figure(showers, "depth")["value"].number(), 0.0, 0.15);
+    EXPECT_NEAR(figure(showers, "width_x")["value"].number(), 1.0, 0.04);
+    EXPECT_NEAR(figure(showers, "hits")["value"].number(), 1.0, 0.05);
+    EXPECT_LT(figure(showers, "share_correlations")["value"].number(), 0.1);
+  }
 }
 
 }  // namespace

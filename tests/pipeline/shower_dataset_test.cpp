@@ -84,7 +84,7 @@ TEST_F(ShowerDataset, AttributesSayHowItWasMade) {
   for (const auto& [name, value] : file->attributes()) found[name] = value;
   EXPECT_EQ(found, (std::map<std::string, std::string>{
                        {"angle", "fixed"},
-                       {"generator", "troupe showers 1 lcd-fixed-12"},
+                       {"generator", "troupe showers 2 lcd-fixed-12"},
                        {"power", "1"},
                        {"scale", "1"},
                        {"seed", "3"},
@@ -219,7 +219,7 @@ TEST_F(ShowerDataset, SyntheticIsMadeOnceAndFoundAgain) {
   };
   const auto first = make_synthetic(options, team_, count);
   ASSERT_TRUE(first.ok()) << first.error().message;
-  EXPECT_EQ(*first, options.folder + "/synthetic-lcd-fixed-12-v1-20-seed1.h5");
+  EXPECT_EQ(*first, options.folder + "/synthetic-lcd-fixed-12-v2-20-seed1.h5");
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(*make_synthetic(options, team_, count), *first);
   EXPECT_EQ(calls, 1);

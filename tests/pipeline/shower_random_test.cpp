@@ -82,6 +82,20 @@ TEST(ShowerRandom, GammaHasTheRightMeanAndVariance) {
   }
 }
 
+TEST(ShowerRandom, ExponentialHasTheRightMeanAndVariance) {
+  ShowerRandom random(3, 1, ShowerStream::kSpots);
+  double sum = 0, squares = 0;
+  constexpr int kDraws = 100000;
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = random.exponential();
+    ASSERT_GT(x, 0.0);
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / kDraws, 1.0, 0.015);
+  EXPECT_NEAR(squares / kDraws, 2.0, 0.07);
+}
+
 TEST(ShowerRandom, NormalHasTheRightMomentsAndUsesBothOfAPair) {
   ShowerRandom random(6, 0, ShowerStream::kProfile);
   const Moments got = moments(100000, [&] { return random.normal(); });

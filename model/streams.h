@@ -14,6 +14,8 @@ inline constexpr std::uint32_t kConditionStream = 3;  // of fakes drawn uniforml
 inline constexpr std::uint32_t kValidationStream = 4;  // noise of validation and of `generate`
 
 inline constexpr std::uint32_t kSpectrumStream = 5;  // energy and angle of `generate`, per event
+inline constexpr std::uint32_t kExampleStream = 6;   // order of examples (model/supervised.h)
+inline constexpr std::uint32_t kHalvesStream = 7;    // of samples, for classifiers of showers
 
 // Dropout of layer i of network n (0 generator, 1 discriminator).
 constexpr std::uint32_t dropout_stream(int network_number, int layer) {

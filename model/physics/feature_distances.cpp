@@ -19,7 +19,7 @@ using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 using FloatRows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr int kSubsetSizes = 10;
-constexpr Eigen::Index kNeighboursAtOnce = 256;
+constexpr Eigen::Index kNeighboursAtOnce = 256, kTargetsAtOnce = 4096;
 
 Eigen::Index index(std::size_t count) { return static_cast<Eigen::Index>(count); }
 
@@ -175,20 +175,26 @@ std::vector<double> nearest_squares(std::span<const float> from, std::span<const
   const Eigen::Map<const FloatRows> all_from(from.data(), index(from.size() / size), index(size));
   const Eigen::Map<const FloatRows> all_to(to.data(), index(to.size() / size), index(size));
   std::vector<double> found(from.size() / size, std::numeric_limits<double>::infinity());
-  if (all_to.rows() == 0) return found;
-  // The nearest is chosen by products, and its distance taken by differences: products alone leave
-  // rounding where there is none.
-  const Eigen::VectorXf squares = all_to.rowwise().squaredNorm();
-  for (Eigen::Index first = 0; first < all_from.rows(); first += kNeighboursAtOnce) {
-    const Eigen::Index count = std::min(kNeighboursAtOnce, all_from.rows() - first);
-    FloatRows far = -2.0F * all_from.middleRows(first, count) * all_to.transpose();
-    far.rowwise() += squares.transpose();
-    for (Eigen::Index i = 0; i < count; ++i) {
-      if (same) far(i, first + i) = std::numeric_limits<float>::infinity();
-      Eigen::Index nearest = 0;
-      if (!std::isfinite(far.row(i).minCoeff(&nearest))) continue;
-      const auto difference = all_from.row(first + i) - all_to.row(nearest);
-      found[static_cast<std::size_t>(first + i)] = static_cast<double>(difference.squaredNorm());
+  // The nearest of a block is chosen by products, and its distance taken by differences: products
+  // alone leave rounding where there is none.
+  for (Eigen::Index begin = 0; begin < all_to.rows(); begin += kTargetsAtOnce) {
+    const auto to_here = all_to.middleRows(begin, std::min(kTargetsAtOnce, all_to.rows() - begin));
+    const Eigen::VectorXf squares = to_here.rowwise().squaredNorm();
+    for (Eigen::Index first = 0; first < all_from.rows(); first += kNeighboursAtOnce) {
+      const Eigen::Index count = std::min(kNeighboursAtOnce, all_from.rows() - first);
+      FloatRows far = -2.0F * all_from.middleRows(first, count) * to_here.transpose();
+      far.rowwise() += squares.transpose();
+      for (Eigen::Index i = 0; i < count; ++i) {
+        const Eigen::Index own = first + i - begin;
+        if (same && own >= 0 && own < far.cols()) {
+          far(i, own) = std::numeric_limits<float>::infinity();
+        }
+        Eigen::Index nearest = 0;
+        if (!std::isfinite(far.row(i).minCoeff(&nearest))) continue;
+        const auto difference = all_from.row(first + i) - to_here.row(nearest);
+        double& least = found[static_cast<std::size_t>(first + i)];
+        least = std::min(least, static_cast<double>(difference.squaredNorm()));
+      }
     }
   }
   return found;

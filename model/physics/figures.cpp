@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
+#include <ranges>
 
+#include "model/physics/figure_rules.h"
 #include "model/physics/sample_comparer.h"
 #include "model/physics/sample_drawer.h"
 #include "runtime/base/error.h"
@@ -14,13 +17,15 @@ namespace {
 
 constexpr double kEqualEnergies = 1e-4;  // relative
 constexpr double kFloorShare = 0.95;
+constexpr double kNormal95 = 1.96;  // standard deviations that 95 % of normal numbers stay within
+constexpr const char* kSamplingFraction = "sampling_fraction";
 constexpr std::size_t kDrawsAtOnce = 16;
 
 using Counts = std::vector<std::uint32_t>;
 using Values = std::vector<std::optional<double>>;
 
 // The slots of the streams of numbers: which sample is drawn, and what for.
-enum Use : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kIntercept };
+enum Use : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kTurns };
 
 double deviation(const std::vector<double>& values) {
   SpreadSum sum;
@@ -63,6 +68,17 @@ class Replicas {
   std::size_t count_;
 };
 
+// Of distances of equal samples from the ideal.
+void set_floor(Figure& figure, std::vector<double> distances) {
+  if (distances.empty()) return;
+  std::sort(distances.begin(), distances.end());
+  figure.floor = std::accumulate(distances.begin(), distances.end(), 0.0) /
+                 static_cast<double>(distances.size());
+  const double place = kFloorShare * static_cast<double>(distances.size() - 1);
+  figure.floor_95 = distances[static_cast<std::size_t>(std::ceil(place))];
+}
+
+// Of figures of pairs of samples drawn from the data.
 void set_floor(Figure& figure, std::vector<double> draws, double widening) {
   if (draws.empty()) return;
   // An intercept has lost the part that grows with 1 / n, which is all that draws of the data have
@@ -72,11 +88,65 @@ void set_floor(Figure& figure, std::vector<double> draws, double widening) {
     shift = std::accumulate(draws.begin(), draws.end(), 0.0) / static_cast<double>(draws.size());
   }
   for (double& draw : draws) draw = widening * std::abs(draw - shift - figure.ideal);
-  std::sort(draws.begin(), draws.end());
-  figure.floor =
-      std::accumulate(draws.begin(), draws.end(), 0.0) / static_cast<double>(draws.size());
-  const double place = kFloorShare * static_cast<double>(draws.size() - 1);
-  figure.floor_95 = draws[static_cast<std::size_t>(std::ceil(place))];
+  set_floor(figure, std::move(draws));
+}
+
+// Of a number that equal samples have normally distributed around the ideal.
+void set_floor(Figure& figure, double deviation) {
+  figure.floor = deviation * std::sqrt(2.0 / std::numbers::pi);
+  figure.floor_95 = kNormal95 * deviation;
+}
+
+// Which showers of two samples change sides, so that as many are in each as before: of equal ranks
+// in energy either both or none, if `pairs`, else any.
+class Turner {
+ public:
+  Turner(const ShowerSample& data, const ShowerSample& generated, bool pairs)
+      : data_(by_energy(data)), generated_(by_energy(generated)), pairs_(pairs) {}
+
+  struct Sides {
+    std::vector<std::uint8_t> data, generated;
+  };
+  Sides turn(const runtime::RandomPosition& position) const {
+    Sides turned{std::vector<std::uint8_t>(data_.size()),
+                 std::vector<std::uint8_t>(generated_.size())};
+    if (pairs_) {
+      for (std::size_t rank = 0; rank < data_.size(); ++rank) {
+        const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(rank));
+        turned.data[data_[rank]] = turned.generated[generated_[rank]] = u < 0.5 ? 1 : 0;
+      }
+      return turned;
+    }
+    // One after the other is taken into the first sample with the share that is still to be taken.
+    std::size_t wanted = data_.size(), left = data_.size() + generated_.size();
+    for (std::size_t i = 0; left > 0; ++i, --left) {
+      const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(i));
+      const bool taken = u * static_cast<double>(left) < static_cast<double>(wanted);
+      if (taken) --wanted;
+      if (i < data_.size()) {
+        turned.data[i] = taken ? 0 : 1;
+      } else {
+        turned.generated[i - data_.size()] = taken ? 1 : 0;
+      }
+    }
+    return turned;
+  }
+
+ private:
+  std::vector<std::uint32_t> data_, generated_;
+  bool pairs_;
+};
+
+// Null: it takes more than sums.
+const FigureRule* find_rule(std::string_view name) {
+  for (const FigureRule& rule : figure_rules()) {
+    if (rule.name == name) return &rule;
+  }
+  return nullptr;
+}
+
+double intercept(const SampleComparer& comparer, const FigureOptions& options) {
+  return frechet_intercept(comparer.data_features(), comparer.generated_features(), options.seed);
 }
 
 }  // namespace
@@ -105,20 +175,72 @@ bool have_equal_energies(const ShowerSample& data, const ShowerSample& generated
   return true;
 }
 
+std::vector<std::string> figure_words() {
+  std::vector<std::string> words{"merit", kSamplingFraction};
+  for (const Figure& figure : figure_list(true)) {
+    if (figure.name != words.front()) words.push_back(figure.name);
+  }
+  return words;
+}
+
+std::string figure_meant(std::string_view word) {
+  if (word == kSamplingFraction) return "response_energy";
+  return find_figure(figure_list(true), word) == nullptr ? "" : std::string(word);
+}
+
+bool follows_from_sums(std::string_view name) { return find_rule(name) != nullptr; }
+
+Figure compute_figure(std::string_view name, const ShowerSample& data,
+                      const ShowerSample& generated, const FigureOptions& options,
+                      runtime::ThreadTeam& team) {
+  std::vector<Figure> list = figure_list(true);
+  const auto found = std::ranges::find(list, name, &Figure::name);
+  CHECK(found != list.end(), "no such figure");
+  Figure& figure = *found;
+  if (const FigureRule* rule = find_rule(name)) {
+    const ShowerStatistics of_data = data.statistics(), of_generated = generated.statistics();
+    figure.value = rule->of({of_data, of_generated, compare(of_data, of_generated)});
+    return figure;
+  }
+  const Counts all_data(data.showers().size(), 1), all_generated(generated.showers().size(), 1);
+  if (name == kAreaFigure) {
+    CHECK(options.classifier != nullptr, "a classifier is trained by a backend");
+    figure.value = classify(data, generated, options.seed, *options.classifier, team, false)
+                       .outputs.area(all_data, all_generated);
+    return figure;
+  }
+  const SampleComparer comparer(data, generated);
+  const std::vector<Figure> known = figure_list(data.options().angle);
+  const auto place = std::ranges::find(known, name, &Figure::name);
+  if (place == known.end()) return figure;
+  figure.value = name == "frechet" ? intercept(comparer, options)
+                                   : comparer.values(all_data, all_generated)
+                                         .at(static_cast<std::size_t>(place - known.begin()));
+  return figure;
+}
+
 std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample& generated,
                                     const FigureOptions& options, runtime::ThreadTeam& team) {
   CHECK(options.replicas >= 2, "an uncertainty needs two draws");
-  const SampleComparer across(data, generated), within(data, data);
+  SampleComparer across(data, generated);
+  const SampleComparer within(data, data);
+  std::optional<ClassifiedSamples> classified;
+  if (options.classifier != nullptr) {
+    classified = classify(data, generated, options.seed, *options.classifier, team);
+    across.take(classified->outputs);
+  }
   const std::size_t of_data = data.showers().size(), of_generated = generated.showers().size();
   const bool equal = have_equal_energies(data, generated);
   const SampleDrawer draw_data(data, equal ? kStratum : of_data);
   const SampleDrawer draw_generated(generated, equal ? kStratum : of_generated);
+  const Turner turner(data, generated, equal);
   const auto stratum = static_cast<double>(equal ? std::min(kStratum, of_data) : of_data);
   const double widening = stratum > 1.0 ? std::sqrt(stratum / (stratum - 1.0)) : 1.0;
 
   std::vector<Figure> figures = figure_list(data.options().angle);
   const auto replicas = static_cast<std::size_t>(options.replicas);
   Replicas drawn(figures.size(), replicas), floors(figures.size(), replicas);
+  Replicas turned(figures.size(), replicas);
   const auto position = [&](std::uint32_t draw, Use use) {
     return runtime::RandomPosition{options.seed, draw, 0, use, 0};
   };
@@ -128,18 +250,23 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
   }) && floors.run(team, options.going_on, 0.5, [&](std::uint32_t draw) {
     return within.values(draw_data.draw(of_data, position(draw, kFirstOfFloor)),
                          draw_data.draw(of_generated, position(draw, kSecondOfFloor)));
+  }) && turned.run(team, {}, 1.0, [&](std::uint32_t draw) {
+    const Turner::Sides sides = turner.turn(position(draw, kTurns));
+    return across.separations_of_turned(sides.data, sides.generated);
   });
   if (!finished) return {};
   const Values values = across.values(Counts(of_data, 1), Counts(of_generated, 1));
   for (std::size_t i = 0; i < figures.size(); ++i) {
     Figure& figure = figures[i];
-    figure.value = values[i];
-    if (figure.name == "frechet") {
-      figure.value =
-          frechet_intercept(across.data_features(), across.generated_features(), options.seed);
-    }
+    figure.value = figure.name == "frechet" ? intercept(across, options) : values[i];
     figure.uncertainty = widening * deviation(drawn.of(i));
-    set_floor(figure, floors.of(i), widening);
+    if (figure.name == kAreaFigure) {
+      if (classified && classified->deviation) set_floor(figure, *classified->deviation);
+    } else if (!turned.of(i).empty()) {
+      set_floor(figure, turned.of(i));
+    } else {
+      set_floor(figure, floors.of(i), widening);
+    }
   }
   return figures;
 }

@@ -7,12 +7,16 @@
 // from the data: as good as a generator can be found to be with so many showers. Where the
 // generated showers have the energies of the data, as generators that are asked for them do, each
 // shower is drawn from the kStratum that are nearest to it in energy, so that energies are not what
-// differs. The variance that this leaves out is added again as kStratum / (kStratum - 1).
+// differs. The variance that this leaves out is added again as kStratum / (kStratum - 1). The area
+// of a classifier has the floor that model/physics/shower_classifier.h finds.
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "model/backend.h"
 #include "model/physics/comparison.h"
 #include "model/physics/figure.h"
 #include "model/physics/shower_sample.h"
@@ -23,6 +27,8 @@ namespace troupe::model {
 struct FigureOptions {
   int replicas = 200;  // draws for uncertainties, and as many for floors; at least 2
   std::uint64_t seed = 1;
+  // Trains networks to tell the samples apart; computes on the host. Null: no area is known.
+  const Backend* classifier = nullptr;
   // Told the share that is done, between draws; false ends the work, with no figures.
   std::function<bool(double share)> going_on{};
 };
@@ -35,6 +41,21 @@ bool have_equal_energies(const ShowerSample& data, const ShowerSample& generated
 // The mean of comparisons of two samples drawn from the data, each as large as they are: what a
 // generator's is to be set beside. For generators that are asked for the energies of the data.
 Comparison compare_with_itself(const ShowerSample& data, int replicas = 40, std::uint64_t seed = 1);
+
+// Words for a figure: the names of figure_list(true), and "sampling_fraction", by which 3DGAN's
+// SelectEpoch.py calls `response_energy`. Those that runs choose by most come first.
+std::vector<std::string> figure_words();
+// The name of the figure; "": none has that word.
+std::string figure_meant(std::string_view word);
+
+// Whether the figure of that name is made of sums over the samples alone, which costs next to
+// nothing and needs no sketches.
+bool follows_from_sums(std::string_view name);
+
+// One figure alone, without uncertainty and floor, by its name (CHECKed).
+Figure compute_figure(std::string_view name, const ShowerSample& data,
+                      const ShowerSample& generated, const FigureOptions& options,
+                      runtime::ThreadTeam& team);
 
 // In the order of figure_list(). Both with the same options (CHECKed). A pure function; the team
 // shares the draws out.

@@ -9,9 +9,9 @@
 namespace troupe::model {
 namespace {
 
-constexpr std::array kRanked{"merit",        "response", "response_width", "longitudinal",
-                             "transverse_x", "hits",     "depth_spread",   "layer_correlations",
-                             "copies",       "frechet"};
+constexpr std::array kRanked{
+    "merit",        "response",           "response_width", "longitudinal", "transverse_x", "hits",
+    "depth_spread", "layer_correlations", "copies",         "frechet",      "auc"};
 
 std::string with_unit(const std::string& number, const Figure& figure) {
   return figure.unit.empty() ? number : fmt::format("{} {}", number, figure.unit);

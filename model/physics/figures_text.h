@@ -29,6 +29,7 @@ std::string figures_text(std::span<const Figure> figures);
 struct RankedSample {
   std::string name;
   std::uint64_t events = 0;
+  std::uint64_t left_out = 0;  // unusable ones that came with them
   std::vector<Figure> figures;
   std::vector<Fault> faults;
 };

@@ -101,6 +101,19 @@ double PairedValues::separation(Times data, Times generated) const {
   return separation_power(found.data, found.generated);
 }
 
+double PairedValues::separation_of_turned(Turned data, Turned generated) const {
+  CHECK(data.size() == data_size_ && generated.size() == generated_size_,
+        "every value is of one of the samples");
+  std::vector<double> first(bins_), second(bins_);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    (data[i] != 0 ? second : first)[data_bins_[i]] += 1.0;
+  }
+  for (std::size_t i = 0; i < generated.size(); ++i) {
+    (generated[i] != 0 ? first : second)[generated_bins_[i]] += 1.0;
+  }
+  return separation_power(first, second);
+}
+
 double PairedValues::chi_square(Times data, Times generated) const {
   const Counts found = counts(data, generated);
   if (found.all_data == 0.0 || found.all_generated == 0.0) return 0.0;

@@ -12,6 +12,8 @@ namespace troupe::model {
 
 // How often each value of a sample counts.
 using Times = std::span<const std::uint32_t>;
+// Whether each value of a sample has gone over to the other one.
+using Turned = std::span<const std::uint8_t>;
 
 // One thread at a time; the distances are pure.
 class PairedValues {
@@ -29,6 +31,8 @@ class PairedValues {
   // S = 1/2 sum_i (a_i - b_i)^2 / (a_i + b_i) of the histograms scaled to a sum of 1:
   // CaloChallenge, evaluate.py. 0 for the same shape, 1 for disjoint ones.
   double separation(Times data, Times generated) const;
+  // The same where `turned` values (not 0) have gone over to the other sample.
+  double separation_of_turned(Turned data, Turned generated) const;
   // sum_i (sqrt(B/A) a_i - sqrt(A/B) b_i)^2 / (a_i + b_i) over the bins that are not empty in both,
   // A and B the sums, divided by their number less one (Gagunashvili 2010; ROOT's Chi2Test). About
   // 1 for samples of the same distribution. 0 where fewer than two bins have values.

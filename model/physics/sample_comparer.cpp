@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -56,14 +57,18 @@ constexpr FigureText kOfWholeSamples[] = {
      "Wang et al. 2004; 3DGAN: ImageQualityTests", 0},
     {"frechet", "Frechet distance of the observables, for samples without end", "",
      "jetnet, fpd; CaloChallenge", 0},
-    {"kernel", "kernel distance of the observables", "", "jetnet, kpd; CaloChallenge", 0}};
+    {"kernel", "kernel distance of the observables", "", "jetnet, kpd; CaloChallenge", 0},
+    {kAreaFigure, "how well a classifier tells the two apart (AUC)", "",
+     "CaloChallenge, code/evaluate.py: cls-high", 0.5}};
 
 bool has(const ShowerObservable& observable, bool angle) { return angle || !observable.of_angle; }
 
-std::vector<std::uint32_t> picked(Times times, const std::vector<std::uint32_t>& showers) {
-  std::vector<std::uint32_t> found;
+template <class Number>
+std::vector<Number> picked(std::span<const Number> of_all,
+                           const std::vector<std::uint32_t>& showers) {
+  std::vector<Number> found;
   found.reserve(showers.size());
-  for (const std::uint32_t shower : showers) found.push_back(times[shower]);
+  for (const std::uint32_t shower : showers) found.push_back(of_all[shower]);
   return found;
 }
 
@@ -177,12 +182,27 @@ void SampleComparer::make_features() {
                   part_of(generated_features_, kernel_generated_));
 }
 
-std::optional<double> SampleComparer::layer_separation(Times data, Times generated) const {
+template <class Separation>
+double SampleComparer::mean_of_layers(Separation separation) const {
   double sum = 0.0;
-  for (const Paired& layer : layers_) {
-    sum += layer.values->separation(picked(data, layer.data), picked(generated, layer.generated));
-  }
+  for (const Paired& layer : layers_) sum += separation(layer);
   return sum / static_cast<double>(layers_.size());
+}
+
+double SampleComparer::spectrum_separation(Turned data, Turned generated) const {
+  std::vector<double> first(kSpectrumBins), second(kSpectrumBins);
+  const auto add = [](const ShowerSample& sample, Turned turned, std::vector<double>& stayed,
+                      std::vector<double>& gone) {
+    for (std::size_t i = 0; i < turned.size(); ++i) {
+      const SampledShower& shower = sample.showers()[i];
+      if (!shower.usable()) continue;
+      std::vector<double>& sums = turned[i] != 0 ? gone : stayed;
+      for (std::size_t bin = 0; bin < kSpectrumBins; ++bin) sums[bin] += shower.found.spectrum[bin];
+    }
+  };
+  add(data_, data, first, second);
+  add(generated_, generated, second, first);
+  return separation_power(first, second);
 }
 
 std::vector<Value> SampleComparer::distances(Times data, Times generated) const {
@@ -205,7 +225,9 @@ std::vector<Value> SampleComparer::values(Times data, Times generated) const {
   for (const FigureRule& rule : figure_rules()) {
     found.push_back(rule.of({of_data, of_generated, comparison}));
   }
-  found.push_back(layer_separation(data, generated));
+  found.push_back(mean_of_layers([&](const Paired& layer) {
+    return layer.values->separation(picked(data, layer.data), picked(generated, layer.generated));
+  }));
   const Value copies = neighbours_.copies(generated);
   found.push_back(copies ? Value(100.0 * *copies) : copies);
   found.push_back(neighbours_.nearest(data, generated));
@@ -214,8 +236,32 @@ std::vector<Value> SampleComparer::values(Times data, Times generated) const {
   found.emplace_back(frechet_distance(data_features_, data, generated_features_, generated));
   found.emplace_back(
       kernel_->distance(picked(data, kernel_data_), picked(generated, kernel_generated_), same_));
+  found.push_back(classified_ == nullptr ? Value() : classified_->area(data, generated));
   const auto distances_found = distances(data, generated);
   found.insert(found.end(), distances_found.begin(), distances_found.end());
+  return found;
+}
+
+std::vector<Value> SampleComparer::separations_of_turned(Turned data, Turned generated) const {
+  const auto separation = [&](const Paired& paired) {
+    return paired.values->separation_of_turned(picked(data, paired.data),
+                                               picked(generated, paired.generated));
+  };
+  std::vector<Value> found;
+  for (const FigureRule& rule : figure_rules()) {
+    const bool of_spectrum = std::string_view(rule.name) == "cell_spectrum";
+    found.push_back(of_spectrum ? Value(spectrum_separation(data, generated)) : Value());
+  }
+  for (const FigureText& text : kOfWholeSamples) {
+    const bool of_layers = std::string_view(text.name) == "layer_separation";
+    found.push_back(of_layers ? Value(mean_of_layers(separation)) : Value());
+  }
+  for (const Paired& observable : observables_) {
+    for (const DistanceRule& rule : kDistances) {
+      const bool separates = rule.of == &PairedValues::separation;
+      found.push_back(separates ? Value(separation(observable)) : Value());
+    }
+  }
   return found;
 }
 

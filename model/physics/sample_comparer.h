@@ -10,6 +10,7 @@
 #include "model/physics/feature_distances.h"
 #include "model/physics/figure.h"
 #include "model/physics/paired_values.h"
+#include "model/physics/shower_classifier.h"
 #include "model/physics/shower_neighbours.h"
 #include "model/physics/shower_sample.h"
 
@@ -18,6 +19,9 @@ namespace troupe::model {
 // The names, titles, units, formulas and ideals of all figures, without values, in the order in
 // which they are told. `angle`: whether angles were measured.
 std::vector<Figure> figure_list(bool angle);
+
+// The name of the area under the curve of a classifier.
+inline constexpr const char* kAreaFigure = "auc";
 
 class SampleComparer {
  public:
@@ -29,6 +33,12 @@ class SampleComparer {
   // As many as figure_list() has, in its order, where each shower counts so often. Pure; any
   // thread.
   std::vector<std::optional<double>> values(Times data, Times generated) const;
+
+  // The separations of two samples that showers of the two have been mixed into: as many as
+  // figure_list(), nothing for other figures. Pure; any thread.
+  std::vector<std::optional<double>> separations_of_turned(Turned data, Turned generated) const;
+  // Outputs for the two samples, which outlive this; without them no area is known.
+  void take(const ClassifierOutputs& outputs) { classified_ = &outputs; }
 
   // The features of the Frechet and the kernel distance: every observable, scaled.
   const FeatureTable& data_features() const { return data_features_; }
@@ -44,7 +54,9 @@ class SampleComparer {
   Paired pair(bool of_filled, Of of) const;
   void make_features();
   std::vector<std::optional<double>> distances(Times data, Times generated) const;
-  std::optional<double> layer_separation(Times data, Times generated) const;
+  template <class Separation>
+  double mean_of_layers(Separation separation) const;
+  double spectrum_separation(Turned data, Turned generated) const;
 
   const ShowerSample& data_;
   const ShowerSample& generated_;
@@ -54,6 +66,7 @@ class SampleComparer {
   FeatureTable data_features_, generated_features_;
   std::vector<std::uint32_t> kernel_data_, kernel_generated_;  // showers in the kernel
   std::optional<KernelDistance> kernel_;
+  const ClassifierOutputs* classified_ = nullptr;
 };
 
 }  // namespace troupe::model

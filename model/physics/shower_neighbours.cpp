@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "model/physics/feature_distances.h"
@@ -10,9 +11,10 @@
 namespace troupe::model {
 namespace {
 
-// Bounds of the work, which grows with their product.
+// Of each sample. The work grows with their number times that of all showers of the data.
 constexpr std::size_t kMostCompared = 2000;
-constexpr std::size_t kMostTargets = 50000;
+// Of the data whose sketches are gathered at a time.
+constexpr std::size_t kTargetsAtOnce = 20000;
 
 constexpr double kRareShare = 0.01;
 constexpr double kCopyShare = 0.5;
@@ -49,7 +51,7 @@ std::optional<double> ratio(std::optional<double> a, std::optional<double> b) {
 ShowerNeighbours::ShowerNeighbours(const ShowerSample& data, const ShowerSample& generated,
                                    bool same) {
   if (data.sketches().empty() || generated.sketches().empty()) return;
-  const auto all = choose(data, kMostTargets);
+  const auto all = choose(data, data.showers().size());
   // As many of each, because the nearest of more is nearer.
   const std::size_t count =
       std::min({kMostCompared, all.size(), choose(generated, kMostCompared).size()});
@@ -58,9 +60,8 @@ ShowerNeighbours::ShowerNeighbours(const ShowerSample& data, const ShowerSample&
   within_generated_ =
       same ? within_data_ : distances(generated, of_generated, generated, of_generated, true);
   across_ = same ? within_data_ : distances(generated, of_generated, data, of_data, false);
-  to_all_ = of_data.size() == all.size() || same
-                ? across_
-                : distances(generated, of_generated, data, all, false);
+  to_all_ = of_data.size() == all.size() || same ? across_
+                                                 : nearest_of(generated, of_generated, data, all);
   // Without repetitions that the data have themselves.
   std::vector<double> sorted = within_data_.values;
   std::erase_if(sorted, [](double each) { return !(each > 0.0 && std::isfinite(each)); });
@@ -81,6 +82,23 @@ ShowerNeighbours::Values ShowerNeighbours::distances(const ShowerSample& from,
   Values found{chosen, nearest_squares(sketches_of(from, chosen), sketches_of(to, targets),
                                        kSketchSize, same)};
   for (double& value : found.values) value = std::sqrt(value);
+  return found;
+}
+
+ShowerNeighbours::Values ShowerNeighbours::nearest_of(const ShowerSample& from,
+                                                      const std::vector<std::uint32_t>& chosen,
+                                                      const ShowerSample& to,
+                                                      const std::vector<std::uint32_t>& targets) {
+  Values found{chosen, std::vector<double>(chosen.size(), std::numeric_limits<double>::infinity())};
+  for (std::size_t first = 0; first < targets.size(); first += kTargetsAtOnce) {
+    const auto begin = targets.begin() + static_cast<std::ptrdiff_t>(first);
+    const std::size_t count = std::min(kTargetsAtOnce, targets.size() - first);
+    const Values some =
+        distances(from, chosen, to, {begin, begin + static_cast<std::ptrdiff_t>(count)}, false);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      found.values[i] = std::min(found.values[i], some.values[i]);
+    }
+  }
   return found;
 }
 

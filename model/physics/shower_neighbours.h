@@ -16,8 +16,9 @@ class ShowerNeighbours {
   // Both samples with sketches; `same`: they are one, and no shower is its own neighbour.
   ShowerNeighbours(const ShowerSample& data, const ShowerSample& generated, bool same);
 
-  // The share of generated showers that are nearer to one of the data than half of what all but one
-  // in a hundred showers of the data are to another.
+  // The share of generated showers that are nearer to one of all showers of the data than half of
+  // what all but one in a hundred showers of the data are to another; of at most 2,000, evenly over
+  // the sample.
   std::optional<double> copies(Times generated) const;
   // Median distance of a generated shower to its nearest of the data / of a shower of the data to
   // its nearest other. Less than 1: the generator stays near the data's showers.
@@ -46,6 +47,9 @@ class ShowerNeighbours {
   static Values distances(const ShowerSample& from, const std::vector<std::uint32_t>& chosen,
                           const ShowerSample& to, const std::vector<std::uint32_t>& targets,
                           bool same);
+  // The same of any number of targets.
+  static Values nearest_of(const ShowerSample& from, const std::vector<std::uint32_t>& chosen,
+                           const ShowerSample& to, const std::vector<std::uint32_t>& targets);
   static Pairs similarities(const ShowerSample& sample);
 
   Values within_data_, within_generated_, across_, to_all_;

@@ -14,6 +14,7 @@ namespace troupe::model {
 const char* const kPlotStyle = R"(
 figure { margin: 0; break-inside: avoid; }
 figcaption { font-weight: 600; }
+.note { margin: 0; font-size: 0.85rem; }
 figure svg { width: 100%; height: auto; display: block; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
 .frame { fill: none; stroke: var(--line); }
@@ -228,11 +229,13 @@ std::string label_svg(double x, double y, bool upright, std::string_view text) {
 }
 
 std::string figure_html(std::string_view title, std::string_view description, double height,
-                        const std::string& content) {
+                        const std::string& content, std::string_view note = {}) {
+  const std::string below =
+      note.empty() ? "" : fmt::format("<p class=\"note\">{}</p>", escaped(note));
   return fmt::format(
       "<figure><figcaption>{}</figcaption><svg viewBox=\"0 0 {} {}\" role=\"img\" "
-      "aria-label=\"{}\">{}</svg></figure>\n",
-      escaped(title), kWidth, height, escaped(description), content);
+      "aria-label=\"{}\">{}</svg>{}</figure>\n",
+      escaped(title), kWidth, height, escaped(description), content, below);
 }
 
 }  // namespace
@@ -275,7 +278,8 @@ std::string plot_html(const ComparisonPlot& plot) {
                          points_svg(plot, x, y, ratio, reach) +
                          label_svg((kLeft + kRight) / 2, kHeight - 6, false, plot.x_label) +
                          label_svg(14, (kTop + kBottom) / 2, true, plot.y_label) +
-                         label_svg(14, (kRatioTop + kRatioBottom) / 2, true, "ratio"));
+                         label_svg(14, (kRatioTop + kRatioBottom) / 2, true, "ratio"),
+                     plot.note);
 }
 
 std::string map_html(const HeatMap& map) {

@@ -25,6 +25,7 @@ struct ComparisonPlot {
   PlottedSeries data, generated;
   bool log_x = false;
   bool log_y = false;  // values not above 0 are left out
+  std::string note;    // a line below it; "": none
 };
 
 // One <figure>: the data as steps with a band of their errors, the generated showers as points with

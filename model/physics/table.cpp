@@ -124,6 +124,16 @@ std::string merit_json(const std::optional<FigureOfMerit>& merit) {
                  {"profile_cells_skipped", fmt::format("{}", merit->profile_cells_skipped)}});
 }
 
+std::string chosen_json(const std::optional<Figure>& chosen) {
+  if (!chosen) return "null";
+  const auto distance = chosen->value ? std::optional(chosen->distance()) : std::nullopt;
+  return object({{"figure", runtime::json_string(chosen->name)},
+                 {"title", runtime::json_string(chosen->title)},
+                 {"unit", runtime::json_string(chosen->unit)},
+                 {"value", number(chosen->value)},
+                 {"distance", number(distance)}});
+}
+
 std::string comparison_json(const std::optional<Comparison>& comparison) {
   if (!comparison.has_value()) return "null";
   const Comparison& c = *comparison;
@@ -198,7 +208,8 @@ std::string row_json(const TableRow& row) {
                  {"sampling_fraction", spread_json(row.sampling_fraction)},
                  {"hits", spread_json(row.hits)},
                  {"comparison", comparison_json(row.comparison)},
-                 {"floor", comparison_json(row.floor)}});
+                 {"floor", comparison_json(row.floor)},
+                 {"chosen", chosen_json(row.chosen)}});
 }
 
 std::string table_json(std::span<const TableRow> rows) {

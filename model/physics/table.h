@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/physics/comparison.h"
+#include "model/physics/figure.h"
 
 namespace troupe::model {
 
@@ -21,6 +22,8 @@ struct TableRow {
   std::optional<Comparison> comparison;
   // Of the data: how far they are from themselves (compare_with_itself()).
   std::optional<Comparison> floor;
+  // Of a generator that is one of several: the figure by which the best is chosen.
+  std::optional<Figure> chosen = {};
 };
 
 TableRow data_row(std::string name, const ShowerStatistics& data,
@@ -41,8 +44,8 @@ std::string table_text(std::span<const TableRow> rows);
 // One JSON object without newline: name, events, empty_events, invalid_events, sampling_fraction
 // and hits ({"mean", "deviation"}), comparison and floor (null, or the members of Comparison by
 // their names, merit likewise, unlike as a list of "response", "longitudinal", "transverse",
-// "energy"). Fractions are not percentages. Numbers with 6 significant digits; absent ones are
-// null.
+// "energy"), chosen (null, or figure, title, unit, value, and distance from the ideal). Fractions
+// are not percentages. Numbers with 6 significant digits; absent ones are null.
 std::string row_json(const TableRow& row);
 // {"rows": [row_json, ...]}
 std::string table_json(std::span<const TableRow> rows);

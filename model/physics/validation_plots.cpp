@@ -117,24 +117,44 @@ HeatMap correlation_map(const char* title, const std::vector<std::optional<doubl
   return map;
 }
 
-HeatMap projection_map(const char* title, const ShowerSample& sample) {
+// The axes of the map: up and to the right.
+struct Plane {
+  std::size_t up, right;
+};
+
+Plane plane_without(std::size_t axis) {
+  return axis == 0 ? Plane{1, 2} : axis == 1 ? Plane{0, 2} : Plane{0, 1};
+}
+
+HeatMap projection_map(std::string title, const ShowerSample& sample, std::size_t axis,
+                       const AngleBin* angles) {
+  const Plane plane = plane_without(axis);
   const Extent& space = sample.options().space;
-  const auto [width, depth] =
-      std::pair(static_cast<std::size_t>(space[0]), static_cast<std::size_t>(space[2]));
+  const auto cells = [&](std::size_t along) { return static_cast<std::size_t>(space[along]); };
   HeatMap map;
-  map.title = title;
-  map.x_label = "z (layers)";
-  map.y_label = "x (cells)";
-  map.width = depth;
-  map.values.resize(width * depth);
-  const std::size_t row = static_cast<std::size_t>(space[1]) * depth;
-  for (const auto& image : sample.images()) {
-    for (std::size_t i = 0; i < image.size(); ++i) {
-      map.values[i / row * depth + i % depth] +=
-          static_cast<double>(image[i]) / static_cast<double>(sample.images().size());
+  map.title = std::move(title);
+  map.x_label = kAxes[plane.right];
+  map.y_label = kAxes[plane.up];
+  map.width = cells(plane.right);
+  map.values.resize(cells(plane.up) * map.width);
+  double showers = 0.0;
+  for (std::size_t i = 0; i < sample.images().size(); ++i) {
+    const SampledShower& shower = sample.showers()[i];
+    if (!shower.usable()) continue;
+    if (angles != nullptr && !(shower.angle_rad && *shower.angle_rad >= angles->low_rad &&
+                               *shower.angle_rad <= angles->high_rad)) {
+      continue;
+    }
+    ++showers;
+    const std::vector<float>& image = sample.images()[i];
+    for (std::size_t cell = 0; cell < image.size(); ++cell) {
+      const std::array place{cell / cells(2) / cells(1), cell / cells(2) % cells(1),
+                             cell % cells(2)};
+      map.values[place[plane.up] * map.width + place[plane.right]] +=
+          static_cast<double>(image[cell]);
     }
   }
-  for (double& value : map.values) value = value > 0.0 ? std::log10(value) : NAN;
+  for (double& value : map.values) value = value > 0.0 ? std::log10(value / showers) : NAN;
   return map;
 }
 
@@ -265,9 +285,15 @@ std::vector<HeatMap> correlation_maps(const ShowerSample& data, const ShowerSamp
   return maps;
 }
 
-std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSample& generated) {
-  std::vector<HeatMap> maps{projection_map("Mean of the first showers, log10 GeV, data", data),
-                            projection_map("The same, generated", generated)};
+std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSample& generated,
+                                     std::size_t axis, const AngleBin* angles) {
+  constexpr std::array kSummed{"Sum over x", "Sum over y", "Sum over z"};
+  std::string title = fmt::format("{}, log10 GeV", kSummed[axis]);
+  if (angles != nullptr) {
+    title += fmt::format(", {:.3g} to {:.3g} rad", angles->low_rad, angles->high_rad);
+  }
+  std::vector<HeatMap> maps{projection_map(title + ", data", data, axis, angles),
+                            projection_map(title + ", generated", generated, axis, angles)};
   double high = -99.0;
   for (const double value : maps[0].values) {
     if (std::isfinite(value)) high = std::max(high, value);
@@ -277,6 +303,31 @@ std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSampl
     map.low = high - 5.0;
   }
   return maps;
+}
+
+ComparisonPlot output_plot(const DiscriminatorOutput& output) {
+  constexpr std::size_t kBins = 40;
+  const auto counts = [&](const std::vector<float>& values) {
+    std::vector<std::int64_t> found(kBins);
+    for (const float value : values) {
+      if (std::isnan(value)) continue;
+      const double place = (static_cast<double>(value) - output.low) / (output.high - output.low);
+      const double bin = std::floor(place * static_cast<double>(kBins));
+      ++found[static_cast<std::size_t>(std::clamp(bin, 0.0, static_cast<double>(kBins - 1)))];
+    }
+    return found;
+  };
+  ComparisonPlot plot;
+  plot.title = output.title;
+  plot.x_label = output.x_label;
+  plot.y_label = "share of showers";
+  plot.data = shares(counts(output.data));
+  plot.generated = shares(counts(output.generated));
+  for (std::size_t i = 0; i <= kBins; ++i) {
+    plot.edges.push_back(output.low + (output.high - output.low) * static_cast<double>(i) /
+                                          static_cast<double>(kBins));
+  }
+  return plot;
 }
 
 }  // namespace troupe::model

@@ -29,7 +29,17 @@ ComparisonPlot occupancy_plot(const ShowerSample& data, const ShowerSample& gene
 // Pearson's correlations of the layers' energies: of the data, the generated showers, and the
 // difference.
 std::vector<HeatMap> correlation_maps(const ShowerSample& data, const ShowerSample& generated);
-// Sums over y of the first kept images: log10 of GeV by x and layer, of both.
-std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSample& generated);
+// Sums of the kept images along one axis (0: x, 1: y, 2: z), mean over those of usable showers:
+// log10 of GeV by the other two, of both samples; with `angles` of those in the bin alone.
+std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSample& generated,
+                                     std::size_t axis, const AngleBin* angles = nullptr);
+
+// A number that a discriminator has for each shower.
+struct DiscriminatorOutput {
+  std::string title, x_label;
+  double low = 0.0, high = 1.0;  // of the histogram; what lies outside counts in its ends
+  std::vector<float> data, generated;
+};
+ComparisonPlot output_plot(const DiscriminatorOutput& output);
 
 }  // namespace troupe::model

@@ -67,6 +67,9 @@ std::string top(const ValidationReport& report) {
     for (const Fault& fault : best.faults) html += fmt::format("<li>{}</li>", escaped(fault.text));
     html += "</ul>\n";
   }
+  for (const Fault& remark : report.remarks) {
+    html += fmt::format("<p>{}</p>\n", escaped(remark.text));
+  }
   return html + fmt::format(
                     "<p>{} generated showers, {} of the data. In the plots the "
                     "<span class=\"key-data\">data</span> are steps with a band of their errors, "
@@ -81,7 +84,7 @@ std::string ranking(std::span<const RankedSample> judged) {
   for (const RankedSample& sample : judged) {
     rows += fmt::format("<tr><th scope=\"row\">{}</th>", escaped(sample.name));
     for (const char* name : {"merit", "response", "response_width", "longitudinal", "hits",
-                             "layer_correlations", "frechet"}) {
+                             "layer_correlations", "frechet", "auc"}) {
       const Figure* figure = find_figure(sample.figures, name);
       CHECK(figure != nullptr, "no such figure");
       rows += number_cell(value_text(*figure));
@@ -91,7 +94,7 @@ std::string ranking(std::span<const RankedSample> judged) {
   return "<h2>Checkpoints</h2>\n" +
          table("All checkpoints",
                heading_row({"checkpoint", "merit", "response", "width", "longitudinal", "hits",
-                            "layers", "Frechet", "faults"}),
+                            "layers", "Frechet", "AUC", "faults"}),
                rows);
 }
 
@@ -124,8 +127,34 @@ std::string section(const char* title, const std::string& plots) {
   return fmt::format("<h2>{}</h2>\n<div class=\"plots\">\n{}</div>\n", title, plots);
 }
 
-std::string plots(const ShowerSample& data, const ShowerSample& generated) {
-  std::string profiles, energies, cells, observables, maps;
+std::string projections(const ShowerSample& data, const ShowerSample& generated) {
+  std::string maps;
+  const auto add = [&](std::size_t axis, const AngleBin* angles) {
+    for (const HeatMap& map : projection_maps(data, generated, axis, angles)) maps += map_html(map);
+  };
+  for (const std::size_t axis : {1U, 0U, 2U}) add(axis, nullptr);
+  for (const AngleBin& bin : data.options().angle_bins) {
+    for (const std::size_t axis : {1U, 0U}) add(axis, &bin);
+  }
+  return maps;
+}
+
+// How far the two distributions are apart, beside what the data have against themselves.
+std::string distances(const ShowerObservable& observable, std::span<const Figure> figures) {
+  std::string text;
+  for (const auto& [distance, words] : {std::pair("chi_square", "chi-square / degrees of freedom"),
+                                        std::pair("kolmogorov", "KS")}) {
+    const Figure* figure = find_figure(figures, fmt::format("{}.{}", observable.name, distance));
+    if (figure == nullptr || !figure->value) continue;
+    text += fmt::format("{}{} {:.3g} (data against data {:.2g})", text.empty() ? "" : ", ", words,
+                        *figure->value, figure->floor);
+  }
+  return text;
+}
+
+std::string plots(const ValidationReport& report) {
+  const ShowerSample &data = report.data, &generated = report.generated;
+  std::string profiles, energies, cells, observables, maps, outputs;
   for (const std::size_t axis : {2U, 0U, 1U}) {
     for (const bool log : {false, true})
       profiles += plot_html(profile_plot(data, generated, axis, log));
@@ -136,14 +165,20 @@ std::string plots(const ShowerSample& data, const ShowerSample& generated) {
     energies += plot_html(energy_profile_plot(data, generated, bin));
   }
   cells = plot_html(spectrum_plot(data, generated)) + plot_html(occupancy_plot(data, generated));
-  for (const HeatMap& map : projection_maps(data, generated)) cells += map_html(map);
   for (const ShowerObservable& observable : shower_observables()) {
     if (observable.of_angle && !data.options().angle) continue;
-    observables += plot_html(observable_plot(data, generated, observable));
+    ComparisonPlot plot = observable_plot(data, generated, observable);
+    plot.note = distances(observable, report.judged.front().figures);
+    observables += plot_html(plot);
   }
   for (const HeatMap& map : correlation_maps(data, generated)) maps += map_html(map);
+  for (const DiscriminatorOutput& output : report.outputs)
+    outputs += plot_html(output_plot(output));
   return section("Profiles", profiles) + section("By energy", energies) + section("Cells", cells) +
-         section("Observables", observables) + section("Correlations", maps);
+         section("Observables", observables) +
+         section("Mean of the first showers", projections(data, generated)) +
+         section("Correlations", maps) +
+         (outputs.empty() ? "" : section("What the discriminator says", outputs));
 }
 
 }  // namespace
@@ -156,7 +191,7 @@ std::string validation_html(const ValidationReport& report) {
       "<title>{}: showers against data</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n{}"
       "</main>\n</body>\n</html>\n",
       escaped(report.judged.front().name), kStyle, kPlotStyle,
-      top(report) + ranking(report.judged) + plots(report.data, report.generated) +
+      top(report) + ranking(report.judged) + plots(report) +
           figures(report.judged.front().figures));
 }
 

@@ -8,6 +8,7 @@
 
 #include "model/physics/figures_text.h"
 #include "model/physics/shower_sample.h"
+#include "model/physics/validation_plots.h"
 
 namespace troupe::model {
 
@@ -16,6 +17,9 @@ struct ValidationReport {
   const ShowerSample& data;
   const ShowerSample& generated;         // of the first of `judged`
   std::span<const RankedSample> judged;  // one, or several with the best first
+  std::span<const Fault> remarks = {};   // on the data
+  // Of the discriminator that was trained with the generator, if there is one.
+  std::span<const DiscriminatorOutput> outputs = {};
 };
 
 // Pure; any thread.

@@ -25,6 +25,7 @@ constexpr double kHits = 0.1;
 constexpr double kSpectrum = 0.02;
 constexpr double kCorrelation = 0.1;
 constexpr double kSpread = 1.25;
+constexpr double kArea = 0.1;  // of a classifier from that of equal samples
 
 class Finder {
  public:
@@ -71,6 +72,47 @@ Spread energies(const ShowerSample& sample) {
   return sum.spread();
 }
 
+// Showers of a sample that cannot be used, and why.
+struct Unusable {
+  std::uint64_t cells = 0, energy = 0;  // the primary's
+};
+
+Unusable unusable(const ShowerSample& sample) {
+  Unusable found;
+  for (const SampledShower& shower : sample.showers()) {
+    if (!shower.found.valid) {
+      ++found.cells;
+    } else if (!shower.usable()) {
+      ++found.energy;
+    }
+  }
+  return found;
+}
+
+std::string unusable_text(std::uint64_t count, std::uint64_t all, const char* why) {
+  return fmt::format("{} of {} showers have {}; they are left out", count, all, why);
+}
+
+constexpr const char* kNoShower = "cells or a primary energy that no shower has";
+constexpr const char* kBadCells = "cells that are not finite, negative or too large";
+constexpr const char* kBadEnergy = "a primary energy outside of 0.1 to 1e6 GeV";
+
+double share(std::uint64_t part, std::uint64_t all) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(all, 1));
+}
+
+// A generator that is asked for the energies of the data has no part in those that cannot be used.
+void find_unusable(Finder& finder, const ShowerSample& data, const ShowerSample& generated,
+                   std::uint64_t left_out) {
+  const Unusable of_data = unusable(data), found = unusable(generated);
+  const std::uint64_t all = generated.showers().size() + left_out;
+  if (left_out > 0) finder.tell("left_out", unusable_text(left_out, all, kNoShower));
+  if (found.cells > 0) finder.tell("invalid", unusable_text(found.cells, all, kBadCells));
+  if (share(found.energy, all) > share(of_data.energy, data.showers().size())) {
+    finder.tell("energies", unusable_text(found.energy, all, kBadEnergy));
+  }
+}
+
 void find_no_showers(Finder& finder, const ShowerSample& data, const ShowerSample& generated) {
   const double wanted = energies(data).mean, found = energies(generated).mean;
   if (std::abs(found - wanted) > kEnergyShare * wanted) {
@@ -81,18 +123,13 @@ void find_no_showers(Finder& finder, const ShowerSample& data, const ShowerSampl
   }
   const ShowerStatistics of_data = data.statistics(), of_generated = generated.statistics();
   const ShowerGroup &d = of_data.all(), &g = of_generated.all();
-  const std::size_t all = generated.showers().size();
-  if (g.invalid_events() > 0) {
-    finder.tell("invalid", fmt::format("{} of {} showers have cells that are not finite, negative "
-                                       "or too large; they are left out",
-                                       g.invalid_events(), all));
-  }
-  const auto share = [](const ShowerGroup& group) {
-    return static_cast<double>(group.empty_events()) /
-           static_cast<double>(std::max<std::int64_t>(group.events(), 1));
+  const auto empty_share = [](const ShowerGroup& group) {
+    return share(static_cast<std::uint64_t>(group.empty_events()),
+                 static_cast<std::uint64_t>(group.events()));
   };
-  if (share(g) > share(d) && g.empty_events() > 1) {
-    finder.tell("empty", fmt::format("{} of {} showers have no energy", g.empty_events(), all));
+  if (empty_share(g) > empty_share(d) && g.empty_events() > 1) {
+    finder.tell("empty", fmt::format("{} of {} showers have no energy", g.empty_events(),
+                                     generated.showers().size()));
   }
 }
 
@@ -196,17 +233,40 @@ void find_variation(Finder& finder) {
   }
 }
 
+void find_classifier(Finder& finder) {
+  if (const Figure* area = finder.beyond("auc", kArea)) {
+    finder.tell("classifier", fmt::format("a classifier tells them from the data: AUC {:.3g}, data "
+                                          "against data 0.5 +- {:.2g}",
+                                          *area->value, area->floor));
+  }
+}
+
 }  // namespace
 
 std::vector<Fault> find_faults(const ShowerSample& data, const ShowerSample& generated,
-                               std::span<const Figure> figures) {
+                               std::span<const Figure> figures, std::uint64_t left_out) {
   Finder finder(figures);
+  find_unusable(finder, data, generated, left_out);
   find_no_showers(finder, data, generated);
   find_causes(finder);
   find_response(finder);
   find_shape(finder);
   find_cells(finder);
   find_variation(finder);
+  find_classifier(finder);
+  return finder.take();
+}
+
+std::vector<Fault> find_remarks(const ShowerSample& data, std::uint64_t left_out) {
+  Finder finder({});
+  const Unusable found = unusable(data);
+  const std::uint64_t all = data.showers().size() + left_out;
+  const auto tell = [&](std::uint64_t count, const char* why) {
+    if (count > 0) finder.tell("data", "the data: " + unusable_text(count, all, why));
+  };
+  tell(left_out, kNoShower);
+  tell(found.cells, kBadCells);
+  tell(found.energy, kBadEnergy);
   return finder.take();
 }
 

@@ -2,6 +2,7 @@
 
 // The faults of a generator that its figures show, in plain words.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,10 +27,15 @@ void fields(Archive& archive, runtime::Like<Fault> auto& fault) {
 // The faults that are both larger than what two samples of the data show (Figure::floor_95) and
 // larger than a bound of each kind. Those that explain others come first: showers that are none,
 // wrong power, layers out of order, copies, showers alike; then response, profiles, hits, cells,
-// correlations, and what varies too little or too much. Figures are those of compute_figures() for
-// the two.
+// correlations, what varies too little or too much, and that a classifier tells the two apart.
+// Figures are those of compute_figures() for the two. `left_out`: unusable showers that came with
+// `generated` and are not in it.
 std::vector<Fault> find_faults(const ShowerSample& data, const ShowerSample& generated,
-                               std::span<const Figure> figures);
+                               std::span<const Figure> figures, std::uint64_t left_out = 0);
+
+// Remarks on the data that the generator has no part in: showers that cannot be used. `left_out` as
+// above.
+std::vector<Fault> find_remarks(const ShowerSample& data, std::uint64_t left_out = 0);
 
 // One line for the top of a report: that nothing was found, or how much.
 std::string verdict_line(std::span<const Fault> faults);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/exact_sum.h"
+#include "model/moving_statistics.h"
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/sum_layout.h"
 #include "pipeline/steps/training_state.h"
@@ -159,10 +160,8 @@ void Application::update_moving(std::size_t number, const ContributionTensor& te
   const auto index = static_cast<std::size_t>(tensor.index);
   const StateLayout::Network& network_layout = layout_.networks[number];
   const auto offset = static_cast<std::size_t>(network_layout.parameters.moving.at(index).offset);
-  const auto moving = std::span(network(number).moving).subspan(offset, mean.size());
-  const auto keep = static_cast<float>(network_layout.momentum.at(index));
-  const auto take = static_cast<float>(1.0 - network_layout.momentum.at(index));
-  for (std::size_t i = 0; i < mean.size(); ++i) moving[i] = keep * moving[i] + take * mean[i];
+  model::update_moving(network_layout.momentum.at(index), mean,
+                       std::span(network(number).moving).subspan(offset, mean.size()));
 }
 
 // The losses come from the sums in double: the plateau policy decides by them, so they are not

@@ -1,21 +1,12 @@
 #include "pipeline/steps/state_layout.h"
 
-#include <variant>
-
-#include "runtime/base/error.h"
+#include "model/moving_statistics.h"
 
 namespace troupe::pipeline {
 namespace {
 
 StateLayout::Network network_layout(const model::Program& program) {
-  StateLayout::Network network{program.parameters(), {}};
-  for (const model::ParameterTensor& tensor : network.parameters.moving) {
-    const auto& layer = program.network().layers.at(static_cast<std::size_t>(tensor.layer));
-    const auto* norm = std::get_if<model::BatchNorm>(&layer.kind);
-    CHECK(norm != nullptr, "moving statistics of a layer without a momentum");
-    network.momentum.push_back(norm->momentum);
-  }
-  return network;
+  return {program.parameters(), model::moving_momenta(program.network(), program.parameters())};
 }
 
 }  // namespace

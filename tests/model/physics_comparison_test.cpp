@@ -305,10 +305,11 @@ TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {
   row.name = "a \"b\"\n";
   row.events = 2;
   row.sampling_fraction = {0.02, 1e-7};
-  EXPECT_EQ(row_json(row),
-            R"({"name": "a \"b\"\u000a", "events": 2, "empty_events": 0, "invalid_events": 0, )"
-            R"("sampling_fraction": {"mean": 0.02, "deviation": 1e-07}, )"
-            R"("hits": {"mean": 0, "deviation": 0}, "comparison": null, "floor": null})");
+  EXPECT_EQ(
+      row_json(row),
+      R"({"name": "a \"b\"\u000a", "events": 2, "empty_events": 0, "invalid_events": 0, )"
+      R"("sampling_fraction": {"mean": 0.02, "deviation": 1e-07}, )"
+      R"("hits": {"mean": 0, "deviation": 0}, "comparison": null, "floor": null, "chosen": null})");
   row.comparison = Comparison{};
   row.comparison->longitudinal_error = 0.125;
   EXPECT_NE(row_json(row).find(R"("unlike": [])"), std::string::npos);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "model/physics/feature_distances.h"
@@ -176,6 +177,31 @@ TEST(Neighbours, AreTheNearestOthers) {
   EXPECT_TRUE(std::isinf(nearest_squares(points, {}, 2, false)[0]));
   EXPECT_TRUE(
       std::isinf(nearest_squares(std::vector<float>{1, 1}, std::vector<float>{1, 1}, 2, true)[0]));
+}
+
+// More than are looked at at a time, on a grid so that the truth is known.
+TEST(Neighbours, AreFoundAmongAnyNumber) {
+  std::vector<float> points;
+  for (int i = 0; i < 9025; ++i) {
+    const int mixed = i * 7 % 9025;
+    points.push_back(static_cast<float>(mixed % 95 - 47));
+    points.push_back(static_cast<float>(mixed / 95 - 47));
+  }
+  EXPECT_THAT(nearest_squares(points, points, 2, true), testing::Each(1.0));
+  const std::vector<float> asked{40.25F, 3.0F, 50.0F, -47.0F};
+  EXPECT_EQ(nearest_squares(asked, points, 2, false), (std::vector<double>{0.0625, 9.0}));
+}
+
+TEST(PairedValues, SeparationOfTurnedIsThatOfTheSamplesAfterwards) {
+  const std::vector<double> a{0.1, 0.2, 0.9, 0.8}, b{0.15, 0.7, 0.75};
+  const std::vector<double> first{0.1, 0.9, 0.7}, second{0.2, 0.8, 0.15, 0.75};
+  const PairedValues paired(a, b, 0.0, 1.0, 5), after(first, second, 0.0, 1.0, 5);
+  const std::vector<std::uint8_t> of_a{0, 1, 0, 1}, of_b{0, 1, 0};
+  EXPECT_DOUBLE_EQ(paired.separation_of_turned(of_a, of_b),
+                   after.separation(Counts(3, 1), Counts(4, 1)));
+  EXPECT_DOUBLE_EQ(
+      paired.separation_of_turned(std::vector<std::uint8_t>(4), std::vector<std::uint8_t>(3)),
+      paired.separation(Counts(4, 1), Counts(3, 1)));
 }
 
 TEST(Sketch, KeepsDistancesOfShapes) {

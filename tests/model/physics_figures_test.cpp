@@ -62,25 +62,29 @@ ShowerSample sample(std::uint64_t seed, const Change& change = {}) {
   return made;
 }
 
+// Some figures take long, and not every test looks at them.
+enum class Classifier { kNone, kTrained };
+
 std::vector<Figure> figures_of(const ShowerSample& data, const ShowerSample& generated,
-                               int replicas = 40) {
+                               int replicas = 40, Classifier classifier = Classifier::kNone) {
+  static const auto backend = make_portable_backend();
   runtime::ThreadTeam team(1);
   FigureOptions options;
   options.replicas = replicas;
+  if (classifier == Classifier::kTrained) options.classifier = backend->get();
   return compute_figures(data, generated, options, team);
 }
 
 std::set<std::string> kinds_of_faults(const ShowerSample& data, const ShowerSample& generated) {
   std::set<std::string> kinds;
-  for (const Fault& fault : find_faults(data, generated, figures_of(data, generated))) {
-    kinds.insert(fault.kind);
-  }
+  const auto figures = figures_of(data, generated, 40, Classifier::kTrained);
+  for (const Fault& fault : find_faults(data, generated, figures)) kinds.insert(fault.kind);
   return kinds;
 }
 
 TEST(Figures, OfAGoodGeneratorAreAtTheirFloorsAndShowNoFault) {
   const ShowerSample data = sample(1), good = sample(2);
-  const std::vector<Figure> figures = figures_of(data, good, 100);
+  const std::vector<Figure> figures = figures_of(data, good, 100, Classifier::kTrained);
   int known = 0, beyond = 0;
   for (const Figure& figure : figures) {
     if (!figure.value) continue;
@@ -103,8 +107,10 @@ TEST(Figures, HaveNamesOfTheirOwn) {
 
 TEST(Figures, AreAPureFunctionOfSeedAndSamplesWhateverTheThreads) {
   const ShowerSample data = sample(1), generated = sample(2);
+  const auto backend = make_portable_backend();
   FigureOptions options;
   options.replicas = 20;
+  options.classifier = backend->get();
   runtime::ThreadTeam one(1), three(3);
   const auto a = compute_figures(data, generated, options, one);
   const auto b = compute_figures(data, generated, options, three);
@@ -116,6 +122,34 @@ TEST(Figures, AreAPureFunctionOfSeedAndSamplesWhateverTheThreads) {
     EXPECT_EQ(a[i].floor_95, b[i].floor_95);
   }
   EXPECT_NE(find_figure(a, "response")->uncertainty, find_figure(c, "response")->uncertainty);
+  EXPECT_NE(find_figure(a, "auc")->value, find_figure(c, "auc")->value);
+}
+
+TEST(Figures, OneAloneIsThatOfAll) {
+  const ShowerSample data = sample(1), generated = sample(2);
+  const auto backend = make_portable_backend();
+  runtime::ThreadTeam team(1);
+  FigureOptions options;
+  options.replicas = 2;
+  options.classifier = backend->get();
+  const auto all = compute_figures(data, generated, options, team);
+  for (const char* name : {"merit", "response_energy", "layer_separation", "diversity", "frechet",
+                           "kernel", "auc", "hits.wasserstein"}) {
+    const Figure one = compute_figure(name, data, generated, options, team);
+    EXPECT_EQ(one.value, find_figure(all, name)->value) << name;
+    EXPECT_EQ(one.ideal, find_figure(all, name)->ideal) << name;
+  }
+  EXPECT_EQ(compute_figure("angle.wasserstein", data, generated, options, team).value,
+            std::nullopt);
+  EXPECT_TRUE(follows_from_sums("merit"));
+  EXPECT_FALSE(follows_from_sums("auc"));
+}
+
+TEST(Figures, WordsForThemAreTheirNamesAndThatOfTheOriginal) {
+  EXPECT_EQ(figure_meant("sampling_fraction"), "response_energy");
+  EXPECT_EQ(figure_meant("beauty"), "");
+  EXPECT_THAT(figure_words(), testing::SizeIs(figure_list(true).size() + 1));
+  for (const std::string& word : figure_words()) EXPECT_NE(figure_meant(word), "") << word;
 }
 
 TEST(Figures, EndEarlyWhenTheyAreToldTo) {
@@ -193,8 +227,14 @@ TEST(Figures, UncertaintiesCoverTheTruthAsOftenAsTheySay) {
 
 TEST(Figures, FloorIsExceededByOneInTwentyGoodGenerators) {
   constexpr int kExperiments = 100;
-  const std::vector<const char*> names{"response", "response_width", "longitudinal",
-                                       "response.kolmogorov", "response.chi_square"};
+  const std::vector<const char*> names{"response",
+                                       "response_width",
+                                       "longitudinal",
+                                       "response.kolmogorov",
+                                       "response.chi_square",
+                                       "response.separation",
+                                       "depth.separation",
+                                       "layer_separation"};
   std::vector<int> beyond(names.size());
   for (std::uint64_t experiment = 0; experiment < kExperiments; ++experiment) {
     const auto figures = figures_of(narrow_sample(2 * experiment, 1.0, 1.0),
@@ -204,6 +244,20 @@ TEST(Figures, FloorIsExceededByOneInTwentyGoodGenerators) {
     }
   }
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_LE(beyond[i], 12) << names[i];
+}
+
+// The bins that one sample of few showers fills and another one does not are in the floor too.
+TEST(Figures, FloorOfASeparationIsWhatEqualSamplesHave) {
+  double found = 0.0, floor = 0.0;
+  for (std::uint64_t experiment = 0; experiment < 40; ++experiment) {
+    for (const Figure& figure : figures_of(narrow_sample(2 * experiment, 1.0, 1.0),
+                                           narrow_sample(2 * experiment + 1, 1.0, 1.0), 20)) {
+      if (figure.name != "depth.separation" && figure.name != "response.separation") continue;
+      found += figure.distance();
+      floor += figure.floor;
+    }
+  }
+  EXPECT_NEAR(found / floor, 1.0, 0.1);
 }
 
 TEST(FiguresText, ValuesHaveTheDigitsThatTheirUncertaintiesAllow) {
@@ -330,6 +384,67 @@ TEST(Verdict, ResponseOfTheRightMeanAndTheWrongWidthIsTold) {
   EXPECT_THAT(faults[0].text, testing::StartsWith("the response is 4"));
   EXPECT_THAT(faults[0].text, testing::EndsWith(" times too wide"));
   EXPECT_EQ(verdict_line({}), "No fault was found.");
+}
+
+// Layers, moments and hits are those of the data, and only the two ends of the shower go together.
+TEST(Verdict, WhatOnlyAClassifierSeesIsTold) {
+  StatisticsOptions options;
+  options.space = {1, 1, 4};
+  const auto made = [&](std::uint64_t seed, bool together) {
+    ShowerSample sample(options, true);
+    for (std::uint32_t event = 0; event < 600; ++event) {
+      const runtime::RandomPosition position{seed, event, 0, 0, 0};
+      const auto sign = [&](std::uint32_t draw) {
+        return runtime::random_uniform(position, draw) < 0.5 ? -1.0F : 1.0F;
+      };
+      const float a = sign(0), b = sign(1), c = together ? a * b : sign(2);
+      sample.add(std::vector{0.3F + 0.1F * a, 0.3F + 0.1F * b, 0.3F + 0.1F * c, 0.3F}, 50.0);
+    }
+    return sample;
+  };
+  const ShowerSample data = made(1, false);
+  const auto figures = figures_of(data, made(2, true), 20, Classifier::kTrained);
+  EXPECT_FALSE(find_figure(figures, "layer_correlations")->distance() > 0.1);
+  const Figure& area = *find_figure(figures, "auc");
+  EXPECT_NEAR(*area.value, 0.75, 0.05);  // half of the data's showers are as the generated ones
+  EXPECT_TRUE(area.beyond_floor());
+  EXPECT_GT(area.uncertainty, 0.0);
+  EXPECT_THAT(kinds_of_faults(data, made(2, true)), Contains("classifier"));
+  const auto equal = figures_of(data, made(3, false), 20, Classifier::kTrained);
+  EXPECT_FALSE(find_figure(equal, "auc")->beyond_floor());
+}
+
+TEST(Verdict, DataThatCannotBeUsedAreNotTheGeneratorsFault) {
+  // One in ten showers has an energy that no primary has; a generator is asked for it too.
+  const auto with_odd_energies = [](std::uint64_t seed) {
+    ShowerSample made(sample(1).options(), true);
+    for (std::uint32_t event = 0; event < 100; ++event) {
+      made.add(made_shower(seed, event, 50.0), event % 10 == 0 ? 0.01 : 50.0);
+    }
+    return made;
+  };
+  const ShowerSample data = with_odd_energies(1);
+  const auto faults = kinds_of_faults(data, with_odd_energies(2));
+  EXPECT_THAT(faults, testing::Not(Contains("invalid")));
+  EXPECT_THAT(faults, testing::Not(Contains("energies")));
+  const auto remarks = find_remarks(data, 3);
+  ASSERT_EQ(remarks.size(), 2u);
+  EXPECT_EQ(remarks[0].text,
+            "the data: 3 of 103 showers have cells or a primary energy that no "
+            "shower has; they are left out");
+  EXPECT_EQ(remarks[1].text,
+            "the data: 10 of 103 showers have a primary energy outside of 0.1 to "
+            "1e6 GeV; they are left out");
+  EXPECT_THAT(find_remarks(sample(1)), IsEmpty());
+  EXPECT_THAT(kinds_of_faults(sample(1), with_odd_energies(2)), Contains("energies"));
+}
+
+TEST(Verdict, ShowersThatAFileHadBesidesAreTold) {
+  const ShowerSample data = sample(1), good = sample(2);
+  const auto faults = find_faults(data, good, figures_of(data, good), 60);
+  ASSERT_EQ(faults.size(), 1u);
+  EXPECT_EQ(faults[0].kind, "left_out");
+  EXPECT_THAT(faults[0].text, testing::StartsWith("60 of 300 showers have "));
 }
 
 TEST(Verdict, OtherEnergiesAreTold) {

@@ -7,7 +7,9 @@
 
 #include "model/physics/figures.h"
 #include "model/physics/svg_plot.h"
+#include "model/physics/validation_plots.h"
 #include "model/physics/validation_report.h"
+#include "model/physics/verdict.h"
 #include "tests/model/physics_samples.h"
 
 namespace troupe::model {
@@ -109,6 +111,73 @@ TEST(ValidationReport, HasTheVerdictAboveThePlotsAndFloorsBesideTheFigures) {
   EXPECT_THAT(html, HasSubstr("data against data"));
   EXPECT_EQ(count(html, "Longitudinal profile, "), 2u * (1 + 3));  // caption and description
   EXPECT_THAT(html, HasSubstr("<h2>Checkpoints</h2>"));
+  EXPECT_EQ(count(html, "<p class=\"note\">chi-square / degrees of freedom "), 14u);
+  EXPECT_EQ(count(html, ", KS 0."), 14u);
+  EXPECT_EQ(count(html, "<figcaption>Sum over "), 6u);  // three axes, two samples
+  EXPECT_THAT(html, Not(HasSubstr("What the discriminator says")));
+}
+
+TEST(ValidationReport, HasRemarksOnTheDataAndWhatADiscriminatorSays) {
+  const ShowerSample data = sample(1, 20), generated = sample(2, 20);
+  RankedSample judged;
+  DiscriminatorOutput output;
+  output.title = "Real?";
+  output.data = {0.9F, 0.8F, 7.0F, NAN};
+  output.generated = {0.1F, -INFINITY, INFINITY};
+  const std::vector<Fault> remarks{{"data", "3 < 4"}};
+  const std::string html =
+      validation_html({"d", data, generated, std::vector{judged}, remarks, std::vector{output}});
+  EXPECT_THAT(html, HasSubstr("<p>3 &lt; 4</p>"));
+  EXPECT_THAT(html, HasSubstr("<figcaption>Real?</figcaption>"));
+  EXPECT_LT(html.find("What the discriminator says"), html.find("<figcaption>Real?"));
+}
+
+TEST(Plot, OfOutputsCountsWhatLiesBeyondInTheEnds) {
+  DiscriminatorOutput output;
+  output.low = -1.0;
+  output.data = {-5.0F, -0.99F, 0.99F, 5.0F, NAN};
+  output.generated = {0.01F};
+  const ComparisonPlot plot = output_plot(output);
+  ASSERT_EQ(plot.data.values.size(), 40u);
+  EXPECT_EQ(plot.data.values.front(), 0.5);
+  EXPECT_EQ(plot.data.values.back(), 0.5);
+  EXPECT_EQ(plot.generated.values[20], 1.0);
+  EXPECT_EQ(plot.edges.front(), -1.0);
+  EXPECT_EQ(plot.edges.back(), 1.0);
+}
+
+// A shower along the diagonal, and one that no shower is.
+TEST(Projection, IsTheMeanOfUsableShowersInTheBin) {
+  StatisticsOptions options;
+  options.space = {2, 2, 3};
+  ShowerSample made(options, true);
+  Image image = empty_image(options.space);
+  image[cell_index(options.space, 1, 0, 2)] = 4.0F;
+  image[cell_index(options.space, 1, 1, 2)] = 6.0F;
+  Image bad = image;
+  bad[0] = -1.0F;
+  made.add(image, 50.0, {}, 1.0);
+  made.add(bad, 50.0, {}, 1.0);
+  made.add(empty_image(options.space), 50.0, {}, 1.1);
+  made.add(image, 50.0, {}, 2.0);
+  const auto cells = [&](std::size_t axis, const AngleBin* angles) {
+    std::vector<double> found;
+    const auto maps = projection_maps(made, made, axis, angles);
+    for (const double value : maps[1].values) {
+      found.push_back(std::isfinite(value) ? std::pow(10.0, value) : 0.0);
+    }
+    return found;
+  };
+  const auto close = [](std::vector<double> wanted) {
+    return testing::Pointwise(testing::DoubleNear(1e-12), std::move(wanted));
+  };
+  EXPECT_THAT(cells(1, nullptr), close({0, 0, 0, 0, 0, 20.0 / 3}));  // x by layer
+  EXPECT_THAT(cells(0, nullptr), close({0, 0, 8.0 / 3, 0, 0, 4}));   // y by layer
+  EXPECT_THAT(cells(2, nullptr), close({0, 0, 8.0 / 3, 4}));         // x by y
+  const AngleBin low{0.9, 1.2};
+  EXPECT_THAT(cells(1, &low), close({0, 0, 0, 0, 0, 5}));
+  EXPECT_THAT(projection_maps(made, made, 1, &low)[0].title,
+              HasSubstr("Sum over y, log10 GeV, 0.9 to 1.2 rad, data"));
 }
 
 TEST(ValidationReport, NamesCannotBecomeMarkupAndNothingIsFetched) {

@@ -49,15 +49,18 @@ CodecOf<DatasetNames> names_record() {
   auto record = std::make_shared<Record<DatasetNames>>("names of datasets");
   record
       ->field("image", &DatasetNames::image, text("the name of a dataset"), Scope::kState,
-              "Cells, (N,X,Y,Z) or (N,X,Y,Z,1), floating point; `group/name` reaches into groups.")
+              "Cells: (N,X,Y) or (N,X,Y,Z), either with an axis of channels behind, or (N,values); "
+              "numbers of any type. `group/name` reaches into groups.")
       .field("energy", &DatasetNames::energy, text("the name of a dataset"), Scope::kState,
-             "(N), (N,1) or (N,C).")
+             "(N), (N,1) or (N,C): the first condition, which is above 0.")
       .field("energy_column", &DatasetNames::energy_column, integer(0, 1000), Scope::kState,
              "Which of the C columns.")
+      .field("energy_offset", &DatasetNames::energy_offset, newer(number(), 0.0), Scope::kState,
+             "Added to the stored number before the unit, as 1 where labels begin at 0.")
       .field("energy_unit", &DatasetNames::energy_unit_gev, positive(), Scope::kState,
              "GeV per stored unit: 100 where E / 100 is stored.")
       .field("angle", &DatasetNames::angle, text("the name of a dataset"), Scope::kState,
-             "(N) in rad; without one every event is at pi / 2.");
+             "(N) in rad, such as `theta` or `mtheta`; without one every event is at pi / 2.");
   return record;
 }
 
@@ -142,6 +145,12 @@ void add_reading_fields(Record<Topology>& record) {
              integer<std::uint32_t>(0, 1'000'000), Scope::kState,
              "One file in so many, or one event where there are fewer files, is for testing; 0: "
              "none.")
+      .field("events", within(&Topology::data, &DataSection::dataset, &DatasetOptions::events),
+             newer(integer<std::uint64_t>(0, INT64_MAX), std::uint64_t{0}), Scope::kState,
+             "For trials: the most events that are trained on, and as many for testing; 0: all.")
+      .field("shuffle", within(&Topology::data, &DataSection::shuffle), newer(boolean(), true),
+             Scope::kState,
+             "Whether each epoch has the events in another order; else it is that of the files.")
       .field("cache", within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache),
              word<CacheMode>({word_of(CacheMode::kMemory), word_of(CacheMode::kNone)}, {"disk"}),
              Scope::kState, "Where events that were read are kept; `none` shuffles by blocks.")
@@ -162,21 +171,32 @@ void add_reading_fields(Record<Topology>& record) {
           "Where the index of each file is kept; by default data/index beside the run's folder.");
 }
 
+std::vector<Word<DataSchema>> words_of_schemas() {
+  std::vector<Word<DataSchema>> words;
+  for (const pipeline::SchemaFacts& facts : pipeline::all_schemas()) {
+    words.push_back(word_of(facts.schema));
+  }
+  return words;
+}
+
 }  // namespace
 
 std::shared_ptr<Record<Topology>> data_record() {
   auto record = std::make_shared<Record<Topology>>("the data");
   record->before(set_schema_defaults)
       .required("train", &Topology::data, source(), Scope::kState,
-                "`synthetic`, HDF5 files or patterns of them; relative to this file.")
+                "`synthetic`, files or patterns of them; relative to this file.")
       .field("schema", within(&Topology::data, &DataSection::dataset, &DatasetOptions::schema),
-             word<DataSchema>({word_of(DataSchema::kLcdFixed), word_of(DataSchema::kLcdAngle),
-                               word_of(DataSchema::kCustom)},
-                              {"calochallenge", "nnlo", "mnist-idx"}),
-             Scope::kState, "Which datasets the files hold, in which units.")
+             word<DataSchema>(words_of_schemas()), Scope::kState,
+             "Which parts the files hold, in which units.")
       .field("names", within(&Topology::data, &DataSection::dataset, &DatasetOptions::names),
              optional(names_record()), Scope::kState,
-             "Names of the datasets; by default those of the schema.")
+             "Names of the parts; by default those of the schema.")
+      .field(
+          "binning", within(&Topology::data, &DataSection::dataset, &DatasetOptions::binning),
+          path("a file"), Scope::kFree,
+          "With schema calochallenge: the XML file of the binning, by which showers are boxes of "
+          "angles, radii and layers; without one they are vectors.")
       .field("preprocessing",
              within(&Topology::data, &DataSection::dataset, &DatasetOptions::preprocessing),
              optional(preprocessing_record()), Scope::kState,

@@ -91,4 +91,19 @@ CodecOf<std::optional<T>> optional(CodecOf<T> content) {
       });
 }
 
+// The same, but what is kept of a run does not tell the value `usual`: for a field that is newer
+// than runs which nothing else than this value could have had.
+template <class T>
+CodecOf<T> newer(CodecOf<T> content, T usual) {
+  return codec_of<T>(
+      content->describe(),
+      [content](const YamlValue& value, T& into, Reader& reader) {
+        content->read(value, into, reader);
+      },
+      [content, usual](const T& value, Selection selection) {
+        if (selection != Selection::kAll && value == usual) return YamlValue{};
+        return content->write(value, selection);
+      });
+}
+
 }  // namespace troupe::config

@@ -122,10 +122,9 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   discriminator.name = "discriminator";
   const NetworkShapes judged = check_network(discriminator, "model.discriminator", reader);
   if (judged.problems.empty()) check_targets(gan, judged, reader);
-  if (discriminator.input.spatial_rank == 0 || discriminator.input.channels != 1) {
+  if (discriminator.input.spatial_rank == 0) {
     const std::string at = "model.discriminator.input";
-    reader.problem_at(at, fmt::format("{} is no image of the data, which have one "
-                                      "channel: [x, y, z, 1] or [x, y, 1]",
+    reader.problem_at(at, fmt::format("{} is no image: [x, y, z, channels] or [x, y, channels]",
                                       discriminator.input.text()));
   }
   if (shapes.problems.empty()) {

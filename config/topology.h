@@ -14,6 +14,7 @@
 #include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/data/dataset_options.h"
+#include "pipeline/data/sampler.h"
 #include "pipeline/data/shower_dataset.h"
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/clock.h"
@@ -59,6 +60,8 @@ struct DataSection {
   // Paths are absolute, preprocessing is set, expected_shape is the discriminator's input.
   // `threads` is actors.loader.threads. `split` is left to whoever opens the data.
   pipeline::DatasetOptions dataset;
+  // Default true.
+  bool shuffle = true;
   // Their detector is the one of the schema and the discriminator's input. An empty `folder` leaves
   // the choice to the command.
   pipeline::SyntheticOptions showers;
@@ -71,6 +74,8 @@ struct TrainSection {
   std::optional<std::uint64_t> iterations;
   // Default strong.
   Scaling scaling = Scaling::kStrong;
+  // Default drop.
+  pipeline::Remainder remainder = pipeline::Remainder::kDrop;
   // A checkpoint with the same networks, or a file of Keras, whose weights training begins with;
   // default none: weights by the seed.
   std::optional<std::string> from;

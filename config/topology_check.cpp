@@ -18,17 +18,20 @@ using model::GanDescription;
 using model::Shape;
 using pipeline::DatasetOptions;
 
-// Stored ECAL units per GeV.
-double units_per_gev(pipeline::DataSchema schema) {
-  return schema == pipeline::DataSchema::kLcdAngle ? 50.0 : 1.0;
+pipeline::ImageShape image_shape(const GanDescription& gan) {
+  const Shape& input = gan.discriminator.input;
+  pipeline::ImageShape shape;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    shape.space[axis] = static_cast<std::uint32_t>(input.space[axis]);
+  }
+  shape.channels = static_cast<std::uint32_t>(input.channels);
+  return shape;
 }
 
-std::array<std::uint32_t, 3> image_shape(const GanDescription& gan) {
-  std::array<std::uint32_t, 3> shape{};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    shape[axis] = static_cast<std::uint32_t>(gan.discriminator.input.space[axis]);
-  }
-  return shape;
+std::optional<pipeline::DetectorKind> detector_of(pipeline::DataSchema schema,
+                                                  const pipeline::ImageShape& shape) {
+  if (shape.channels != 1) return std::nullopt;
+  return pipeline::find_detector(schema, shape.space);
 }
 
 void check_model(const Topology& topology, Reader& reader) {
@@ -75,7 +78,7 @@ void check_synthetic(const Topology& topology, Reader& reader) {
   if (!topology.data.synthetic) return;
   const auto schema = topology.data.dataset.schema;
   const Shape& image = topology.model.gan.discriminator.input;
-  const auto kind = pipeline::find_detector(schema, image_shape(topology.model.gan));
+  const auto kind = detector_of(schema, image_shape(topology.model.gan));
   if (!kind) {
     return reader.broken_rule(
         {"data.train", "data.schema", "model.discriminator.input"},
@@ -101,8 +104,13 @@ void check_event_count(const Topology& topology, Reader& reader) {
   if (!what.empty()) reader.broken_rule(event_shortage_fields(), what);
 }
 
-void check_custom_names(const Topology& topology, Reader& reader) {
+void check_data(const Topology& topology, Reader& reader) {
   const DatasetOptions& options = topology.data.dataset;
+  if (!options.binning.empty() && options.schema != pipeline::DataSchema::kCaloChallenge) {
+    reader.broken_rule({"data.binning", "data.schema"},
+                       fmt::format("acts only with schema calochallenge; the schema is {}",
+                                   pipeline::text(options.schema)));
+  }
   if (options.schema != pipeline::DataSchema::kCustom) return;
   if (topology.data.synthetic || options.names.value_or(pipeline::DatasetNames{}).energy.empty()) {
     const bool made = topology.data.synthetic;
@@ -115,7 +123,12 @@ void check_custom_names(const Topology& topology, Reader& reader) {
 void check_validator(const Topology& topology, Reader& reader) {
   if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
-  if (one_in == 0) {
+  if (topology.model.gan.discriminator.input.channels != 1) {
+    reader.broken_rule({"actors.validator.every", "model.discriminator.input"},
+                       fmt::format("showers have one channel, and the images here {}; set "
+                                   "actors.validator.every to none",
+                                   topology.model.gan.discriminator.input.channels));
+  } else if (one_in == 0) {
     reader.broken_rule(
         {"data.test_one_in", "actors.validator.every"},
         "data.test_one_in 0 leaves no events for actors.validator, whose `every` is then none");
@@ -141,11 +154,11 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
   // A rule about the model comes after check_model(), which says where the model is incomplete.
   static const std::vector<Rule> kRules{
       {check_model, {"model"}},
-      {check_custom_names, {"data"}},
+      {check_data, {"data"}},
       {check_synthetic, {"model", "data"}},
       {check_power, {"model", "data"}},
       {check_event_count, {"data", "train"}},
-      {check_validator, {"data", "actors.validator"}},
+      {check_validator, {"model", "data", "actors.validator"}},
   };
   const auto is_known = [&](const std::string& section) {
     const bool must_be_given = section == "model" || section == "data";
@@ -163,8 +176,8 @@ void derive(Topology& topology) {
   gan.discriminator.name = "discriminator";
   DatasetOptions& data = topology.data.dataset;
   data.expected_shape = image_shape(gan);
-  gan.data_scale = units_per_gev(data.schema) * data.preprocessing->scale;
-  if (const auto kind = pipeline::find_detector(data.schema, data.expected_shape)) {
+  gan.data_scale = pipeline::facts_of(data.schema).units_per_gev * data.preprocessing->scale;
+  if (const auto kind = detector_of(data.schema, data.expected_shape)) {
     topology.data.showers.showers.detector = *kind;
   }
 }

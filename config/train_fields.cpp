@@ -14,6 +14,7 @@ using model::LearningRateOptions;
 using model::OptimiserKind;
 using model::OptimiserOptions;
 using model::SlotKind;
+using pipeline::Remainder;
 using pipeline::TrainingOptions;
 
 constexpr std::uint64_t kMostIterations = 4'000'000'000;  // random positions count in 32 bits
@@ -144,6 +145,12 @@ void add_batch_fields(Record<Topology>& record) {
              word<Scaling>({{"strong", Scaling::kStrong}, {"weak", Scaling::kWeak}}), Scope::kState,
              "`strong`: M whatever the number of workers, so that the result does not depend on "
              "it; `weak`: M for each worker.")
+      .field("remainder", within(&Topology::train, &TrainSection::remainder),
+             newer(word<Remainder>({{"drop", Remainder::kDrop}, {"carry", Remainder::kCarry}}),
+                   Remainder::kDrop),
+             Scope::kState,
+             "Events at the end of an epoch that fill no iteration: `drop` leaves them out, with "
+             "`carry` they begin the next iteration.")
       .field("seed", within(&Topology::train, &TrainSection::options, &TrainingOptions::seed),
              integer<std::uint64_t>(0, INT64_MAX), Scope::kState,
              "Seed of every random number of the run.")

@@ -15,6 +15,7 @@
 #include "actors/message_fields.h"
 #include "config/topology.h"
 #include "fuzz/contributor.h"
+#include "fuzz/data_seeds.h"
 #include "fuzz/frames.h"
 #include "fuzz/seed_folder.h"
 #include "fuzz/talk.h"
@@ -477,5 +478,6 @@ int main(int count, char** arguments) {
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
   add_invitations(Folder(root / "fuzz_invitation"));
   fuzz::add_watching_seeds(root);
+  fuzz::add_data_seeds(root);
   return 0;
 }

@@ -84,6 +84,7 @@ Command check_verb();
 Command devices_verb();
 Command data_make_verb();
 Command data_info_verb();
+Command data_convert_verb();
 Command generate_verb();
 Command validate_verb();
 Command inspect_verb();

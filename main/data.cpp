@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "main/data_parts.h"
 #include "main/files.h"
 #include "pipeline/data/dataset_info.h"
 #include "pipeline/data/shower_dataset.h"
@@ -87,15 +89,16 @@ void print_for_people(const pipeline::DatasetInfo& info) {
   for (const auto& file : info.files) {
     const std::string what =
         file.schema ? fmt::format("{}, {} events", pipeline::text(*file.schema), file.events)
-                    : "no known schema";
+                    : fmt::format("{} of no known schema", pipeline::text(file.format));
     std::cout << fmt::format("{}: {}, {:.2f} MB\n", printable(file.path), what,
                              static_cast<double>(file.bytes) / 1e6);
     for (const auto& entry : file.datasets) {
       std::cout << fmt::format(
           "  {:<12} {} {}{}{}\n", printable(entry.name), printable(entry.type),
           fmt::join(entry.shape, " x "),
-          entry.chunk.empty() ? ", contiguous"
-                              : fmt::format(", chunks {}", fmt::join(entry.chunk, " x ")),
+          file.format != pipeline::FileFormat::kHdf5 ? ""
+          : entry.chunk.empty()                      ? ", contiguous"
+                                : fmt::format(", chunks {}", fmt::join(entry.chunk, " x ")),
           entry.filters.empty() ? ""
                                 : printable(fmt::format(", {}", fmt::join(entry.filters, ", "))));
     }
@@ -104,7 +107,8 @@ void print_for_people(const pipeline::DatasetInfo& info) {
     }
   }
   if (info.schema) {
-    std::cout << fmt::format("{} events, {} bad\n", info.events, info.bad_events);
+    std::cout << fmt::format("{} events of {}, {} bad\n", info.events, info.shape.text(),
+                             info.bad_events);
     print_range("energy", info.energy_gev, "GeV");
     print_range("theta", info.theta_rad, "rad");
     print_range("ecal", info.ecal, "(stored units)");
@@ -121,6 +125,13 @@ std::string range_json(const pipeline::Range& range) {
                      json_number(range.max), json_number(range.mean));
 }
 
+// Several channels are a fourth number.
+std::string shape_json(const pipeline::ImageShape& shape) {
+  std::string all = fmt::format("{}", fmt::join(shape.space, ","));
+  if (shape.channels != 1) all += fmt::format(",{}", shape.channels);
+  return all;
+}
+
 // The members of the object.
 std::string json(const pipeline::DatasetInfo& info) {
   std::string files;
@@ -132,7 +143,7 @@ std::string json(const pipeline::DatasetInfo& info) {
       R"("schema":{},"events":{},"bad_events":{},"shape":[{}],"files":[{}],"energy_gev":{},)"
       R"("theta_rad":{},"ecal":{},"occupied_cells":{},"ecal_per_energy":{})",
       info.schema ? json_string(pipeline::text(*info.schema)) : "null", info.events,
-      info.bad_events, fmt::join(info.shape, ","), files, range_json(info.energy_gev),
+      info.bad_events, shape_json(info.shape), files, range_json(info.energy_gev),
       range_json(info.theta_rad), range_json(info.ecal), range_json(info.occupied_cells),
       json_number(info.ecal_per_energy));
 }
@@ -140,8 +151,10 @@ std::string json(const pipeline::DatasetInfo& info) {
 int info(const CommandLine& line) {
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
-  const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("file"), team,
-                                                event_progress());
+  const auto options = describe_options(line);
+  if (!options.ok()) return report(options.error());
+  const auto found = pipeline::describe_dataset(line.get<std::vector<std::string>>("file"),
+                                                *options, team, event_progress());
   if (!found.ok()) return report(found.error());
   const std::string problems = fmt::format("{}", fmt::join(found->not_understood, "\n"));
   const int code = problems.empty() ? 0 : report({runtime::ErrorKind::kData, problems});
@@ -198,6 +211,13 @@ std::vector<Option> make_options() {
           json_option()};
 }
 
+std::vector<Option> info_options() {
+  std::vector<Option> options = part_options();
+  options.push_back(threads_option("compute threads"));
+  options.push_back(json_option());
+  return options;
+}
+
 }  // namespace
 
 Command data_make_verb() {
@@ -219,7 +239,7 @@ Command data_info_verb() {
           "of a known schema.",
       .example = "troupe data info 'data/ele_*.h5'",
       .places = {{.name = "file", .asked = "which file?", .takes = Takes::kFile, .repeats = true}},
-      .options = {threads_option("compute threads"), json_option()},
+      .options = info_options(),
       .carry_out = info};
 }
 

@@ -39,11 +39,13 @@ constexpr double kRadiansPerDegree = std::numbers::pi / 180.0;
 constexpr std::uint64_t kMostFiles = 100'000;
 constexpr std::uint64_t kMostEvents = 1'000'000'000'000;
 
-// The schema to write: that of the training data, or the one that can hold what a model of custom
-// data knows.
+// The schema to write: that of the training data if it is one of lcd, or the one that can hold what
+// the model knows.
 pipeline::DataSchema written_schema(const config::Topology& topology) {
   const pipeline::DataSchema schema = topology.data.dataset.schema;
-  if (schema != pipeline::DataSchema::kCustom) return schema;
+  if (schema == pipeline::DataSchema::kLcdFixed || schema == pipeline::DataSchema::kLcdAngle) {
+    return schema;
+  }
   return knows_angles(topology) ? pipeline::DataSchema::kLcdAngle : pipeline::DataSchema::kLcdFixed;
 }
 

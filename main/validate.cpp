@@ -153,7 +153,7 @@ class Validation {
     }
     pipeline::MeasuringOptions measuring;
     measuring.statistics = like.value_or(
-        statistics(dataset.shape(), options.schema == pipeline::DataSchema::kLcdAngle));
+        statistics(dataset.shape().space, options.schema == pipeline::DataSchema::kLcdAngle));
     measuring.units = pipeline::image_units(options);
     measuring.sketches = true;
     return pipeline::measure_dataset(dataset, measuring, most_events(), {}, tell_);

@@ -18,6 +18,7 @@
 // One of fuzz/TARGET.cpp each: CMake names its function so.
 #define TROUPE_TARGET(name) extern "C" int run_##name(const std::uint8_t* data, std::size_t size);
 TROUPE_TARGET(fuzz_checkpoint)
+TROUPE_TARGET(fuzz_data_files)
 TROUPE_TARGET(fuzz_neighbours)
 TROUPE_TARGET(fuzz_handshake)
 TROUPE_TARGET(fuzz_invitation)
@@ -125,6 +126,7 @@ TEST_P(Replay, KeepsItsPromiseForTheCorpusAndForChangedInputs) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, Replay,
                          testing::Values(Target{"fuzz_checkpoint", run_fuzz_checkpoint, 200},
+                                         Target{"fuzz_data_files", run_fuzz_data_files, 500},
                                          Target{"fuzz_neighbours", run_fuzz_neighbours, 500},
                                          Target{"fuzz_handshake", run_fuzz_handshake, 500},
                                          Target{"fuzz_invitation", run_fuzz_invitation, 5000},

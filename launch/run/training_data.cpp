@@ -81,8 +81,9 @@ pipeline::OpeningWatch opening_watch(const std::string& data, Log& log) {
 void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
   const pipeline::DatasetReport& report = dataset.report();
   log.info(fmt::format(
-      "{} data: {} events from {} files ({} stored, {} cut, {} bad), {:.1f} MB in memory", what,
+      "{} data: {} events from {} files ({} stored, {} cut, {} bad{}), {:.1f} MB in memory", what,
       report.events, report.files, report.rows, report.cut, report.bad,
+      report.beyond > 0 ? fmt::format(", {} beyond data.events", report.beyond) : "",
       static_cast<double>(report.bytes_in_memory) / 1e6));
   for (const std::string& bad : report.bad_events) log.warning(bad);
   for (const std::string& note : report.notes) log.info(note);
@@ -121,6 +122,8 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   sampling.micro_batches = topology.train.options.micro_batches;
   sampling.window_blocks = train.window_blocks();
   if (sampling.window_blocks > 0) sampling.blocks = train.blocks();
+  sampling.shuffle = topology.data.shuffle;
+  sampling.remainder = topology.train.remainder;
   ASSIGN_OR_RETURN(pipeline::Sampler sampler, pipeline::Sampler::create(std::move(sampling)));
   if (sampler.dropped_per_epoch() > 0) {
     log.info(fmt::format("{} events at the end of each epoch fill no iteration and are left out",

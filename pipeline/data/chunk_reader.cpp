@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +15,6 @@ using runtime::Result;
 
 namespace {
 
-constexpr std::uint64_t kContiguousBlockBytes = 1u << 20;
 constexpr std::uint64_t kMaxBlockBytes = 1ULL << 30;
 
 }  // namespace
@@ -25,39 +22,49 @@ constexpr std::uint64_t kMaxBlockBytes = 1ULL << 30;
 Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset) {
   ChunkReader reader(std::move(dataset));
   const Hdf5Dataset& d = reader.dataset_;
-  if (d.type() == Hdf5Type::kInteger || d.type() == Hdf5Type::kOther) {
-    return data_error(fmt::format("{}: {}; expected floating point", d.place(), d.type_text()));
+  if (d.type() == Hdf5Type::kOther) {
+    return data_error(fmt::format("{}: {}; expected numbers", d.place(), d.type_text()));
   }
   if (d.shape().empty() || d.rows() == 0 || d.row_size() == 0) {
     return data_error(fmt::format("{}: {} holds no events", d.place(), d.shape_text()));
   }
   RETURN_IF_ERROR(d.check_claims());
-  reader.note_ = reader.why_not_raw();
-  reader.raw_ = reader.note_.empty();
+  const std::string note = reader.why_not_raw();
+  reader.raw_ = note.empty();
   // Only the library hides missing chunks; decoding here meets each of them.
   if (!reader.raw_) RETURN_IF_ERROR(d.check_written());
-  if (d.chunk().empty()) {
-    reader.block_rows_ = std::max<std::uint64_t>(1, kContiguousBlockBytes / 4 / d.row_size());
-  } else {
-    reader.block_rows_ = d.chunk()[0];
-    reader.chunk_elements_ = 1;
-    for (const std::uint64_t extent : d.chunk()) reader.chunk_elements_ *= extent;
+  ASSIGN_OR_RETURN(const std::uint64_t block_rows, reader.plan_blocks());
+  RETURN_IF_ERROR(reader.begin({.place = d.place(),
+                                .shape_text = d.shape_text(),
+                                .shape = d.shape(),
+                                .home = d.home(),
+                                .note = note,
+                                .of_bytes = d.type() == Hdf5Type::kByte},
+                               block_rows));
+  return reader;
+}
+
+// Returns the rows of a block.
+Result<std::uint64_t> ChunkReader::plan_blocks() {
+  const Hdf5Dataset& d = dataset_;
+  std::uint64_t rows = usual_block_rows(d.row_size());
+  if (!d.chunk().empty()) {
+    rows = d.chunk()[0];
+    chunk_elements_ = 1;
+    for (const std::uint64_t extent : d.chunk()) chunk_elements_ *= extent;
     for (std::size_t i = 0; i < d.filters().size(); ++i) {
-      if (d.filters()[i].id == H5Z_FILTER_SHUFFLE) reader.shuffle_filter_ = static_cast<int>(i);
-      if (d.filters()[i].id == H5Z_FILTER_DEFLATE) reader.gzip_filter_ = static_cast<int>(i);
+      if (d.filters()[i].id == H5Z_FILTER_SHUFFLE) shuffle_filter_ = static_cast<int>(i);
+      if (d.filters()[i].id == H5Z_FILTER_DEFLATE) gzip_filter_ = static_cast<int>(i);
     }
   }
-  reader.block_rows_ = std::min(reader.block_rows_, d.rows());
-  if (reader.block_rows_ > kMaxBlockBytes / sizeof(float) / d.row_size()) {
+  rows = std::min(rows, d.rows());
+  if (rows > kMaxBlockBytes / sizeof(float) / d.row_size()) {
     return data_error(
         fmt::format("{}: its chunks of {} events are too large to read; rewrite it with chunks of "
                     "about 1 MiB",
-                    d.place(), reader.block_rows_));
+                    d.place(), rows));
   }
-  if ((d.rows() - 1) / reader.block_rows_ >= std::numeric_limits<std::uint32_t>::max()) {
-    return data_error(fmt::format("{}: more than 2^32 chunks", d.place()));
-  }
-  return reader;
+  return rows;
 }
 
 std::string ChunkReader::why_not_raw() const {
@@ -66,7 +73,9 @@ std::string ChunkReader::why_not_raw() const {
                        reason);
   };
   if (dataset_.chunk().empty()) return slow("it is not chunked");
-  if (dataset_.type() == Hdf5Type::kOtherFloat) return slow("it is " + dataset_.type_text());
+  if (dataset_.type() == Hdf5Type::kOtherFloat || dataset_.type() == Hdf5Type::kInteger) {
+    return slow("it is " + dataset_.type_text());
+  }
   const auto& filters = dataset_.filters();
   for (const Hdf5Filter& filter : filters) {
     if (filter.id != H5Z_FILTER_SHUFFLE && filter.id != H5Z_FILTER_DEFLATE) {
@@ -79,40 +88,9 @@ std::string ChunkReader::why_not_raw() const {
   return known ? "" : slow("its filters are not shuffle, then gzip");
 }
 
-std::uint32_t ChunkReader::blocks() const {
-  return static_cast<std::uint32_t>((rows() + block_rows_ - 1) / block_rows_);
-}
-
-std::uint64_t ChunkReader::rows_of(std::uint32_t block) const {
-  return std::min(block_rows_, rows() - first_row(block));
-}
-
-Result<void> ChunkReader::read(std::span<const std::uint32_t> blocks, runtime::ThreadTeam& team,
-                               ChunkScratch& scratch, const Consumer& consumer) const {
-  const auto threads = static_cast<std::size_t>(team.threads());
-  if (scratch.threads.size() < threads) scratch.threads.resize(threads);
-  // An error per block, so that the error of the first block is reported whichever thread failed
-  // first.
-  std::vector<std::optional<Error>> errors(blocks.size());
-  team.run(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t index, int thread) {
-    const auto i = static_cast<std::size_t>(index);
-    Scratch& own = scratch.threads[static_cast<std::size_t>(thread)];
-    Result<void> result = read_block(blocks[i], own);
-    if (result.ok()) {
-      const std::size_t values = rows_of(blocks[i]) * row_size();
-      result = consumer(blocks[i], std::span<float>(own.block).first(values), thread);
-    }
-    if (!result.ok()) errors[i] = result.error();
-  });
-  for (std::optional<Error>& error : errors) {
-    if (error) return *std::move(error);
-  }
-  return {};
-}
-
 Result<void> ChunkReader::read_block(std::uint32_t block, Scratch& scratch) const {
   const std::uint64_t rows = rows_of(block);
-  scratch.block.resize(block_rows_ * row_size());
+  scratch.block.resize(block_rows() * row_size());
   if (!raw_) return dataset_.read_rows(first_row(block), rows, scratch.block.data());
   const auto& shape = dataset_.shape();
   const auto& chunk = dataset_.chunk();
@@ -137,7 +115,7 @@ Result<void> ChunkReader::decode_chunk(std::span<const std::uint64_t> offset,
   const auto& chunk = dataset_.chunk();
   // A chunk that is a whole block is decoded in place. Any other chunk is decoded beside the block
   // and copied.
-  const bool whole_rows = chunk[0] == block_rows_ &&
+  const bool whole_rows = chunk[0] == block_rows() &&
                           std::equal(chunk.begin() + 1, chunk.end(), dataset_.shape().begin() + 1);
   if (whole_rows && dataset_.type() == Hdf5Type::kFloat32) {
     return decode_raw(offset, scratch, std::as_writable_bytes(std::span<float>(scratch.block)));
@@ -188,6 +166,21 @@ Result<void> ChunkReader::decode_raw(std::span<const std::uint64_t> offset, Scra
   return {};
 }
 
+// Converts `run` elements of the decoded chunk.
+void ChunkReader::take_run(std::uint64_t from, std::uint64_t run, const Scratch& scratch,
+                           float* target) const {
+  const std::byte* const chunk = scratch.chunk.data();
+  if (dataset_.type() == Hdf5Type::kFloat32) {
+    std::memcpy(target, chunk + from * 4, run * 4);
+  } else if (dataset_.type() == Hdf5Type::kByte) {
+    std::transform(chunk + from, chunk + from + run, target,
+                   [](std::byte v) { return static_cast<float>(std::to_integer<int>(v)); });
+  } else {
+    const auto* values = reinterpret_cast<const double*>(chunk) + from;
+    std::transform(values, values + run, target, [](double v) { return static_cast<float>(v); });
+  }
+}
+
 // Copies the part of the chunk that lies inside the dataset to its place in the block. The chunk
 // may reach beyond the dataset's shape along every axis, so the copy goes in runs along the last
 // axis, and an odometer over the other axes finds the next run.
@@ -207,14 +200,7 @@ void ChunkReader::scatter(std::span<const std::uint64_t> offset, std::uint64_t f
       to = to * shape[axis] + (axis == 0 ? place - first_row : place);
     }
     if (inside) {
-      float* target = scratch.block.data() + to * shape[last] + offset[last];
-      if (dataset_.type() == Hdf5Type::kFloat32) {
-        std::memcpy(target, scratch.chunk.data() + from * 4, run * 4);
-      } else {
-        const auto* values = reinterpret_cast<const double*>(scratch.chunk.data()) + from;
-        std::transform(values, values + run, target,
-                       [](double v) { return static_cast<float>(v); });
-      }
+      take_run(from, run, scratch, scratch.block.data() + to * shape[last] + offset[last]);
     }
     for (std::size_t axis = last; axis-- > 0;) {
       if (++at[axis] < chunk[axis]) break;

@@ -100,7 +100,7 @@ Result<const DatasetFile*> Dataset::State::opened(std::uint32_t file) {
     return &open_files.front().second;
   }
   const File& entry = files[file];
-  ASSIGN_OR_RETURN(DatasetFile reader, DatasetFile::open(entry.path, options.schema, names, shape));
+  ASSIGN_OR_RETURN(DatasetFile reader, DatasetFile::open(entry.path, layout, shape));
   if (reader.stamp() != entry.stamp) return changed(entry.path);
   if (open_files.size() == kOpenFiles) open_files.pop_back();
   open_files.emplace(open_files.begin(), file, std::move(reader));
@@ -113,13 +113,13 @@ Dataset& Dataset::operator=(Dataset&&) noexcept = default;
 Dataset::~Dataset() = default;
 
 std::uint64_t Dataset::size() const { return state_->energies.size(); }
-std::array<std::uint32_t, 3> Dataset::shape() const { return state_->shape; }
+const ImageShape& Dataset::shape() const { return state_->shape; }
 
 Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
   State& state = *state_;
   RETURN_IF_ERROR(state.load(ids));
   const std::size_t events = ids.size();
-  const std::size_t cells = std::size_t{state.shape[0]} * state.shape[1] * state.shape[2];
+  const std::size_t cells = state.shape.size();
   out.events = static_cast<std::uint32_t>(events);
   out.shape = state.shape;
   out.images = Buffer::allocate(events * cells * sizeof(float));

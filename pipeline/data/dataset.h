@@ -1,9 +1,8 @@
 #pragma once
 
-// HDF5 showers as preprocessed micro-batches. Opening decides once which events there are, so
+// Events of files as preprocessed micro-batches. Opening decides once which events there are, so
 // reading never meets a bad one.
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,10 +20,10 @@ namespace troupe::pipeline {
 // b events as a model takes them. Three Buffers, so that a message can carry them as they are.
 struct Batch {
   std::uint32_t events = 0;
-  std::array<std::uint32_t, 3> shape{};  // X, Y, Z
-  runtime::Buffer images;                // float [events][X][Y][Z]
-  runtime::Buffer conditions;            // float [3][events]: E / 100 GeV, theta in rad, ecal
-  runtime::Buffer event_ids;             // uint64 [events]
+  ImageShape shape;
+  runtime::Buffer images;      // float [events][X][Y][Z][channels]
+  runtime::Buffer conditions;  // float [3][events]: E / 100 GeV, theta in rad, ecal
+  runtime::Buffer event_ids;   // uint64 [events]
 
   std::span<const float> energies() const { return conditions.as<float>().subspan(0, events); }
   // pi/2 throughout where the schema has no angle.
@@ -42,7 +41,8 @@ struct DatasetReport {
   std::uint64_t bad = 0;                // left out as bad (on_bad_event: skip)
   std::uint64_t cut = 0;                // not above min_ecal
   std::uint64_t other_split = 0;        // belong to the other split
-  std::uint64_t events = 0;             // rows - bad - cut - other_split
+  std::uint64_t beyond = 0;             // behind the last event of DatasetOptions::events
+  std::uint64_t events = 0;             // rows - bad - cut - other_split - beyond
   std::uint64_t bytes_in_memory = 0;    // packed events held at the end of opening
   std::vector<std::string> bad_events;  // the first few, as file: dataset, event: what
   std::vector<std::string> notes;       // what is slower or other than one may think
@@ -73,8 +73,7 @@ class Dataset {
   // Accepted events of the split; the valid event ids are 0 .. size() - 1, in the order of the
   // sorted files and their rows. At least 1.
   std::uint64_t size() const;
-  // X, Y, Z.
-  std::array<std::uint32_t, 3> shape() const;
+  const ImageShape& shape() const;
 
   // Fills `out` with the events in the order of `ids`; its buffers are new ones, so an earlier
   // batch may still be in use. CHECKs the ids. An Error (file vanished, became unreadable) leaves

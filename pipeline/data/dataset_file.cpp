@@ -2,17 +2,17 @@
 
 #include <sys/stat.h>
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
+#include <iterator>
 #include <numbers>
 #include <optional>
-#include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "pipeline/data/calo_binning.h"
 #include "pipeline/data/data_error.h"
-#include "pipeline/data/hdf5_file.h"
 
 namespace troupe::pipeline {
 
@@ -31,66 +31,92 @@ void add_to_stamp(const std::string& path, FileStamp& stamp) {
                        static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
 }
 
-Result<std::array<std::uint32_t, 3>> image_shape(const Hdf5Dataset& images,
-                                                 std::array<std::uint32_t, 3> expected) {
-  const auto& shape = images.shape();
-  const bool rank = shape.size() == 4 || (shape.size() == 5 && shape[4] == 1);
-  bool fits = rank;
-  for (std::size_t i = 1; rank && i < 4; ++i) fits = fits && shape[i] >= 1 && shape[i] <= 65535;
-  if (!fits) {
-    return data_error(fmt::format("{}: {}; expected (N, X, Y, Z) or (N, X, Y, Z, 1)",
-                                  images.place(), images.shape_text()));
-  }
-  std::array<std::uint32_t, 3> found{};
-  for (std::size_t i = 0; i < 3; ++i) found[i] = static_cast<std::uint32_t>(shape[i + 1]);
-  if (expected != std::array<std::uint32_t, 3>{} && found != expected) {
-    return data_error(fmt::format("{}: {}; expected images of {} x {} x {}", images.place(),
-                                  images.shape_text(), expected[0], expected[1], expected[2]));
-  }
-  return found;
+// One row of images, without axes of one place: how it lies in memory does not depend on these.
+std::vector<std::uint64_t> proper(std::span<const std::uint64_t> extents) {
+  std::vector<std::uint64_t> kept;
+  std::ranges::copy_if(extents, std::back_inserter(kept), [](auto extent) { return extent != 1; });
+  return kept;
 }
 
-Result<void> check_conditions(const Hdf5Dataset& dataset, std::uint64_t rows, int column) {
-  const auto& shape = dataset.shape();
+Error unexpected(const BlockReader& images, const std::string& expected) {
+  return data_error(
+      fmt::format("{}: {}; expected {}", images.place(), images.shape_text(), expected));
+}
+
+// The shape that images of these extents have where nobody expects another: a vector, (X, Y), (X,
+// Y, Z), (X, Y, Z, channels).
+Result<ImageShape> own_shape(const BlockReader& images) {
+  constexpr std::uint64_t kMostExtent = 65535;
+  const auto extents = std::span(images.shape()).subspan(1);
+  const std::uint64_t most = extents.size() == 1 ? UINT32_MAX : kMostExtent;
+  bool fits = !extents.empty() && extents.size() <= 4;
+  for (const std::uint64_t extent : extents) fits = fits && extent >= 1 && extent <= most;
+  if (!fits) {
+    return unexpected(images,
+                      "(N, X, Y) or (N, X, Y, Z), either with an axis of channels behind, "
+                      "or (N, values)");
+  }
+  ImageShape shape{{1, 1, 1}, 1};
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    (i < 3 ? shape.space[i] : shape.channels) = static_cast<std::uint32_t>(extents[i]);
+  }
+  return shape;
+}
+
+// Rows of one axis become images of any shape with as many values, unless their order is another.
+Result<ImageShape> image_shape(const BlockReader& images, const ImageShape& expected,
+                               bool vectors_stay) {
+  ASSIGN_OR_RETURN(const ImageShape found, own_shape(images));
+  if (!expected.is_known() || found == expected) return found;
+  const auto extents = std::span(images.shape()).subspan(1);
+  const std::uint64_t wanted[] = {expected.space[0], expected.space[1], expected.space[2],
+                                  expected.channels};
+  const bool same = proper(extents) == proper(wanted);
+  const bool unfolds = extents.size() == 1 && !vectors_stay && images.row_size() == expected.size();
+  if (same || unfolds) return expected;
+  return unexpected(images, fmt::format("images of {}", expected.text()));
+}
+
+Result<void> check_conditions(const Column& column, std::uint64_t rows, int number) {
   const auto described = [&](const std::string& expected) {
     return data_error(
-        fmt::format("{}: {}; expected {}", dataset.place(), dataset.shape_text(), expected));
+        fmt::format("{}: {}; expected {}", column.place, column.shape_text, expected));
   };
-  if (dataset.type() == Hdf5Type::kOther) return described("numbers");
-  const std::uint64_t columns = shape.empty() ? 0 : dataset.row_size();
-  if (columns <= static_cast<std::uint64_t>(column) || columns > kMaxColumns) {
-    return described(column == 0 ? "(N) or (N, 1)" : fmt::format("(N, {} or more)", column + 1));
+  if (!column.of_numbers) return described("numbers");
+  const std::uint64_t columns = column.shape.empty() ? 0 : column.row_size();
+  if (columns <= static_cast<std::uint64_t>(number) || columns > kMaxColumns) {
+    return described(number == 0 ? "(N) or (N, 1)" : fmt::format("(N, {} or more)", number + 1));
   }
-  if (dataset.rows() != rows) return described(fmt::format("{} rows, one per image", rows));
-  RETURN_IF_ERROR(dataset.check_claims());
-  return dataset.check_written();
+  if (column.rows() != rows) return described(fmt::format("{} rows, one per image", rows));
+  return column.check ? column.check() : Result<void>{};
 }
 
 // Files without these attributes are the published ones, in the units of the schema.
-Result<void> check_attributes(const Hdf5File& file, DataSchema schema) {
+Result<void> check_attributes(const EventContainer& file, const std::string& path,
+                              DataSchema schema) {
   if (schema == DataSchema::kCustom) return {};
-  const double units = schema == DataSchema::kLcdAngle ? 50.0 : 1.0;
-  const std::pair<const char*, double> expected[] = {{"power", 1.0}, {"scale", units}};
+  const std::pair<const char*, double> expected[] = {{"power", 1.0},
+                                                     {"scale", facts_of(schema).units_per_gev}};
   for (const auto& [name, value] : expected) {
     const std::optional<double> found = file.number_attribute(name);
     if (found && *found != value) {
-      return data_error(fmt::format("{}: attribute {} is {}; {} files have {}", file.path(), name,
-                                    *found, text(schema), value));
+      return data_error(fmt::format("{}: attribute {} is {}; {} files have {}", path, name, *found,
+                                    text(schema), value));
     }
   }
   return {};
 }
 
 // One column of every row, in slices so that wide rows need little memory.
-Result<std::vector<double>> read_column(const Hdf5Dataset& dataset, int column) {
+Result<std::vector<double>> read_column(const Column& numbers, int column) {
   constexpr std::uint64_t kSlice = 65536;
-  const std::uint64_t columns = dataset.row_size();
+  const std::uint64_t columns = numbers.row_size();
   std::vector<double> all;
   std::vector<double> slice;
-  for (std::uint64_t first = 0; first < dataset.rows(); first += kSlice) {
-    const std::uint64_t count = std::min(kSlice, dataset.rows() - first);
+  for (std::uint64_t first = 0; first < numbers.rows(); first += kSlice) {
+    const std::uint64_t count = std::min(kSlice, numbers.rows() - first);
     slice.resize(count * columns);
-    RETURN_IF_ERROR(dataset.read_rows(first, count, slice.data()));
+    RETURN_IF_ERROR(numbers.read(first, count, slice.data()));
     for (std::uint64_t row = 0; row < count; ++row) {
       all.push_back(slice[row * columns + static_cast<std::uint64_t>(column)]);
     }
@@ -100,43 +126,58 @@ Result<std::vector<double>> read_column(const Hdf5Dataset& dataset, int column) 
 
 }  // namespace
 
-DatasetFile::DatasetFile(std::string path, ChunkReader images, Hdf5Dataset energy)
-    : path_(std::move(path)), images_(std::move(images)), energy_(std::move(energy)) {}
-
-Result<DatasetFile> DatasetFile::open(const std::string& path, DataSchema schema,
-                                      const DatasetNames& names,
-                                      std::array<std::uint32_t, 3> expected_shape) {
+Result<DatasetFile> DatasetFile::open(const std::string& path, const FileLayout& layout,
+                                      const ImageShape& expected_shape) {
+  DatasetFile opened;
+  opened.path_ = path;
+  opened.names_ = layout.names;
   // The file's stamp is taken before it is opened, so that stamp_now() differs even after a change
   // in between.
-  FileStamp stamp;
-  add_to_stamp(path, stamp);
-  ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
-  RETURN_IF_ERROR(check_attributes(file, schema));
-  ASSIGN_OR_RETURN(Hdf5Dataset images, file.dataset(names.image));
-  ASSIGN_OR_RETURN(const auto shape, image_shape(images, expected_shape));
-  ASSIGN_OR_RETURN(ChunkReader reader, ChunkReader::create(std::move(images)));
-  ASSIGN_OR_RETURN(Hdf5Dataset energy, file.dataset(names.energy));
-  RETURN_IF_ERROR(check_conditions(energy, reader.rows(), names.energy_column));
-  DatasetFile opened(path, std::move(reader), std::move(energy));
-  opened.shape_ = shape;
-  opened.energy_column_ = names.energy_column;
-  opened.energy_unit_gev_ = names.energy_unit_gev;
-  if (!names.angle.empty()) {
-    // Files of this schema that lack the true angle have the measured one in its place.
-    const bool measured = schema == DataSchema::kLcdAngle && names.angle == "theta" &&
-                          !file.contains("theta") && file.contains("mtheta");
-    ASSIGN_OR_RETURN(Hdf5Dataset angle, file.dataset(measured ? "mtheta" : names.angle));
-    RETURN_IF_ERROR(check_conditions(angle, opened.rows(), 0));
-    opened.angle_ = std::move(angle);
+  add_to_stamp(path, opened.stamp_);
+  ASSIGN_OR_RETURN(const auto file, open_container(path));
+  const FileFormat format = facts_of(layout.schema).format;
+  if (layout.schema != DataSchema::kCustom && file->format() != format) {
+    return data_error(fmt::format("{}: a file of {}; expected {}, as data.schema is {}", path,
+                                  text(file->format()), text(format), text(layout.schema)));
   }
-  // External links may lead to other files, whose changes count as well.
-  std::set<std::string> homes{opened.images_.dataset().home(), opened.energy_.home()};
-  if (opened.angle_) homes.insert(opened.angle_->home());
-  homes.erase(path);
-  for (const std::string& home : homes) add_to_stamp(home, stamp);
-  opened.other_homes_ = std::move(homes);
-  opened.stamp_ = stamp;
+  RETURN_IF_ERROR(check_attributes(*file, path, layout.schema));
+  RETURN_IF_ERROR(opened.open_images(*file, layout, expected_shape));
+  RETURN_IF_ERROR(opened.open_columns(*file, layout));
+  opened.add_homes();
   return opened;
+}
+
+Result<void> DatasetFile::open_images(const EventContainer& file, const FileLayout& layout,
+                                      const ImageShape& expected_shape) {
+  ASSIGN_OR_RETURN(images_, file.images(layout.names.image, expected_shape.size()));
+  const bool voxels = layout.schema == DataSchema::kCaloChallenge;
+  if (voxels && images_->shape().size() != 2) return unexpected(*images_, "(N, voxels)");
+  if (voxels && !layout.binning.empty()) {
+    ASSIGN_OR_RETURN(CaloBinning binning, binning_for(layout.binning, images_->row_size()));
+    box_text_ = binning.text();
+    ASSIGN_OR_RETURN(images_, BoxReader::create(std::move(images_), std::move(binning)));
+  }
+  ASSIGN_OR_RETURN(shape_, image_shape(*images_, expected_shape, voxels));
+  return {};
+}
+
+Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLayout& layout) {
+  const DatasetNames& names = layout.names;
+  ASSIGN_OR_RETURN(energy_, file.column(names.energy));
+  RETURN_IF_ERROR(check_conditions(energy_, rows(), names.energy_column));
+  if (names.angle.empty()) return {};
+  // Files of this schema that lack the true angle have the measured one in its place.
+  const bool measured = layout.schema == DataSchema::kLcdAngle && names.angle == "theta" &&
+                        !file.contains("theta") && file.contains("mtheta");
+  ASSIGN_OR_RETURN(angle_, file.column(measured ? "mtheta" : names.angle));
+  return check_conditions(*angle_, rows(), 0);
+}
+
+void DatasetFile::add_homes() {
+  other_homes_ = {images_->home(), energy_.home};
+  if (angle_) other_homes_.insert(angle_->home);
+  other_homes_.erase(path_);
+  for (const std::string& home : other_homes_) add_to_stamp(home, stamp_);
 }
 
 FileStamp DatasetFile::stamp_now() const {
@@ -146,10 +187,24 @@ FileStamp DatasetFile::stamp_now() const {
   return stamp;
 }
 
+const std::string& DatasetFile::place(EventPart part) const {
+  switch (part) {
+    case EventPart::kImage:
+      return images_->place();
+    case EventPart::kEnergy:
+      return energy_.place;
+    case EventPart::kAngle:
+      return angle_->place;
+  }
+  CHECK(false, "no such part");
+}
+
 Result<EventConditions> DatasetFile::read_conditions() const {
   EventConditions conditions;
-  ASSIGN_OR_RETURN(conditions.energies_gev, read_column(energy_, energy_column_));
-  for (double& energy : conditions.energies_gev) energy *= energy_unit_gev_;
+  ASSIGN_OR_RETURN(conditions.energies_gev, read_column(energy_, names_.energy_column));
+  for (double& energy : conditions.energies_gev) {
+    energy = (energy + names_.energy_offset) * names_.energy_unit_gev;
+  }
   if (angle_) {
     ASSIGN_OR_RETURN(conditions.angles_rad, read_column(*angle_, 0));
   } else {

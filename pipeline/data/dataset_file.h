@@ -2,22 +2,30 @@
 
 // One file of a dataset, opened and found to be of the schema.
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "pipeline/data/chunk_reader.h"
+#include "pipeline/data/block_reader.h"
 #include "pipeline/data/dataset_options.h"
-#include "pipeline/data/hdf5_dataset.h"
+#include "pipeline/data/event_container.h"
+#include "pipeline/data/preprocessing.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
 
-// Identifies the content that was indexed: sums over the file and the files that its external links
-// lead to.
+// How events lie in files.
+struct FileLayout {
+  DataSchema schema = DataSchema::kLcdFixed;
+  DatasetNames names;
+  std::string binning;  // as DatasetOptions::binning
+};
+
+// Identifies the content that was indexed: sums over the file and the files that its links lead to,
+// or that belong to it.
 struct FileStamp {
   std::uint64_t bytes = 0;
   std::uint64_t modified_ns = 0;
@@ -33,37 +41,44 @@ struct EventConditions {
 
 class DatasetFile {
  public:
-  // Checks names, ranks, types, row counts, the image's shape (if `expected_shape` is not all 0),
-  // and that the attributes `power` and `scale`, where there are any, are those of the schema.
-  // Errors (kData) name file and dataset, what it is and what was expected.
-  static runtime::Result<DatasetFile> open(const std::string& path, DataSchema schema,
-                                           const DatasetNames& names,
-                                           std::array<std::uint32_t, 3> expected_shape);
+  // Checks format, names, ranks, types, row counts, the image's shape (if `expected_shape` is
+  // known), and that the attributes `power` and `scale`, where there are any, are those of the
+  // schema. Errors (kData) name file and part, what it is and what was expected.
+  static runtime::Result<DatasetFile> open(const std::string& path, const FileLayout& layout,
+                                           const ImageShape& expected_shape);
 
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
   // The stamp of the files that are now at the same paths.
   FileStamp stamp_now() const;
-  std::uint64_t rows() const { return images_.rows(); }
-  std::array<std::uint32_t, 3> shape() const { return shape_; }
-  const ChunkReader& images() const { return images_; }
-  const Hdf5Dataset& energy() const { return energy_; }
-  const std::optional<Hdf5Dataset>& angle() const { return angle_; }  // none: pi/2 throughout
+  std::uint64_t rows() const { return images_->rows(); }
+  const ImageShape& shape() const { return shape_; }
+  const BlockReader& images() const { return *images_; }
+  const Column& energy() const { return energy_; }
+  const std::optional<Column>& angle() const { return angle_; }  // none: pi/2 throughout
+  // CaloBinning::text() of what the images' voxels were put into; "" for others.
+  const std::string& box_text() const { return box_text_; }
 
   runtime::Result<EventConditions> read_conditions() const;
+  // "/data/a.h5: dataset ECAL", for what is said about a part of an event.
+  const std::string& place(EventPart part) const;
 
  private:
-  DatasetFile(std::string path, ChunkReader images, Hdf5Dataset energy);
+  DatasetFile() = default;
+  runtime::Result<void> open_images(const EventContainer& file, const FileLayout& layout,
+                                    const ImageShape& expected_shape);
+  runtime::Result<void> open_columns(const EventContainer& file, const FileLayout& layout);
+  void add_homes();
 
   std::string path_;
-  std::set<std::string> other_homes_;  // of its datasets, which links may lead to
+  std::set<std::string> other_homes_;  // of its parts
   FileStamp stamp_;
-  ChunkReader images_;
-  Hdf5Dataset energy_;
-  std::optional<Hdf5Dataset> angle_;
-  int energy_column_ = 0;
-  double energy_unit_gev_ = 1;
-  std::array<std::uint32_t, 3> shape_{};
+  std::unique_ptr<BlockReader> images_;
+  Column energy_;
+  std::optional<Column> angle_;
+  DatasetNames names_;
+  ImageShape shape_;
+  std::string box_text_;
 };
 
 }  // namespace troupe::pipeline

@@ -19,18 +19,6 @@ struct RowFindings {
   std::string trouble;  // of a bad event
 };
 
-std::string place_of(const DatasetFile& file, EventPart part) {
-  switch (part) {
-    case EventPart::kImage:
-      return file.images().dataset().place();
-    case EventPart::kEnergy:
-      return file.energy().place();
-    case EventPart::kAngle:
-      return file.angle()->place();
-  }
-  CHECK(false, "no such part");
-}
-
 void finish(std::vector<RowFindings>& findings, FileIndex& index) {
   runtime::Hasher hasher;
   for (std::size_t row = 0; row < index.rows(); ++row) {
@@ -50,9 +38,9 @@ void finish(std::vector<RowFindings>& findings, FileIndex& index) {
 }  // namespace
 
 Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& preprocessing,
-                            runtime::ThreadTeam& team, ChunkScratch& scratch,
+                            runtime::ThreadTeam& team, ReadScratch& scratch,
                             const BlockVisitor& visitor) {
-  const ChunkReader& images = file.images();
+  const BlockReader& images = file.images();
   const std::size_t rows = images.rows();
   const std::size_t cells = images.row_size();
   ASSIGN_OR_RETURN(const EventConditions conditions, file.read_conditions());
@@ -74,8 +62,7 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
     findings[row].image_hash = runtime::hash_of(std::as_bytes(image));
     if (verdict.state != EventState::kBad) return;
     const BadEvent bad = describe_bad_event(event, preprocessing, index.shape);
-    findings[row].trouble =
-        fmt::format("{}, event {}: {}", place_of(file, bad.part), row, bad.text);
+    findings[row].trouble = fmt::format("{}, event {}: {}", file.place(bad.part), row, bad.text);
   };
   // Threads judge several blocks at once. Each row has its own places in the arrays, and finish()
   // goes over them in order of rows, so the result does not depend on threads.

@@ -2,7 +2,6 @@
 
 // The facts about every row of a file after it was read once, and the cache of them.
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,7 +19,7 @@
 namespace troupe::pipeline {
 
 struct FileIndex {
-  std::array<std::uint32_t, 3> shape{};
+  ImageShape shape;
   std::uint64_t block_rows = 0;
   std::vector<EventState> states;  // of every row
   std::vector<float> energies;     // GeV / 100
@@ -37,13 +36,13 @@ struct FileIndex {
 };
 
 // Called with each block once its events are judged: its rows' states and stored images
-// [rows][X][Y][Z]. Blocks in any order, several at a time. An Error ends the reading.
+// [rows][X][Y][Z][channels]. Blocks in any order, several at a time. An Error ends the reading.
 using BlockVisitor = std::function<runtime::Result<void>(
     std::uint32_t block, std::span<const EventState> states, std::span<const float> images)>;
 
 // Reads the whole file. Errors (kData): what cannot be read; those of the visitor.
 runtime::Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& preprocessing,
-                                     runtime::ThreadTeam& team, ChunkScratch& scratch,
+                                     runtime::ThreadTeam& team, ReadScratch& scratch,
                                      const BlockVisitor& visitor = {});
 
 // The options that an index depends on, besides the file itself.
@@ -51,6 +50,7 @@ struct IndexKey {
   DataSchema schema;
   DatasetNames names;
   Preprocessing preprocessing;
+  std::string box = {};  // DatasetFile::box_text()
 };
 
 // The index kept in `folder` for this path, size, modification time and key; nothing if there is

@@ -18,7 +18,7 @@ using runtime::Result;
 namespace {
 
 // Grows with every change of the format or of the result of a scan.
-constexpr std::uint64_t kFormat = 0x54525058'00000002;
+constexpr std::uint64_t kFormat = 0x54525058'00000003;
 
 template <class T>
 requires std::is_trivially_copyable_v<T>
@@ -86,8 +86,10 @@ std::string identity(const IndexKey& key, const std::string& path, const FileSta
   add_all(bytes, key.names.image);
   add_all(bytes, key.names.energy);
   add(bytes, key.names.energy_column);
+  add(bytes, key.names.energy_offset);
   add(bytes, key.names.energy_unit_gev);
   add_all(bytes, key.names.angle);
+  add_all(bytes, key.box);
   add(bytes, key.preprocessing.threshold);
   add(bytes, key.preprocessing.min_ecal);
   add(bytes, key.preprocessing.scale);
@@ -124,7 +126,7 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
   // here: the index of a changed file is not used, and is replaced.
   if (reader.get_text() != identity(key, resolved, stamp)) return std::nullopt;
   FileIndex index;
-  index.shape = reader.get<std::array<std::uint32_t, 3>>();
+  index.shape = reader.get<ImageShape>();
   index.block_rows = reader.get<std::uint64_t>();
   index.states = reader.get_all<EventState>();
   index.energies = reader.get_all<float>();

@@ -52,62 +52,68 @@ struct Gauges {
   Gauge occupied;
 };
 
-std::optional<DataSchema> schema_of(const Hdf5File& file) {
-  if (!file.contains("ECAL")) return std::nullopt;
-  if (file.contains("target")) return DataSchema::kLcdFixed;
-  if (file.contains("energy") && (file.contains("theta") || file.contains("mtheta"))) {
-    return DataSchema::kLcdAngle;
+std::optional<DataSchema> schema_of(const EventContainer& file) {
+  for (const SchemaFacts& facts : all_schemas()) {
+    const DatasetNames& names = facts.names;
+    const auto has = [&](const std::string& name) { return name.empty() || file.contains(name); };
+    if (facts.format != file.format() || names.energy.empty()) continue;
+    const bool measured = facts.schema == DataSchema::kLcdAngle && file.contains("mtheta");
+    if (has(names.image) && has(names.energy) && (has(names.angle) || measured)) {
+      return facts.schema;
+    }
   }
   return std::nullopt;
 }
 
 std::string looked_for(const FileInfo& file) {
   std::vector<std::string> names;
-  for (const DatasetEntryInfo& entry : file.datasets) names.push_back(entry.name);
+  for (const PartInfo& entry : file.datasets) names.push_back(entry.name);
+  std::vector<std::string> schemas;
+  for (const SchemaFacts& facts : all_schemas()) {
+    if (facts.format != file.format || facts.names.energy.empty()) continue;
+    schemas.push_back(fmt::format("{} ({})", facts.text, facts.parts));
+  }
   return fmt::format(
-      "{}: neither lcd-fixed (datasets ECAL and target) nor lcd-angle (ECAL, energy, and theta or "
-      "mtheta); it has {}. A topology names others: data.schema custom, data.names",
-      runtime::printable(file.path), names_text(names));
+      "{}: {} of no schema that is known here: {}; it has {}. Name its parts: troupe data info "
+      "--image NAME --energy NAME; a topology does by data.schema custom and data.names",
+      runtime::printable(file.path), text(file.format), fmt::join(schemas, ", "),
+      names_text(names));
 }
 
-Result<FileInfo> describe_file(const std::string& path, std::vector<std::string>& notes) {
-  ASSIGN_OR_RETURN(const Hdf5File file, Hdf5File::open(path));
+Result<FileInfo> describe_file(const std::string& path, const DescribeOptions& options,
+                               std::vector<std::string>& notes) {
+  ASSIGN_OR_RETURN(const auto file, open_container(path));
   FileInfo info;
   info.path = path;
   std::error_code cause;
   info.bytes = std::filesystem::file_size(path, cause);
-  info.schema = schema_of(file);
-  info.attributes = file.attributes();
-  ASSIGN_OR_RETURN(const Hdf5Walk walk, file.walk());
-  for (const Hdf5Place& place : walk.datasets) {
-    ASSIGN_OR_RETURN(const Hdf5Dataset dataset, file.dataset(place));
-    DatasetEntryInfo entry{
-        dataset.name(),        dataset.shape(), dataset.type_text(), dataset.chunk(), {},
-        dataset.stored_bytes()};
-    for (const Hdf5Filter& filter : dataset.filters()) entry.filters.push_back(filter.name);
-    info.datasets.push_back(std::move(entry));
-  }
-  if (!walk.complete) {
-    notes.push_back(
-        fmt::format("{}: not all that it holds is listed: it has more than {} links, or "
-                    "paths of more than {} bytes",
-                    path, kMostLinks, kMostPathBytes));
+  info.format = file->format();
+  info.attributes = file->attributes();
+  ASSIGN_OR_RETURN(PartList list, file->parts());
+  info.datasets = std::move(list.parts);
+  if (!list.note.empty()) notes.push_back(list.note);
+  if (options.schema) {
+    info.schema = options.schema;
+  } else {
+    info.schema = options.names ? DataSchema::kCustom : schema_of(*file);
   }
   if (info.schema) {
-    ASSIGN_OR_RETURN(const Hdf5Dataset images, file.dataset(default_names(*info.schema).image));
-    info.events = images.rows();
+    const FileLayout layout = options.layout(*info.schema);
+    ASSIGN_OR_RETURN(const auto images, file->images(layout.names.image, 0));
+    info.events = images->rows();
   }
   return info;
 }
 
 // Adds a file's events to the gauges, in order of rows so that the means do not depend on threads.
-Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team,
+Result<void> measure_file(const FileInfo& file, const DescribeOptions& options,
+                          runtime::ThreadTeam& team,
                           const std::function<Result<void>(std::uint64_t rows)>& add_rows,
                           Gauges& gauges, DatasetInfo& info) {
   ASSIGN_OR_RETURN(const DatasetFile opened,
-                   DatasetFile::open(file.path, *file.schema, default_names(*file.schema), {}));
+                   DatasetFile::open(file.path, options.layout(*file.schema), options.shape));
   const std::size_t cells = opened.images().row_size();
-  ChunkScratch scratch;
+  ReadScratch scratch;
   std::vector<std::uint32_t> occupied(opened.rows());
   const auto count = [&](std::uint32_t block, std::span<const EventState> states,
                          std::span<const float> images) -> Result<void> {
@@ -132,27 +138,32 @@ Result<void> measure_file(const FileInfo& file, runtime::ThreadTeam& team,
     if (info.bad_event_examples.size() < kExamples) info.bad_event_examples.push_back(event);
   }
   if (!opened.images().note().empty()) info.notes.push_back(opened.images().note());
-  const auto shape = opened.shape();
-  info.shape = {shape[0], shape[1], shape[2]};
+  info.shape = opened.shape();
   return {};
 }
 
 }  // namespace
 
+FileLayout DescribeOptions::layout(DataSchema of) const {
+  return {of, names.value_or(default_names(of)),
+          of == DataSchema::kCaloChallenge ? binning : std::string()};
+}
+
 Result<DataSchema> find_schema(const std::vector<std::string>& paths) {
   ASSIGN_OR_RETURN(const auto files, expand_paths(paths));
   std::vector<std::string> notes;
-  ASSIGN_OR_RETURN(const FileInfo first, describe_file(files.front(), notes));
+  ASSIGN_OR_RETURN(const FileInfo first, describe_file(files.front(), {}, notes));
   if (first.schema) return *first.schema;
   return runtime::Error{runtime::ErrorKind::kData, looked_for(first)};
 }
 
 Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
-                                     runtime::ThreadTeam& team, const Progress& progress) {
+                                     const DescribeOptions& options, runtime::ThreadTeam& team,
+                                     const Progress& progress) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, expand_paths(paths));
   DatasetInfo info;
   for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(FileInfo file, describe_file(path, info.notes));
+    ASSIGN_OR_RETURN(FileInfo file, describe_file(path, options, info.notes));
     info.events += file.events;
     info.files.push_back(std::move(file));
   }
@@ -167,7 +178,7 @@ Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
   };
   for (const FileInfo& file : info.files) {
     if (file.schema) {
-      RETURN_IF_ERROR(measure_file(file, team, add_rows, gauges, info));
+      RETURN_IF_ERROR(measure_file(file, options, team, add_rows, gauges, info));
     } else {
       info.not_understood.push_back(looked_for(file));
     }

@@ -2,35 +2,28 @@
 
 // The content of a file or a glob of files, for `troupe data info` to print.
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "pipeline/data/dataset_file.h"
 #include "pipeline/data/dataset_options.h"
+#include "pipeline/data/event_container.h"
 #include "pipeline/data/progress.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::pipeline {
 
-struct DatasetEntryInfo {
-  std::string name;  // path inside the file
-  std::vector<std::uint64_t> shape;
-  std::string type;                  // "float32", "float64", "int32", "other", ...
-  std::vector<std::uint64_t> chunk;  // empty: one contiguous piece
-  std::vector<std::string> filters;  // in the order applied when writing: "shuffle", "gzip 4", ...
-  std::uint64_t stored_bytes = 0;
-};
-
 struct FileInfo {
   std::string path;
   std::uint64_t bytes = 0;
-  std::optional<DataSchema> schema;  // kLcdFixed or kLcdAngle, if it is one
+  FileFormat format = FileFormat::kHdf5;
+  std::optional<DataSchema> schema;  // nothing: the file has the parts of none
   std::uint64_t events = 0;          // stored ones; 0 where there is no schema
-  std::vector<DatasetEntryInfo> datasets;
+  std::vector<PartInfo> datasets;
   std::vector<std::pair<std::string, std::string>> attributes;  // of the root, as text
 };
 
@@ -44,7 +37,7 @@ struct Range {
 struct DatasetInfo {
   std::vector<FileInfo> files;
   std::optional<DataSchema> schema;  // if all files have the same
-  std::array<std::uint64_t, 3> shape{};
+  ImageShape shape;
   std::uint64_t events = 0;
   std::uint64_t bad_events = 0;  // not counted in the ranges below
   std::vector<std::string> bad_event_examples;
@@ -58,14 +51,27 @@ struct DatasetInfo {
   std::vector<std::string> not_understood;
 };
 
+// What a caller knows of files that do not tell it themselves.
+struct DescribeOptions {
+  std::optional<DataSchema> schema;  // unset: as found
+  // Of the parts. Unset: those of the schema. Set, with an unset schema: it is custom.
+  std::optional<DatasetNames> names;
+  std::string binning;  // as DatasetOptions has it
+  ImageShape shape;     // as DatasetOptions::expected_shape
+
+  // The layout of a file of the schema.
+  FileLayout layout(DataSchema schema) const;
+};
+
 // The schema of the files, by the first of them. Errors (kData) as describe_dataset()'s, and that
 // it has none.
 runtime::Result<DataSchema> find_schema(const std::vector<std::string>& paths);
 
 // `paths` as in DatasetOptions. Reads every event of files with a known schema, on the team.
-// Errors (kData): no such file, a glob without match, not HDF5, unreadable. `progress` is told by
-// any thread of the team, one at a time.
+// Errors (kData): no such file, a glob without match, no format that is known here, unreadable.
+// `progress` is told by any thread of the team, one at a time.
 runtime::Result<DatasetInfo> describe_dataset(const std::vector<std::string>& paths,
+                                              const DescribeOptions& options,
                                               runtime::ThreadTeam& team,
                                               const Progress& progress = {});
 

@@ -17,6 +17,11 @@ constexpr std::size_t kMostBadEvents = 8;
 constexpr std::uint64_t kFingerprintVersion = 2;
 
 Result<void> check_options(const DatasetOptions& options, const DatasetNames& names) {
+  if (!options.binning.empty() && options.schema != DataSchema::kCaloChallenge) {
+    return Error{ErrorKind::kData, fmt::format("data.binning acts only with schema calochallenge; "
+                                               "the schema is {}",
+                                               text(options.schema))};
+  }
   if (options.threads < 1 || options.threads > 1024) {
     return Error{ErrorKind::kData,
                  fmt::format("data: {} loader threads; expected 1 to 1024", options.threads)};
@@ -45,7 +50,7 @@ void hash_rules(const DatasetOptions& options, const Preprocessing& preprocessin
 
 Dataset::State::State(const DatasetOptions& given)
     : options(given),
-      names(given.names.value_or(default_names(given.schema))),
+      layout{given.schema, given.names.value_or(default_names(given.schema)), given.binning},
       preprocessing(given.preprocessing.value_or(default_preprocessing(given.schema))),
       team(given.threads),
       shape(given.expected_shape) {}
@@ -72,7 +77,7 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   std::vector<std::uint64_t> rows;
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(const DatasetFile opened,
-                     DatasetFile::open(path, options.schema, names, options.expected_shape));
+                     DatasetFile::open(path, layout, options.expected_shape));
     RETURN_IF_ERROR(check_shape(opened));
     if (!opened.images().note().empty()) report.notes.push_back(opened.images().note());
     rows.push_back(opened.rows());
@@ -87,9 +92,11 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   for (std::uint32_t i = 0; i < files.size(); ++i) {
     files[i].rows = ranges[i];
     report.rows += rows[i];
-    if (ranges[i].first == ranges[i].end) {
-      report.other_split += rows[i];
-    } else {
+    const std::uint64_t in_split = ranges[i].end - ranges[i].first;
+    report.other_split += rows[i] - in_split;
+    if (events_left() == 0) {
+      report.beyond += in_split;
+    } else if (in_split > 0) {
       RETURN_IF_ERROR(open_file(i, opening));
     }
   }
@@ -117,9 +124,8 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
 // With a memory cache, appends the packed events of each of the file's blocks that has any.
 Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
   File& entry = files[file];
-  ASSIGN_OR_RETURN(const DatasetFile opened,
-                   DatasetFile::open(entry.path, options.schema, names, shape));
-  const ChunkReader& images = opened.images();
+  ASSIGN_OR_RETURN(const DatasetFile opened, DatasetFile::open(entry.path, layout, shape));
+  const BlockReader& images = opened.images();
   const bool keeps = options.cache == CacheMode::kMemory;
   std::vector<std::unique_ptr<PackedEvents>> in_file(keeps ? images.blocks() : 0);
   const BlockVisitor visitor = [&](std::uint32_t block, std::span<const EventState> states,
@@ -134,6 +140,7 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
   const std::uint64_t rows_before = opening.progress.rows;
   ASSIGN_OR_RETURN(const FileIndex index, index_of(opened, entry.rows, visitor));
   opening.progress.rows = rows_before + index.rows();  // those that were not read, too
+  const std::size_t blocks_before = blocks.size();
   take_index(file, index);
   if (index.bad > 0 && options.on_bad_event == BadEventPolicy::kFail) {
     return Error{ErrorKind::kData,
@@ -141,8 +148,9 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
                              "them out)",
                              index.bad_events.front(), index.bad, index.rows())};
   }
-  for (std::unique_ptr<PackedEvents>& events : in_file) {
-    if (events) opening.packed.push_back(std::move(events));
+  // Of blocks that no event is taken from nothing is kept.
+  for (std::size_t i = blocks_before; keeps && i < blocks.size(); ++i) {
+    opening.packed.push_back(std::move(in_file[blocks[i].number]));
   }
   return {};
 }
@@ -151,10 +159,10 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
 // that has some of `rows` either way.
 Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange rows,
                                            const BlockVisitor& visitor) {
-  const IndexKey key{options.schema, names, preprocessing};
+  const IndexKey key{layout.schema, layout.names, preprocessing, opened.box_text()};
   if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, scratch, visitor);
   auto kept = load_index(options.index_folder, key, opened.path(), opened.stamp());
-  const ChunkReader& images = opened.images();
+  const BlockReader& images = opened.images();
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
       kept->block_rows == images.block_rows()) {
     if (options.cache == CacheMode::kNone) return *std::move(kept);
@@ -180,17 +188,19 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange r
 }
 
 Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
-  if (shape == std::array<std::uint32_t, 3>{}) shape = opened.shape();
+  if (!shape.is_known()) shape = opened.shape();
   if (shape == opened.shape()) return {};
-  const Hdf5Dataset& images = opened.images().dataset();
   return Error{ErrorKind::kData,
-               fmt::format("{}: {}; expected images of {} x {} x {} as in {}", images.place(),
-                           images.shape_text(), shape[0], shape[1], shape[2], files.front().path)};
+               fmt::format("{}: {}; expected images of {} as in {}", opened.images().place(),
+                           opened.images().shape_text(), shape.text(), files.front().path)};
 }
 
 void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   File& entry = files[file];
   entry.states = index.states;
+  const std::uint64_t last = entry.rows.end;
+  end_rows(entry, index);
+  report.beyond += last - entry.rows.end;
   // The number and the names of the files decide which rows are taken.
   content.add_value(entry.rows.first);
   content.add_value(entry.rows.end);
@@ -207,7 +217,6 @@ void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
     for (std::uint64_t row = first; row < end; ++row) {
       const EventState state = index.states[row];
       const bool in_split = row >= entry.rows.first && row < entry.rows.end;
-      report.other_split += !in_split;
       report.bad += in_split && state == EventState::kBad;
       report.cut += in_split && state == EventState::kCut;
       if (!takes(entry, row, state)) continue;
@@ -220,10 +229,25 @@ void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
     blocks.push_back(block);
     block_events.push_back(block.events);
   }
-  const std::uint64_t cells = std::uint64_t{shape[0]} * shape[1] * shape[2];
-  largest_block_bytes = std::max(largest_block_bytes, index.block_rows * cells * sizeof(float));
+  largest_block_bytes =
+      std::max<std::uint64_t>(largest_block_bytes, index.block_rows * shape.size() * sizeof(float));
   for (const std::string& event : index.bad_events) {
     if (report.bad_events.size() < kMostBadEvents) report.bad_events.push_back(event);
+  }
+}
+
+std::uint64_t Dataset::State::events_left() const {
+  return options.events == 0 ? UINT64_MAX : options.events - energies.size();
+}
+
+void Dataset::State::end_rows(File& entry, const FileIndex& index) const {
+  std::uint64_t left = events_left();
+  for (std::uint64_t row = entry.rows.first; row < entry.rows.end; ++row) {
+    if (left == 0) {
+      entry.rows.end = row;
+      return;
+    }
+    left -= index.states[row] == EventState::kAccepted ? 1 : 0;
   }
 }
 

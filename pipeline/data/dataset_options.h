@@ -3,58 +3,36 @@
 // How a dataset is named, cut, split and kept: plain options, composed and parsed by config.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace troupe::pipeline {
+#include "pipeline/data/data_schema.h"
 
-// The datasets that a file holds, and their units.
-enum class DataSchema : std::uint8_t {
-  kLcdFixed,  // ECAL (N,X,Y,Z) in GeV, target (N,>=2) with the energy in GeV in column 1; 90
-              // degrees
-  kLcdAngle,  // ECAL (N,X,Y,Z) in GeV x 50, energy (N) in GeV, theta and/or mtheta (N) in radians
-  kCustom,    // the names of DatasetNames, nothing assumed about units
-};
+namespace troupe::pipeline {
 
 enum class DataSplit : std::uint8_t { kAll, kTrain, kTest };
 enum class CacheMode : std::uint8_t { kNone, kMemory };
 enum class BadEventPolicy : std::uint8_t { kFail, kSkip };
 
-// The words used in topology files and reports: "lcd-fixed", "train", "memory", "skip", ...
-std::string_view text(DataSchema schema);
+// The words used in topology files and reports: "train", "memory", "skip", ...
 std::string_view text(DataSplit split);
 std::string_view text(CacheMode mode);
 std::string_view text(BadEventPolicy policy);
-// The schema with that text, or nothing.
-std::optional<DataSchema> parse_schema(std::string_view word);
+// What an image has along its axes, and the channels of each cell.
+struct ImageShape {
+  std::array<std::uint32_t, 3> space{};  // X, Y, Z; an image without depth has Z = 1
+  std::uint32_t channels = 1;
 
-// The names of the datasets in a file; "group/name" reaches into groups.
-struct DatasetNames {
-  std::string image = "ECAL";  // (N,X,Y,Z) or (N,X,Y,Z,1), floating point
-  std::string energy;          // (N), (N,1) or (N,C)
-  int energy_column = 0;       // which of the C columns
-  double energy_unit_gev = 1;  // GeV per stored unit: 100 where E/100 is stored
-  std::string angle;           // (N) in radians; empty: every event at pi/2
+  bool is_known() const { return space != std::array<std::uint32_t, 3>{}; }
+  // Numbers of one image.
+  std::size_t size() const { return std::size_t{space[0]} * space[1] * space[2] * channels; }
+  std::string text() const;  // "25 x 25 x 25", "32 x 32 x 1 x 3" with three channels
+  bool operator==(const ImageShape&) const = default;
 };
-
-// The steps from a stored image to what a model sees, in this order.
-struct Preprocessing {
-  float threshold = 0;  // cells under it become 0; stored units
-  float min_ecal = -1;  // events whose sum of the remaining cells is not above it are cut; stored
-                        // units; negative: no cut
-  float scale = 1;      // factor on every cell; ecal is the sum after it and before the power
-  double power = 1;     // exponent of every cell, by runtime/base/math.h
-};
-
-// The preprocessing that the literature uses for the schema: lcd-fixed (threshold 1e-6; events
-// without any energy are cut, as losses divide by it), lcd-angle (keep ecal > 10, power 0.85),
-// custom (nothing).
-Preprocessing default_preprocessing(DataSchema schema);
-// ECAL and target column 1; ECAL, energy and theta; nothing.
-DatasetNames default_names(DataSchema schema);
 
 struct DatasetOptions {
   // Files or glob patterns (*, ?, [..]), sorted bytewise and without repeats they are one dataset.
@@ -64,13 +42,18 @@ struct DatasetOptions {
   std::optional<DatasetNames> names;
   // Unset: default_preprocessing(schema).
   std::optional<Preprocessing> preprocessing;
-  // X, Y, Z that the images must have; all 0: whatever the first file has.
-  std::array<std::uint32_t, 3> expected_shape{};
+  // With calochallenge: the XML file of the binning. Showers are then boxes of angles, radii and
+  // layers (calo_binning.h), else vectors.
+  std::string binning;
+  // What the images must be; not known: whatever the first file has.
+  ImageShape expected_shape;
   DataSplit split = DataSplit::kAll;
   // One file (or event) in `test_one_in` is for testing: the last of the files with the same name
   // up to the first '_' where there are `test_one_in` or more of them, else the last events of each
   // file. 0: no event is.
   std::uint32_t test_one_in = 10;
+  // The split ends with so many accepted events, and files behind them are not read; 0: no bound.
+  std::uint64_t events = 0;
   // kMemory: every event is read once at opening and kept, zeros packed. kNone: the chunks of the
   // last `window_bytes` are kept; sample by blocks then (sampler.h).
   CacheMode cache = CacheMode::kMemory;

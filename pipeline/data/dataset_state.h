@@ -2,7 +2,6 @@
 
 // The members of an open Dataset; for dataset.cpp (reading) and dataset_open.cpp only.
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -56,6 +55,9 @@ struct Dataset::State {
                                       const BlockVisitor& visitor);
   runtime::Result<void> check_shape(const DatasetFile& opened);
   void take_index(std::uint32_t file, const FileIndex& index);
+  // Ends the file's rows behind the last event that DatasetOptions::events allows.
+  void end_rows(File& entry, const FileIndex& index) const;
+  std::uint64_t events_left() const;
   runtime::Error nothing_left() const;
 
   // dataset.cpp
@@ -71,10 +73,10 @@ struct Dataset::State {
   runtime::Result<const DatasetFile*> opened(std::uint32_t file);
 
   DatasetOptions options;
-  DatasetNames names;
+  FileLayout layout;
   Preprocessing preprocessing;
   runtime::ThreadTeam team;
-  std::array<std::uint32_t, 3> shape{};
+  ImageShape shape;
   std::vector<File> files;
   std::vector<Block> blocks;
   std::vector<std::uint32_t> block_events;  // of each block
@@ -84,7 +86,7 @@ struct Dataset::State {
   std::vector<float> angles;
   std::vector<float> ecals;
   BlockStore store;
-  ChunkScratch scratch;
+  ReadScratch scratch;
   // Files that stay open for reading without a memory cache, the last used first.
   std::vector<std::pair<std::uint32_t, DatasetFile>> open_files;
   runtime::Hasher content;

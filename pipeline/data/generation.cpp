@@ -9,7 +9,6 @@ namespace troupe::pipeline {
 namespace {
 
 constexpr std::int64_t kBatch = 16;
-constexpr double kLcdAngleUnitsPerGev = 50.0;
 
 }  // namespace
 
@@ -103,7 +102,7 @@ void ShowerMaker::make_batch(const model::Bindings& parameters, const Generation
 
 model::ImageUnits image_units(const DatasetOptions& options) {
   CHECK(options.preprocessing.has_value());
-  const double stored = options.schema == DataSchema::kLcdAngle ? kLcdAngleUnitsPerGev : 1.0;
+  const double stored = facts_of(options.schema).units_per_gev;
   return {options.preprocessing->power, stored * static_cast<double>(options.preprocessing->scale)};
 }
 

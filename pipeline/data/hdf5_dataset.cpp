@@ -76,6 +76,7 @@ Hdf5Type type_of(hid_t type) {
     const std::size_t bytes = H5Tget_size(type);
     const bool plain =
         bytes <= 8 && H5Tget_precision(type) == 8 * bytes && H5Tget_offset(type) == 0;
+    if (bytes == 1 && plain && H5Tget_sign(type) == H5T_SGN_NONE) return Hdf5Type::kByte;
     return plain ? Hdf5Type::kInteger : Hdf5Type::kOther;
   }
   if (kind != H5T_FLOAT) return Hdf5Type::kOther;

@@ -17,7 +17,8 @@ enum class Hdf5Type : std::uint8_t {
   kFloat32,     // as the machine has it
   kFloat64,     // as the machine has it
   kOtherFloat,  // half precision or the other byte order: the library converts
-  kInteger,     // of 1 to 8 bytes, all of whose bits count
+  kByte,        // 8 bits without a sign
+  kInteger,     // of 1 to 8 bytes, all of whose bits count: the library converts
   kOther,
 };
 

@@ -15,12 +15,12 @@ constexpr std::size_t kMadeAtOnce = 256;
 constexpr double kGevPerUnit = 100.0;
 
 runtime::Result<void> check_shape(const Dataset& dataset, const model::Extent& space) {
-  const auto shape = dataset.shape();
-  if (std::equal(shape.begin(), shape.end(), space.begin())) return {};
+  const ImageShape& shape = dataset.shape();
+  if (shape.channels == 1 && std::ranges::equal(shape.space, space)) return {};
   return runtime::Error{
       runtime::ErrorKind::kData,
-      fmt::format("the showers to compare with have {} x {} x {} cells, the others {} x {} x {}",
-                  shape[0], shape[1], shape[2], space[0], space[1], space[2])};
+      fmt::format("the showers to compare with have {} cells, the others {} x {} x {}",
+                  shape.text(), space[0], space[1], space[2])};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "pipeline/data/preprocessing.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numbers>
 
@@ -22,6 +23,15 @@ bool good_energy(double gev) { return is_positive(static_cast<float>(gev / 100.0
 bool good_angle(double rad) {
   const auto angle = static_cast<float>(rad);
   return is_positive(angle) && static_cast<double>(angle) < std::numbers::pi;
+}
+
+// "(3, 4, 5)" of the value with this number, with the channel behind where there are several.
+std::string place_in(const ImageShape& shape, std::size_t value) {
+  const std::size_t cell = value / shape.channels;
+  std::string place = fmt::format("({}, {}, {}", cell / shape.space[2] / shape.space[1],
+                                  cell / shape.space[2] % shape.space[1], cell % shape.space[2]);
+  if (shape.channels > 1) place += fmt::format(", {}", value % shape.channels);
+  return place + ")";
 }
 
 float kept(float cell, float threshold) { return cell < threshold ? 0.0f : cell; }
@@ -66,7 +76,7 @@ EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preproce
 }
 
 BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& preprocessing,
-                            std::array<std::uint32_t, 3> shape) {
+                            const ImageShape& shape) {
   if (!good_energy(event.energy_gev)) {
     return {EventPart::kEnergy,
             fmt::format("energy {} GeV; expected above 0 and within the range of 32-bit floats",
@@ -78,10 +88,8 @@ BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& prepr
   }
   for (std::size_t i = 0; i < event.cells.size(); ++i) {
     if (good_cell(event.cells[i])) continue;
-    return {EventPart::kImage,
-            fmt::format("cell ({}, {}, {}) is {}; expected finite cells of 0 or more",
-                        i / shape[2] / shape[1], i / shape[2] % shape[1], i % shape[2],
-                        event.cells[i])};
+    return {EventPart::kImage, fmt::format("cell {} is {}; expected finite cells of 0 or more",
+                                           place_in(shape, i), event.cells[i])};
   }
   // An event of a good energy, a good angle and good cells can be bad only because a power of a
   // cell, or the sum of its cells, is too large.

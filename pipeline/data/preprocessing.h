@@ -2,7 +2,6 @@
 
 // Turns a stored image into what a model sees, and judges whether an event may be used at all.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,7 +20,7 @@ enum class EventState : std::uint8_t {
 
 // One stored event.
 struct StoredEvent {
-  std::span<const float> cells;  // [X][Y][Z], stored units
+  std::span<const float> cells;  // [X][Y][Z][channels], stored units
   double energy_gev = 0;
   double angle_rad = 0;
 };
@@ -45,7 +44,7 @@ struct BadEvent {
 
 // The fault of a bad event and what was expected. CHECKs that it has one.
 BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& preprocessing,
-                            std::array<std::uint32_t, 3> shape);
+                            const ImageShape& shape);
 
 // The value that a model sees for a stored cell that is finite and not negative: 0 under the
 // threshold, else (cell x scale)^power.

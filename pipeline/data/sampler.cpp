@@ -79,8 +79,9 @@ EpochOrder::EpochOrder(const SamplerOptions& options, std::uint64_t epoch)
       seed_(options.seed),
       epoch_(epoch),
       window_blocks_(options.window_blocks),
+      shuffle_(options.shuffle),
       order_(permutation_of(parts(options), options.seed, epoch, 0)) {
-  if (window_blocks_ == 0) return;
+  if (window_blocks_ == 0 || !shuffle_) return;
   std::vector<std::uint64_t> first_of(options.blocks.size());
   std::exclusive_scan(options.blocks.begin(), options.blocks.end(), first_of.begin(),
                       std::uint64_t{0});
@@ -103,6 +104,7 @@ std::size_t EpochOrder::slot_of(std::uint64_t position) const {
 
 std::uint64_t EpochOrder::event(std::uint64_t position) const {
   CHECK(position < events_, "beyond the epoch");
+  if (!shuffle_) return position;
   if (window_blocks_ == 0) return order_(position);
   // Two permutations make the order: one of blocks, and one of the positions inside each window of
   // blocks. So a reader needs only the blocks of one window at a time.
@@ -144,19 +146,28 @@ std::uint64_t Sampler::iterations_per_epoch() const {
 }
 
 std::uint64_t Sampler::dropped_per_epoch() const {
+  if (options_.remainder == Remainder::kCarry) return 0;
   return options_.events % events_per_iteration();
 }
 
 void Sampler::event_ids(std::uint64_t iteration, std::uint32_t index,
                         std::span<std::uint64_t> out) {
   CHECK(index < options_.micro_batches && out.size() == options_.micro_batch);
-  if (const std::uint64_t epoch = iteration / iterations_per_epoch(); epoch != epoch_) {
-    order_ = EpochOrder(options_, epoch);
-    epoch_ = epoch;
+  const std::uint64_t in_iteration = std::uint64_t{index} * options_.micro_batch;
+  // Orders follow each other after so many positions.
+  std::uint64_t length = options_.events;
+  if (options_.remainder == Remainder::kDrop) {
+    length = iterations_per_epoch() * events_per_iteration();
   }
-  const std::uint64_t first = iteration % iterations_per_epoch() * events_per_iteration() +
-                              std::uint64_t{index} * options_.micro_batch;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = order_.event(first + i);
+  const std::uint64_t first = iteration * events_per_iteration() + in_iteration;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t position = first + i;
+    if (const std::uint64_t epoch = position / length; epoch != epoch_) {
+      order_ = EpochOrder(options_, epoch);
+      epoch_ = epoch;
+    }
+    out[i] = order_.event(position % length);
+  }
 }
 
 }  // namespace troupe::pipeline

@@ -35,6 +35,12 @@ class Permutation {
   std::array<std::uint64_t, kRounds> round_keys_;
 };
 
+// What becomes of the events at the end of an epoch's order that fill no iteration.
+enum class Remainder : std::uint8_t {
+  kDrop,   // they are left out; the next epoch orders all events anew
+  kCarry,  // the next iteration begins with them, and goes on with the next order
+};
+
 struct SamplerOptions {
   std::uint64_t events = 0;         // size of the dataset
   std::uint64_t seed = 1;           // the run's
@@ -44,6 +50,9 @@ struct SamplerOptions {
   // `window_blocks` of them in that order make a window, and events are shuffled inside windows.
   std::uint32_t window_blocks = 0;
   std::vector<std::uint32_t> blocks = {};
+  // false: the order of every epoch is that of the dataset.
+  bool shuffle = true;
+  Remainder remainder = Remainder::kDrop;
 };
 
 // The order of one epoch. Immutable; any thread.
@@ -60,6 +69,7 @@ class EpochOrder {
   std::uint64_t seed_;
   std::uint64_t epoch_;
   std::uint32_t window_blocks_;
+  bool shuffle_;
   Permutation order_;  // of events, or of blocks
   // Per block, in this epoch's order, its first event id and its first position. Both are empty if
   // the whole dataset is permuted.
@@ -76,7 +86,9 @@ class Sampler {
   const SamplerOptions& options() const { return options_; }
   std::uint64_t events_per_iteration() const;
   std::uint64_t iterations_per_epoch() const;
-  // Events at the end of each epoch's order that make no full iteration; to be reported.
+  // With kCarry, an epoch is as many iterations as with kDrop, and every event comes once in each
+  // order, which lasts a part of an iteration longer.
+  // Events at the end of each epoch's order that are left out; to be reported.
   std::uint64_t dropped_per_epoch() const;
 
   // The b events of micro-batch `index` < M of an iteration, counted from 0 over all epochs;

@@ -1,15 +1,16 @@
 #include "pipeline/data/shower_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "pipeline/data/chunk_codec.h"
+#include "pipeline/data/flat_shower_file.h"
 #include "pipeline/data/hdf5_writer.h"
 #include "runtime/base/math.h"
 #include "runtime/base/new_file.h"
@@ -26,25 +27,69 @@ constexpr std::size_t kRoundBytes = 32u << 20;
 // PDG number of the electron.
 constexpr float kElectron = 11.0f;
 
-// The conditions of a round of events.
-struct Columns {
-  std::vector<float> energies;
-  std::vector<float> thetas;
-  std::vector<double> measured;
-  std::vector<float> sums;
+// What is known of an event besides its cells.
+struct EventFacts {
+  Primary primary;
+  double measured_angle = 0;  // lcd-angle only
+  double sum = 0;             // of its cells
 };
 
-// Where they go. lcd-fixed has `target` alone, lcd-angle the others.
-struct ColumnTargets {
-  Hdf5Target target, energy, theta, measured, sum;
+// A dataset of conditions: `width` numbers of an event, 0 for a dataset of one axis.
+struct ColumnFormat {
+  const char* name;
+  std::size_t width;
+  bool wide;  // 64 bits
+  double (*value)(const EventFacts& event, std::size_t column);
 };
+
+double energy_of(const EventFacts& event, std::size_t) { return event.primary.energy_gev; }
+double theta_of(const EventFacts& event, std::size_t) { return event.primary.theta_rad; }
+double sum_of(const EventFacts& event, std::size_t) { return event.sum; }
+
+// In the order in which they are written.
+std::span<const ColumnFormat> columns_of(DataSchema schema) {
+  static constexpr ColumnFormat kFixed[] = {
+      {"target", 2, false, [](const EventFacts& event, std::size_t column) -> double {
+         return column == 0 ? kElectron : event.primary.energy_gev;
+       }}};
+  static constexpr ColumnFormat kAngle[] = {
+      {"energy", 0, false, energy_of},
+      {"theta", 0, false, theta_of},
+      {"mtheta", 0, true,
+       [](const EventFacts& event, std::size_t) { return event.measured_angle; }},
+      {"sum", 0, false, sum_of}};
+  static constexpr ColumnFormat kNnlo[] = {
+      {"y/a", 0, false, [](const EventFacts&, std::size_t) { return 1.0; }},
+      {"y/b", 0, false,
+       [](const EventFacts& event, std::size_t) { return event.primary.energy_gev / 100.0; }},
+      {"y/c", 0, false, sum_of}};
+  static constexpr ColumnFormat kCalo[] = {
+      {"incident_energies", 1, false,
+       [](const EventFacts& event, std::size_t) { return event.primary.energy_gev * 1000.0; }}};
+  switch (schema) {
+    case DataSchema::kLcdFixed:
+      return kFixed;
+    case DataSchema::kLcdAngle:
+      return kAngle;
+    case DataSchema::kNnlo:
+      return kNnlo;
+    case DataSchema::kCaloChallenge:
+      return kCalo;
+    default:
+      CHECK(false, "no schema that is written as HDF5");
+  }
+}
 
 class FileWriter {
  public:
   FileWriter(const ShowerFileOptions& options, const ShowerSource& source,
              runtime::ThreadTeam& team)
-      : options_(options), source_(source), team_(team), events_(options.events) {
-    const std::size_t image_bytes = cells() * sizeof(float);
+      : options_(options),
+        source_(source),
+        team_(team),
+        columns_(columns_of(options.schema)),
+        events_(options.events) {
+    const std::size_t image_bytes = values() * sizeof(float);
     const std::uint64_t asked = options.chunk_events;
     chunk_events_ = std::min<std::uint64_t>(
         events_, asked > 0 ? asked : std::max<std::size_t>(1, kChunkBytes / image_bytes));
@@ -54,8 +99,9 @@ class FileWriter {
   Result<void> write(Hdf5Writer& file, const Progress& progress) {
     add_attributes(file);
     const Hdf5Target images =
-        file.add_chunked("ECAL", images_of(events_), images_of(chunk_events_), options_.gzip_level);
-    const ColumnTargets columns = add_columns(file);
+        file.add_chunked(default_names(options_.schema).image, images_of(events_),
+                         images_of(chunk_events_), options_.gzip_level);
+    const std::vector<Hdf5Target> columns = add_columns(file);
     for (std::uint64_t done = 0; done < events_;) {
       const std::uint64_t count = std::min(events_ - done, round_chunks_ * chunk_events_);
       generate(done, count);
@@ -72,15 +118,26 @@ class FileWriter {
   std::size_t cells() const {
     return std::size_t{options_.shape[0]} * options_.shape[1] * options_.shape[2];
   }
+  // Numbers of an event in the file: its cells, or the voxels of the box that they are.
+  std::size_t values() const { return options_.binning ? options_.binning->voxels() : cells(); }
   bool tilted() const { return options_.schema == DataSchema::kLcdAngle; }
-  std::array<std::int64_t, 4> images_of(std::uint64_t events) const {
+  std::vector<std::int64_t> images_of(std::uint64_t events) const {
     const auto& shape = options_.shape;
-    return {static_cast<std::int64_t>(events), shape[0], shape[1], shape[2]};
+    std::vector<std::int64_t> extents{static_cast<std::int64_t>(events)};
+    if (options_.schema == DataSchema::kCaloChallenge) {
+      extents.push_back(static_cast<std::int64_t>(values()));
+    } else {
+      extents.insert(extents.end(), shape.begin(), shape.end());
+    }
+    if (options_.schema == DataSchema::kNnlo) extents.push_back(1);
+    return extents;
   }
 
   void add_attributes(Hdf5Writer& file) const {
     file.add_attribute("/", "power", 1.0);
-    file.add_attribute("/", "angle", std::string(tilted() ? "theta" : "fixed"));
+    if (options_.schema == DataSchema::kLcdFixed || tilted()) {
+      file.add_attribute("/", "angle", std::string(tilted() ? "theta" : "fixed"));
+    }
     for (const auto& [name, value] : options_.attributes) {
       std::visit(
           [&file, &key = name](const auto& content) { file.add_attribute("/", key, content); },
@@ -95,32 +152,37 @@ class FileWriter {
     std::vector<Primary> primaries(count);
     const std::span<float> used = std::span(images_).first(count * cells());
     source_(done, primaries, used);
-    columns_ = {};
-    columns_.measured.resize(count);
-    columns_.sums.resize(count);
-    for (const Primary& primary : primaries) {
-      columns_.energies.push_back(primary.energy_gev);
-      columns_.thetas.push_back(primary.theta_rad);
-    }
-    if (!tilted()) return;
+    facts_.assign(count, {});
     team_.run(static_cast<std::int64_t>(count), [&](std::int64_t index, int) {
       const auto i = static_cast<std::size_t>(index);
       const std::span<const float> image = used.subspan(i * cells(), cells());
-      double sum = 0;
-      for (const float cell : image) sum += static_cast<double>(cell);
-      columns_.sums[i] = static_cast<float>(sum);
-      columns_.measured[i] = measure_angle(image, options_.shape);
+      EventFacts& facts = facts_[i];
+      facts.primary = primaries[i];
+      for (const float cell : image) facts.sum += static_cast<double>(cell);
+      if (tilted()) facts.measured_angle = measure_angle(image, options_.shape);
     });
+    if (options_.binning) take_voxels(chunks * chunk_events_, count);
+  }
+
+  // Replaces boxes by rows of voxels.
+  void take_voxels(std::uint64_t places, std::uint64_t count) {
+    std::vector<float> rows(places * values(), 0.0f);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      options_.binning->from_box(std::span<const float>(images_).subspan(i * cells(), cells()),
+                                 std::span(rows).subspan(i * values(), values()));
+    }
+    images_ = std::move(rows);
   }
 
   void write_chunks(Hdf5Writer& file, const Hdf5Target& images, std::uint64_t done) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span<const float>(images_));
-    const std::size_t chunk_bytes = chunk_events_ * cells() * sizeof(float);
+    const std::size_t chunk_bytes = chunk_events_ * values() * sizeof(float);
     const std::size_t chunks = bytes.size() / chunk_bytes;
     std::vector<std::vector<std::byte>> packed(chunks);
     if (options_.gzip_level > 0) compress(bytes, chunk_bytes, packed);
     for (std::size_t i = 0; i < chunks; ++i) {
-      const std::int64_t offset[] = {static_cast<std::int64_t>(done + i * chunk_events_), 0, 0, 0};
+      std::vector<std::int64_t> offset(images_of(1).size(), 0);
+      offset[0] = static_cast<std::int64_t>(done + i * chunk_events_);
       file.write_chunk(images, offset,
                        options_.gzip_level > 0 ? std::span<const std::byte>(packed[i])
                                                : bytes.subspan(i * chunk_bytes, chunk_bytes));
@@ -140,43 +202,48 @@ class FileWriter {
     });
   }
 
-  ColumnTargets add_columns(Hdf5Writer& file) const {
-    const auto events = static_cast<std::int64_t>(events_);
-    const std::int64_t rows[] = {events};
-    const std::int64_t pairs[] = {events, 2};
-    ColumnTargets targets;
-    if (tilted()) {
-      targets.energy = file.add_rows<float>("energy", rows);
-      targets.theta = file.add_rows<float>("theta", rows);
-      targets.measured = file.add_rows<double>("mtheta", rows);
-      targets.sum = file.add_rows<float>("sum", rows);
-    } else {
-      targets.target = file.add_rows<float>("target", pairs);
+  std::vector<Hdf5Target> add_columns(Hdf5Writer& file) const {
+    std::vector<Hdf5Target> targets;
+    for (const ColumnFormat& column : columns_) {
+      std::vector<std::int64_t> rows{static_cast<std::int64_t>(events_)};
+      if (column.width > 0) rows.push_back(static_cast<std::int64_t>(column.width));
+      targets.push_back(column.wide ? file.add_rows<double>(column.name, rows)
+                                    : file.add_rows<float>(column.name, rows));
     }
     return targets;
   }
 
-  void write_columns(Hdf5Writer& file, const ColumnTargets& targets, std::uint64_t done) const {
-    if (tilted()) {
-      file.write_rows(targets.energy, done, columns_.energies);
-      file.write_rows(targets.theta, done, columns_.thetas);
-      file.write_rows(targets.measured, done, columns_.measured);
-      file.write_rows(targets.sum, done, columns_.sums);
-      return;
+  template <class T>
+  std::vector<T> values_of(const ColumnFormat& column) const {
+    std::vector<T> all;
+    for (const EventFacts& event : facts_) {
+      for (std::size_t i = 0; i < std::max<std::size_t>(1, column.width); ++i) {
+        all.push_back(static_cast<T>(column.value(event, i)));
+      }
     }
-    std::vector<float> target;
-    for (const float energy : columns_.energies) target.insert(target.end(), {kElectron, energy});
-    file.write_rows(targets.target, done, target);
+    return all;
+  }
+
+  void write_columns(Hdf5Writer& file, const std::vector<Hdf5Target>& targets,
+                     std::uint64_t done) const {
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (columns_[i].wide) {
+        file.write_rows(targets[i], done, values_of<double>(columns_[i]));
+      } else {
+        file.write_rows(targets[i], done, values_of<float>(columns_[i]));
+      }
+    }
   }
 
   const ShowerFileOptions& options_;
   const ShowerSource& source_;
   runtime::ThreadTeam& team_;
+  std::span<const ColumnFormat> columns_;
   std::uint64_t events_;
   std::uint64_t chunk_events_ = 1;
   std::uint64_t round_chunks_ = 1;
   std::vector<float> images_;
-  Columns columns_;
+  std::vector<EventFacts> facts_;
   std::vector<Deflater> deflaters_;
 };
 
@@ -185,10 +252,23 @@ class FileWriter {
 Result<void> write_shower_file(const ShowerFileOptions& options, const ShowerSource& source,
                                const std::string& path, runtime::ThreadTeam& team,
                                const Progress& progress) {
+  switch (facts_of(options.schema).format) {
+    case FileFormat::kTfRecord:
+      return write_record_file(options, source, path, progress);
+    case FileFormat::kIdx:
+      return write_idx_file(options, source, path, progress);
+    case FileFormat::kHdf5:
+      break;
+  }
   ASSIGN_OR_RETURN(runtime::NewFile file, runtime::NewFile::create(path));
   {
     Hdf5Writer writer(Hdf5Writer::Order::kByName, file);
     RETURN_IF_ERROR(FileWriter(options, source, team).write(writer, progress));
+    if (options.last_attributes) {
+      for (const auto& [name, value] : options.last_attributes()) {
+        writer.add_attribute("/", name, value);
+      }
+    }
     RETURN_IF_ERROR(writer.close());
   }
   return file.finish();

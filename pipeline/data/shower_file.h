@@ -1,17 +1,19 @@
 #pragma once
 
-// Files of showers in one of the lcd schemas, from any source. They are written as the showers are
+// Files of showers in any schema but custom, from any source. They are written as the showers are
 // made: memory does not grow with their number.
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "pipeline/data/calo_binning.h"
 #include "pipeline/data/dataset_options.h"
 #include "pipeline/data/progress.h"
 #include "pipeline/data/shower_generator.h"
@@ -26,19 +28,30 @@ using ShowerSource =
     std::function<void(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells)>;
 
 struct ShowerFileOptions {
-  DataSchema schema = DataSchema::kLcdFixed;  // or kLcdAngle
+  DataSchema schema = DataSchema::kLcdFixed;  // not kCustom
   std::array<std::uint32_t, 3> shape{};       // X, Y, Z
-  std::uint64_t events = 0;                   // at least 1
-  int gzip_level = 1;                         // 0: not compressed; 1 to 9: gzip
-  std::uint32_t chunk_events = 0;             // per chunk; 0: as many as make about 1 MiB
+  std::uint32_t channels = 1;                 // more: idx and tfrecord alone
+  bool bytes = false;                         // idx, tfrecord: all cells are 0, 1, ... or 255
+  bool labels = false;                        // idx: so are the labels
+  bool angles = false;                        // tfrecord: with a feature theta
+  // calochallenge: images are boxes, and are written as the rows of voxels that these are made of.
+  std::optional<CaloBinning> binning;
+  std::uint64_t events = 0;        // at least 1
+  int gzip_level = 1;              // 0: not compressed; 1 to 9: gzip
+  std::uint32_t chunk_events = 0;  // per chunk; 0: as many as make about 1 MiB
   // Attributes of the root, beside power (1) and angle ("fixed" or "theta").
   std::vector<std::pair<std::string, std::variant<double, std::uint64_t, std::string>>> attributes;
+  // More of them, as text, asked for when all events are written; of files that have no attributes,
+  // these stand in "PATH.origin.json". Unset: none.
+  std::function<std::vector<std::pair<std::string, std::string>>()> last_attributes;
 };
 
-// lcd-fixed: ECAL, target (11, energy); lcd-angle: ECAL, energy, theta, mtheta (the angle measured
-// on the stored cells by the barycentre formula of the models' angle head), sum. The file stands at
-// `path` whole or not at all (runtime::NewFile). `progress`, if set, is told the events done.
-// Errors: its own; kData when the file cannot be written; else kInternal.
+// lcd-fixed: ECAL, target (11, energy); nnlo: X, y/a (1), y/b (E / 100), y/c (sum); calochallenge:
+// showers, incident_energies; tfrecord: ECAL, shape, energy; idx: images, and the labels beside
+// them (E / 10 GeV - 1); lcd-angle: ECAL, energy, theta, mtheta (the angle measured on the stored
+// cells by the barycentre formula of the models' angle head), sum. The file stands at `path` whole
+// or not at all (runtime::NewFile). `progress`, if set, is told the events done. Errors: its own;
+// kData when the file cannot be written; else kInternal.
 runtime::Result<void> write_shower_file(const ShowerFileOptions& options,
                                         const ShowerSource& source, const std::string& path,
                                         runtime::ThreadTeam& team, const Progress& progress = {});

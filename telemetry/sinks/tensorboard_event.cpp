@@ -1,8 +1,6 @@
 #include "telemetry/sinks/tensorboard_event.h"
 
 #include <algorithm>
-#include <bit>
-#include <boost/crc.hpp>
 #include <cmath>
 #include <limits>
 
@@ -12,14 +10,6 @@ namespace troupe::telemetry {
 namespace {
 
 using runtime::valid_utf8;
-
-// CRC-32C (Castagnoli), as RFC 3720, appendix B.4 has it, masked as TensorFlow does: rotated and a
-// constant added, so that bytes that hold checksums have a checksum of their own.
-std::uint32_t masked_crc32c(std::string_view bytes) {
-  boost::crc_optimal<32, 0x1edc6f41, 0xffffffff, 0xffffffff, true, true> crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return std::rotr(static_cast<std::uint32_t>(crc.checksum()), 15) + 0xa282ead8u;
-}
 
 ProtobufMessage event(double time, std::uint64_t step) {
   // int64 in the file.
@@ -58,16 +48,6 @@ Histogram histogram_of(double low, double high, std::span<const double> counts) 
     result.sum_squares += counts[i] * middle * middle;
   }
   return result;
-}
-
-std::string tensorboard_record(std::string_view event) {
-  std::string record;
-  record.reserve(event.size() + 16);
-  append_little_endian(record, event.size(), 8);
-  append_little_endian(record, masked_crc32c(record), 4);
-  record += event;
-  append_little_endian(record, masked_crc32c(event), 4);
-  return record;
 }
 
 std::string version_event(double time) { return event(time, 0).bytes(3, "brain.Event:2").text(); }

@@ -27,10 +27,6 @@ struct Histogram {
 // Empty when there is no such range (not finite, or high <= low).
 Histogram histogram_of(double low, double high, std::span<const double> counts);
 
-// A record of the file (record_writer.cc of TensorFlow): length, checksum of the length, bytes,
-// checksum of the bytes.
-std::string tensorboard_record(std::string_view event);
-
 // Times are seconds since 1970.
 // The first event of every file.
 std::string version_event(double time);

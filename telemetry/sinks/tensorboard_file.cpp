@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/base/host_name.h"
+#include "runtime/base/tf_record.h"
 
 namespace troupe::telemetry {
 namespace {
@@ -60,7 +61,7 @@ Result<void> TensorboardFile::begin() {
     path = fmt::format("{}.{:02}", first, i);
   ASSIGN_OR_RETURN(AppendFile file, AppendFile::open({.path = path}));
   file_.emplace(std::move(file));
-  file_->add(tensorboard_record(version_event(newest_)));
+  file_->add(runtime::tf_record(version_event(newest_)));
   return {};
 }
 
@@ -68,7 +69,7 @@ void TensorboardFile::take(const Record& record) {
   if (const auto* run = std::get_if<RunRecord>(&record.body)) {
     // The run goes on from the state at record.step. What belongs to that state, such as its
     // validation, is not made again.
-    file_->add(tensorboard_record(session_event(time_of(record.time), record.step + 1)));
+    file_->add(runtime::tf_record(session_event(time_of(record.time), record.step + 1)));
     add(record.step, record.time, {text_value("run", markdown(run->facts))});
   }
   std::vector<ProtobufMessage> values;
@@ -113,7 +114,7 @@ double TensorboardFile::time_of(double time) {
 
 void TensorboardFile::add(std::uint64_t step, double time,
                           const std::vector<ProtobufMessage>& values) {
-  file_->add(tensorboard_record(summary_event(time_of(time), step, values)));
+  file_->add(runtime::tf_record(summary_event(time_of(time), step, values)));
 }
 
 }  // namespace troupe::telemetry

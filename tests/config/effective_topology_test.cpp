@@ -143,7 +143,7 @@ TEST(EffectiveTopology, DerivesWhatFollowsFromTheRest) {
   const Topology full = parsed(kFull).topology;
   EXPECT_EQ(full.model.gan.generator.name, "generator");
   EXPECT_EQ(full.model.gan.generator.input, model::Shape::features(10));
-  EXPECT_EQ(full.data.dataset.expected_shape, (std::array<std::uint32_t, 3>{8, 8, 4}));
+  EXPECT_EQ(full.data.dataset.expected_shape, (pipeline::ImageShape{{8, 8, 4}}));
   EXPECT_EQ(full.model.gan.data_scale, 100.0);
   const Topology angle =
       parsed("model: {zoo: gan3d_51}\ndata: {train: synthetic, schema: lcd-angle}\n").topology;

@@ -23,7 +23,7 @@ runtime::Result<ChunkReader> reader_of(const std::string& path) {
 // All images in order of rows, or the error.
 runtime::Result<std::vector<float>> read_all(const ChunkReader& reader, int threads) {
   runtime::ThreadTeam team(threads);
-  ChunkScratch scratch;
+  ReadScratch scratch;
   std::vector<std::uint32_t> blocks(reader.blocks());
   std::iota(blocks.begin(), blocks.end(), 0u);
   std::vector<float> all(reader.rows() * reader.row_size());
@@ -110,7 +110,7 @@ TEST(ChunkReader, ReadsOnlyTheBlocksAskedFor) {
   const auto reader = reader_of(folder / "a.h5");
   ASSERT_TRUE(reader.ok());
   runtime::ThreadTeam team(1);
-  ChunkScratch scratch;
+  ReadScratch scratch;
   std::vector<std::uint32_t> seen;
   const std::vector<std::uint32_t> wanted{3, 1};
   const auto result =

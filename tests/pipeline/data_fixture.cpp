@@ -21,6 +21,8 @@ Hdf5Handle make_type(StoredType type) {
       return Hdf5Handle(H5Tcopy(H5T_IEEE_F32BE));
     case StoredType::kInteger:
       return Hdf5Handle(H5Tcopy(H5T_NATIVE_INT));
+    case StoredType::kByte:
+      return Hdf5Handle(H5Tcopy(H5T_NATIVE_UINT8));
     case StoredType::kHalf:
       break;
   }

@@ -18,7 +18,7 @@ namespace troupe::pipeline {
 std::vector<std::byte> file_bytes(const std::string& path);
 void write_file(const std::string& path, const std::vector<std::byte>& bytes);
 
-enum class StoredType { kFloat32, kFloat64, kBigEndian, kHalf, kInteger };
+enum class StoredType { kFloat32, kFloat64, kBigEndian, kHalf, kInteger, kByte };
 
 // How a dataset is stored.
 struct StorageLayout {

@@ -172,14 +172,11 @@ TEST_F(BadInput, ContentsThatAreNoneAreNamedWithWhatWasExpected) {
        "no dataset ECAL; the file has ECAL/cells"},
       {"another rank",
        [&](auto& file) {
-         file.add("ECAL", {20, 60}, data_.cells), target(file);
+         file.add("ECAL", {20, 1, 3, 4, 5, 1}, data_.cells), target(file);
        },
-       "dataset ECAL: (20, 60) float32; expected (N, X, Y, Z)"},
-      {"whole numbers",
-       [&](auto& file) {
-         file.add("ECAL", images, data_.cells, {.type = StoredType::kInteger}), target(file);
-       },
-       "dataset ECAL: int32; expected floating point"},
+       "dataset ECAL: (20, 1, 3, 4, 5, 1) float32; expected (N, X, Y) or (N, X, Y, Z)"},
+      {"text as images", [&](auto& file) { file.add_text("ECAL", 20), target(file); },
+       "dataset ECAL: string; expected numbers"},
       {"text", [&](auto& file) { cells(file), file.add_text("target", 20); },
        "dataset target: (20) string; expected numbers"},
       {"no column of energies",
@@ -252,7 +249,7 @@ TEST_F(BadInput, ContentsThatAreNoneAreNamedWithWhatWasExpected) {
 
 TEST_F(BadInput, WrongShapeForTheModel) {
   data_.write(path_);
-  options_.expected_shape = {25, 25, 25};
+  options_.expected_shape = {{25, 25, 25}};
   expect("dataset ECAL: (20, 3, 4, 5) float32; expected images of 25 x 25 x 25");
 }
 

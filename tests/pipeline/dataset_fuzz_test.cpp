@@ -51,7 +51,7 @@ class MutatedFile : public testing::Test {
       EXPECT_EQ(dataset.error().kind, runtime::ErrorKind::kData) << dataset.error().message;
     }
     runtime::ThreadTeam team(1);
-    const auto info = describe_dataset({path}, team);
+    const auto info = describe_dataset({path}, {}, team);
     if (!info.ok()) {
       EXPECT_EQ(info.error().kind, runtime::ErrorKind::kData);
     }

@@ -81,7 +81,7 @@ TEST_F(ThreeFiles, AreOneDatasetInOrderOfNamesWhateverTheCacheAndThreads) {
       options_.threads = threads;
       Dataset dataset = open_dataset(options_);
       ASSERT_EQ(dataset.size(), 40u);
-      EXPECT_EQ(dataset.shape(), (std::array<std::uint32_t, 3>{3, 4, 5}));
+      EXPECT_EQ(dataset.shape(), (ImageShape{{3, 4, 5}}));
       const Batch batch = read_events(dataset, all_ids(dataset));
       EXPECT_EQ(batch.events, 40u);
       EXPECT_EQ(images_of(batch), cells_);

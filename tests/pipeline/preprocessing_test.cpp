@@ -12,7 +12,7 @@
 namespace troupe::pipeline {
 namespace {
 
-constexpr std::array<std::uint32_t, 3> kShape{2, 3, 4};
+constexpr ImageShape kShape{{2, 3, 4}};
 
 StoredEvent event_of(const std::vector<float>& cells) { return {cells, 100.0, 1.5}; }
 

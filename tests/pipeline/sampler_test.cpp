@@ -144,6 +144,47 @@ TEST(Sampler, MicroBatchesTileTheEpochAndTheRemainderIsReported) {
   EXPECT_EQ(micro_batch(sampler, 7, 0).front(), second.event(40));
 }
 
+TEST(Sampler, CarriedEventsBeginTheNextIterationAndEachComesOnceInAnOrder) {
+  const SamplerOptions options{.events = 107,
+                               .seed = 3,
+                               .micro_batch = 5,
+                               .micro_batches = 4,
+                               .remainder = Remainder::kCarry};
+  Sampler sampler = sampler_of(options);
+  EXPECT_EQ(sampler.iterations_per_epoch(), 5u);
+  EXPECT_EQ(sampler.dropped_per_epoch(), 0u);
+  std::vector<std::uint64_t> taken;
+  for (std::uint64_t iteration = 0; iteration < 16; ++iteration) {
+    for (std::uint32_t index = 0; index < 4; ++index) {
+      const auto ids = micro_batch(sampler, iteration, index);
+      taken.insert(taken.end(), ids.begin(), ids.end());
+    }
+  }
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+    const auto order = epoch_of(options, epoch);
+    EXPECT_TRUE(std::equal(order.begin(), order.end(),
+                           taken.begin() + static_cast<std::ptrdiff_t>(107 * epoch)));
+  }
+  // The first epoch is the same as without carrying.
+  SamplerOptions dropping = options;
+  dropping.remainder = Remainder::kDrop;
+  Sampler other = sampler_of(dropping);
+  EXPECT_EQ(micro_batch(sampler, 4, 3), micro_batch(other, 4, 3));
+  EXPECT_NE(micro_batch(sampler, 5, 0), micro_batch(other, 5, 0));
+}
+
+TEST(Sampler, WithoutShufflingTheOrderIsThatOfTheDataInEveryEpoch) {
+  for (const std::uint32_t window : {0u, 2u}) {
+    SamplerOptions options{.events = 45, .seed = 3, .micro_batch = 5, .micro_batches = 2};
+    options.window_blocks = window;
+    options.blocks = {20, 20, 5};
+    options.shuffle = false;
+    Sampler sampler = sampler_of(options);
+    EXPECT_EQ(micro_batch(sampler, 0, 1), (std::vector<std::uint64_t>{5, 6, 7, 8, 9}));
+    EXPECT_EQ(micro_batch(sampler, 4, 0), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+  }
+}
+
 TEST(Sampler, AnswerDoesNotDependOnWhatWasAskedBefore) {
   const SamplerOptions options{.events = 500, .seed = 4, .micro_batch = 8, .micro_batches = 2};
   Sampler wandering = sampler_of(options);

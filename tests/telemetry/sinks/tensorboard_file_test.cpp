@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/tf_record.h"
 #include "telemetry/sinks/tensorboard_event.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/telemetry/telemetry_support.h"
@@ -32,7 +33,7 @@ std::vector<std::string> events(const std::string& file) {
       break;
     }
     found.push_back(file.substr(at + 12, length));
-    EXPECT_EQ(file.substr(at, 16 + length), tensorboard_record(found.back()));
+    EXPECT_EQ(file.substr(at, 16 + length), runtime::tf_record(found.back()));
     at += 16 + length;
   }
   return found;
@@ -79,7 +80,7 @@ TEST(TensorboardEvent, BytesAreThoseOfProtocolBuffers) {
 // rotates them by 15 bits and adds a282ead8.
 TEST(TensorboardEvent, RecordIsLengthChecksumBytesChecksum) {
   const auto checksum = [](const std::string& bytes) {
-    const std::string record = tensorboard_record(bytes);
+    const std::string record = runtime::tf_record(bytes);
     EXPECT_EQ(record.size(), 8u + 4 + bytes.size() + 4);
     EXPECT_EQ(record.substr(12, bytes.size()), bytes);
     EXPECT_EQ(record.substr(0, 8), static_cast<char>(bytes.size()) + std::string(7, '\0'));

@@ -1,0 +1,114 @@
+// Runs and verbs on data of other projects' formats.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+class DataFormats : public ClusterRun {
+ protected:
+  // toy.h5 in another schema.
+  void convert(const std::string& to, const std::string& out, const Words& more = {}) const {
+    const ProcessEnd end =
+        call(Words{"data", "convert", path("toy.h5"), path(out), "--to", to, "--json"} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(last_line(end)["events"].integer(), 200u);
+  }
+  JsonValue info(const std::string& file, const Words& more = {}) const {
+    const ProcessEnd end = call(Words{"data", "info", path(file), "--json"} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return last_line(end);
+  }
+  Words on(const std::string& file, const std::string& schema) const {
+    return {"--set", "data.train=" + path(file), "--set", "data.schema=" + schema,
+            "--set", "train.iterations=3"};
+  }
+};
+
+// The toy's three steps end in the same weights where preprocessing gives the same images, so the
+// losses tell whether events and conditions are the same.
+TEST_F(DataFormats, TrainingSeesTheSameEventsInEverySchema) {
+  const auto losses = [&](const std::string& run) {
+    std::vector<double> all;
+    for (const JsonValue& line : json_lines(path(run + "/metrics.jsonl"))) {
+      if (line["kind"].text() != "step") continue;
+      for (const char* name : {"generation", "auxiliary", "ecal"}) {
+        all.push_back(line["losses"][name].number());
+      }
+    }
+    EXPECT_EQ(all.size(), 36u);  // 3 iterations of 4 steps
+    return all;
+  };
+  const JsonValue fixed = summary_of("fixed", on("toy.h5", "lcd-fixed"));
+  convert("nnlo", "n.h5");
+  convert("tfrecord", "t.tfrecord");
+  for (const auto& [file, schema] :
+       {std::pair("n.h5", "nnlo"), std::pair("t.tfrecord", "tfrecord")}) {
+    EXPECT_EQ(info(file)["schema"].text(), schema);
+    EXPECT_EQ(info(file)["events"].integer(), 200u);
+    const JsonValue other =
+        summary_of(schema, on(file, schema) + Words{"--set", "data.preprocessing.threshold=1e-6"});
+    EXPECT_EQ(other["ledger"]["sum"].text(), fixed["ledger"]["sum"].text());
+    EXPECT_EQ(losses(schema), losses("fixed"));
+  }
+}
+
+TEST_F(DataFormats, OrderCapAndRemainderGiveOneHashAloneAndWithWorkers) {
+  const std::string usual = hash_of("usual", {"--set", "train.iterations=13"});
+  for (const char* const setting :
+       {"data.shuffle=false", "data.events=50", "train.remainder=carry"}) {
+    const Words words{"--set", setting, "--set", "train.iterations=13", "--set", "train.epochs=9"};
+    const std::string alone = hash_of(std::string("alone") + setting, words);
+    EXPECT_NE(alone, usual) << setting;
+    EXPECT_EQ(hash_of(std::string("three") + setting, words + Words{"--workers", "3"}), alone)
+        << setting;
+  }
+  // A field that is newer than a run changes nothing where it has the value of before.
+  EXPECT_EQ(hash_of("same", {"--set", "train.iterations=13", "--set", "data.shuffle=true", "--set",
+                             "data.events=0", "--set", "train.remainder=drop"}),
+            usual);
+}
+
+TEST_F(DataFormats, FileThatIsNotUnderstoodEndsWithWhatToDo) {
+  {
+    pipeline::Hdf5Scribe file(path("odd.h5"));
+    file.add("cells", {10, 4, 4, 4}, std::vector<float>(640, 1.0f));
+    file.add("truth/e", {10}, std::vector<float>(10, 20000.0f));
+  }
+  expect_refused(call({"data", "info", path("odd.h5"), "--json"}), 4,
+                 {"odd.h5: HDF5 of no schema that is known here", "it has cells, truth/e",
+                  "--image NAME --energy NAME"});
+  const Words names{"--image", "cells", "--energy", "truth/e", "--energy-unit", "0.001"};
+  const JsonValue found = info("odd.h5", names);
+  EXPECT_EQ(found["schema"].text(), "custom");
+  EXPECT_EQ(found["events"].integer(), 10u);
+  EXPECT_EQ(found["energy_gev"]["mean"].number(), 20);
+  EXPECT_EQ(found["ecal"]["mean"].number(), 64);
+  expect_refused(call({"data", "info", path("toy.yaml")}), 4, {"not an HDF5 file"});
+  expect_refused(call({"data", "info", path("odd.h5"), "--image", "cells"}), 2,
+                 {"--energy: which part holds the energies?"});
+  expect_refused(call({"data", "info", path("odd.h5"), "--shape", "4,x"}), 2, {"--shape 4,x"});
+}
+
+TEST_F(DataFormats, ConversionRefusesToReplaceAndLeavesNothing) {
+  convert("idx", "images-idx4-float");
+  EXPECT_TRUE(std::filesystem::exists(path("labels-idx1-float")));
+  EXPECT_TRUE(std::filesystem::exists(path("images-idx4-float.origin.json")));
+  std::filesystem::remove(path("images-idx4-float"));
+  const Words again{"data", "convert", path("toy.h5"), path("images-idx4-float"), "--to", "idx"};
+  expect_refused(call(again), 2, {"labels-idx1-float"});
+  EXPECT_FALSE(std::filesystem::exists(path("images-idx4-float")));
+  EXPECT_EQ(call(again + Words{"--force"}).exit_code, 0);
+  EXPECT_EQ(info("images-idx4-float")["shape"].list().size(), 3u);
+  expect_refused(call({"data", "convert", path("toy.h5"), path("x.h5")}), 2,
+                 {"--to: which schema shall be written?"});
+}
+
+}  // namespace
+}  // namespace troupe

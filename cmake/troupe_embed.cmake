@@ -62,5 +62,6 @@ function(troupe_embed target)
             -DFUNCTION=${ARG_FUNCTION} "-DFILES=${joined}" -P ${TROUPE_EMBED_SCRIPT}
     DEPENDS ${files} ${TROUPE_EMBED_SCRIPT}
     VERBATIM)
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${output})
 endfunction()

@@ -68,9 +68,9 @@ void PoolTools::start(Context& context, PoolBook& book, const AskForNode& asked,
     return book.started(asked.node, *started, context.now());
   }
   const bool may_be_there = started.error().kind == runtime::ErrorKind::kLostPeers;
-  context.log().warning(fmt::format("{} could not be started{}: {}", asked.node,
-                                    may_be_there ? ", and is stopped, as it may be there" : "",
-                                    started.error().message));
+  context.log().warning(fmt::format("{} could not be started: {}{}", asked.node,
+                                    started.error().message,
+                                    may_be_there ? "; it may be there, and is stopped" : ""));
   if (may_be_there) book.set_id(asked.node, from.launcher->id_for(asked.node));
   book.start_failed(asked.node, started.error(), context.now());
 }

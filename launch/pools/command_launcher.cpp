@@ -54,11 +54,11 @@ class CommandLauncher final : public actors::Launcher {
     if (is_tool_id(id)) told_[order.name] = id;
     const auto made = check_end(request, ended);
     if (!made.ok()) return Error{ErrorKind::kLostPeers, made.error().message};
-    if (id.empty() && !ended.is_cut) return full_name(order.name);
+    if (id.empty()) return full_name(order.name);
     if (is_tool_id(id)) return id;
     return Error{ErrorKind::kLostPeers,
                  fmt::format("{} prints no id of a node: {}", request.words.front(),
-                             shown_line(id.empty() ? "a line that is too long" : id, kMostShown))};
+                             shown_line(id, kMostShown))};
   }
 
   bool lists() const override { return !list_.empty(); }

@@ -70,21 +70,17 @@ class SshLauncher final : public actors::Launcher {
   // A host that does not answer keeps its node: it may be there. A node that is found by two names
   // of one host is one node, and has the name by which it was started.
   Result<std::vector<ListedNode>> list() override {
-    std::vector<ListedNode> nodes;
+    std::vector<ListedNode> nodes, silent;
     std::map<std::string, std::size_t> found;  // by machine and node: its place among them
     const auto before = used_;
-    const auto is_known = [&](const std::string& host, const std::string& node) {
-      const auto known = before.find(host);
-      return known != before.end() && known->second == node;
-    };
     for (const std::string& host : pool_.hosts) {
+      const auto known = before.find(host);
+      const bool is_known = known != before.end();
       // One that failed and has no node is not waited for again.
-      if (!before.contains(host) && failures_[host] > 0) continue;
+      if (!is_known && failures_[host] > 0) continue;
       const auto output = output_of(at(host, search_script()));
       if (!output.ok()) {
-        if (const auto node = before.find(host); node != before.end()) {
-          nodes.push_back({node->second, host, false, host + " (does not answer)"});
-        }
+        if (is_known) silent.push_back({known->second, host, false, host + " (does not answer)"});
         continue;
       }
       used_.erase(host);
@@ -92,9 +88,17 @@ class SshLauncher final : public actors::Launcher {
         const auto [place, is_new] = found.try_emplace(key, nodes.size());
         if (is_new) {
           nodes.push_back({node, host, false, host});
-        } else if (is_known(host, node)) {
+        } else if (is_known && known->second == node) {
           nodes[place->second].id = nodes[place->second].where = host;
         }
+      }
+    }
+    for (ListedNode& node : silent) {
+      const auto by_another = std::ranges::find(nodes, node.name, &ListedNode::name);
+      if (by_another == nodes.end()) {
+        nodes.push_back(std::move(node));
+      } else {
+        by_another->id = node.id;
       }
     }
     for (const ListedNode& node : nodes) used_[node.id] = node.name;

@@ -153,8 +153,9 @@ TEST_F(ProvisionerTest, NodeWhoseStartFailedIsStoppedByTheIdThatIsKnown) {
   options_.pools[0].limits.nodes = 1;
   const std::string log = play(3, {});
   EXPECT_THAT(launcher_->calls, ElementsAre("start hpc.0", "stop hpc.0 at hpc.0"));
-  EXPECT_THAT(log, HasSubstr("hpc.0 could not be started, and is stopped, as it may be there: the "
-                             "connection broke"));
+  EXPECT_THAT(log,
+              HasSubstr("hpc.0 could not be started: the connection broke; it may be there, and "
+                        "is stopped"));
 }
 
 TEST_F(ProvisionerTest, EndSaysWhichNodesItWaitsFor) {

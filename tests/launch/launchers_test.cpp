@@ -241,7 +241,7 @@ TEST_F(Launchers, IdsThatCannotBeKeptAreErrors) {
     EXPECT_EQ(launcher->list().ok(), is_good) << id;
   }
   tool("cloud", "head -c 2000000 /dev/zero | tr '\\0' x");
-  EXPECT_THAT(launcher->start({"own.0", 1, ""}).error().message, HasSubstr("too long"));
+  EXPECT_LT(launcher->start({"own.0", 1, ""}).error().message.size(), 200U);
 }
 
 TEST_F(Launchers, ListThatLacksItsEndIsAnError) {

@@ -115,8 +115,13 @@ TEST_F(SshLauncher, ConnectionThatBreaksBehindTheStartLeavesANodeThatKeepsItsHos
   EXPECT_EQ(launcher_->id_for("campus.1"), "node-b") << "the other one is taken";
   // It does not answer, and may have it.
   mark("node-a/refuses");
+  mark("node-b/refuses");
   EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a (does not answer)"));
   EXPECT_FALSE(launcher_->stop("campus.0", "node-a").ok());
+  // Both are this machine.
+  std::filesystem::remove(folder_ / "node-b/refuses");
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-b"));
+  EXPECT_EQ(launcher_->list()->front().id, "node-a") << "it is no second one";
   std::filesystem::remove(folder_ / "node-a/refuses");
   std::filesystem::remove(folder_ / "node-a/breaks");
   EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));

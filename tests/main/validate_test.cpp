@@ -162,8 +162,7 @@ TEST_F(Validate, BadShowersAreToldAndLeftOut) {
   EXPECT_TRUE(last_line(end)["remarks"].list().empty());
 
   // The other way round it is the data that are bad, and the generator has no part in that.
-  const JsonValue turned =
-      validated({path("toy.h5"), "--against", path("bad.h5"), "--replicas", "5"});
+  const JsonValue turned = validated({path("toy.h5"), "--against", path("bad.h5")});
   EXPECT_EQ(turned["generated"].list()[0]["left_out"].integer(), 0);
   for (const JsonValue& fault : turned["generated"].list()[0]["faults"].list()) {
     EXPECT_NE(fault["kind"].text(), "left_out");
@@ -199,15 +198,15 @@ TEST_F(Validate, BestIsThatOfTheFigureThatTheTopologyNames) {
                                           : rows.back()["chosen"]["distance"].number();
   };
   run("a", {"--set",
-            "actors.validator={every: 1 iterations, events: 20, best: hits_width, energy_bins: "
+            "actors.validator={every: 1 iterations, events: 20, best: longitudinal, energy_bins: "
             "[[10, 250], [250, 500]], hit_threshold: 0.01}",
             "--set", "actors.checkpointer.keep=1", "--set", "train.iterations=12"});
-  EXPECT_EQ(best_of("a")["figure"].text(), "hits_width");
+  EXPECT_EQ(best_of("a")["figure"].text(), "longitudinal");
   double least = 1e9, least_merit = 1e9;
   std::uint64_t step = 0, step_of_merit = 0;
   for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
     if (line["kind"].text() != "validation") continue;
-    EXPECT_EQ(line["fields"]["rows"].list().back()["chosen"]["figure"].text(), "hits_width");
+    EXPECT_EQ(line["fields"]["rows"].list().back()["chosen"]["figure"].text(), "longitudinal");
     const auto at = static_cast<std::uint64_t>(line["step"].integer());
     if (distance(line, "chosen") < least)
       std::tie(least, step) = std::pair(distance(line, "chosen"), at);
@@ -224,10 +223,10 @@ TEST_F(Validate, BestIsThatOfTheFigureThatTheTopologyNames) {
   // Against the run's own test data and measured like it, its best is first again, with one figure
   // and the showers of another seed.
   const JsonValue ranked = validated({path("a")});
-  EXPECT_EQ(ranked["by"].text(), "hits_width");
+  EXPECT_EQ(ranked["by"].text(), "longitudinal");
   EXPECT_EQ(ranked["events"].integer(), 20);
-  const ProcessEnd watched = call({"watch", path("a"), "--once"});
-  EXPECT_THAT(watched.out, HasSubstr("best so far  width of the number of hits"));
+  const ProcessEnd watched = call({"watch", path("a")});
+  EXPECT_THAT(watched.err, HasSubstr("best so far  energy missing, extra or misplaced along z: "));
 }
 
 TEST_F(Validate, BestMayBeOfAFigureThatTakesMoreThanSums) {

@@ -134,14 +134,16 @@ Result<StatePointer> Checkpointer::keep_last(Context& context, const StatePointe
 
 // The file is written first, then best.json names it, and only then the best file of before goes.
 Result<void> Checkpointer::keep_best(Context& context, const ValidatedState& validated) {
-  const double figure = validated.figure_of_merit;
-  if (!std::isfinite(figure) || (best_ && figure >= best_->figure_of_merit)) return {};
+  if (!std::isfinite(validated.distance)) return {};
+  // Distances of different figures do not compare.
+  const bool comparable = best_ && best_->figure == validated.figure;
+  if (comparable && validated.distance >= best_->distance) return {};
   const std::uint64_t step = validated.state->step(training_.schedule.size());
   ASSIGN_OR_RETURN(const auto names, disk_.list(options_.folder));
   if (is_new(validated.state) || !is_in_folder(names, validated.state)) {
     RETURN_IF_ERROR(write(context, validated.state));
   }
-  const pipeline::BestCheckpoint best{step, figure};
+  const pipeline::BestCheckpoint best{step, validated.figure, validated.distance};
   const std::string text = pipeline::best_json(best);
   RETURN_IF_ERROR(disk_.replace(options_.folder + "/" + pipeline::BestCheckpoint::kFile,
                                 std::as_bytes(std::span{text})));

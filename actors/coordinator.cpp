@@ -317,7 +317,7 @@ void Coordinator::receive_done(Context& context, const LastStateDone& done, Mess
 void Coordinator::receive_validation(Context& context, const ValidationResult& result) {
   outcome_->validation = {result.table, result.json};
   context.send_control("checkpointer",
-                       Message::of(ValidatedState{result.state, result.figure_of_merit}));
+                       Message::of(ValidatedState{result.state, result.figure, result.distance}));
 }
 
 // An actor that cannot go on ends the run, but not before the last committed state is saved, as far

@@ -300,16 +300,20 @@ struct LastStateDone {
 struct ValidationResult {
   static constexpr std::string_view kName = "validation-result";
   StatePointer state;
-  double figure_of_merit = 0.0;  // lower is better; infinite when there is none
-  std::string table;             // text, for people
-  std::string json;              // the same, for machines
+  // The figure that actors.validator.best names, and how far it is from what equal samples have:
+  // lower is better; infinite where the showers do not have it.
+  std::string figure;
+  double distance = 0.0;
+  std::string table;  // text, for people
+  std::string json;   // the same, for machines
 };
 
 // Coordinator -> Checkpointer, control: keep this state if it is the best so far.
 struct ValidatedState {
   static constexpr std::string_view kName = "validated-state";
   StatePointer state;
-  double figure_of_merit = 0.0;
+  std::string figure;
+  double distance = 0.0;  // as the ValidationResult has it
 };
 
 // Any -> Monitor, metrics: something that gets a line: a checkpoint was written, a validation.

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "config/validator_statistics.h"
 #include "model/physics/figures.h"
+#include "model/physics/sample_comparer.h"
 #include "pipeline/steps/training_state.h"
 
 namespace troupe::actors {
@@ -44,6 +46,14 @@ void Validator::start(Context& context) {
     return;
   }
   maker_ = std::move(maker).value();
+  if (model::figure_meant(options_.section.best) == model::kAreaFigure) {
+    auto backend = model::make_portable_backend();
+    if (!backend.ok()) {
+      context.fail(backend.error());
+      return;
+    }
+    classifier_ = std::move(backend).value();
+  }
   if (const auto measured = measure_data(); !measured.ok()) context.fail(measured.error());
 }
 
@@ -75,9 +85,11 @@ std::string Validator::waiting_for() const {
 // Reads the test events and measures them. The generator gets the same conditions.
 Result<void> Validator::measure_data() {
   const std::uint64_t events = std::min(options_.events, data_.size());
-  measuring_.statistics.space = maker_->shape().space;
-  measuring_.statistics.angle = model::uses_angle(training_.gan.description().latent);
+  measuring_.statistics =
+      config::statistics_of(options_.section, maker_->shape().space,
+                            model::uses_angle(training_.gan.description().latent));
   measuring_.units = options_.units;
+  measuring_.sketches = !model::follows_from_sums(model::figure_meant(options_.section.best));
   // Energies are known without reading images. So the events to show are chosen first, and of the
   // images only their brightest cells are kept.
   std::vector<float> energies;
@@ -130,6 +142,14 @@ void Validator::tell_showers(Context& context, std::uint64_t step,
   context.send(metrics_, Message::of(std::move(body)));
 }
 
+model::Figure Validator::chosen_figure(const model::ShowerSample& generated) {
+  model::FigureOptions options;
+  options.seed = training_.options.seed;
+  options.classifier = classifier_.get();
+  return model::compute_figure(model::figure_meant(options_.section.best), measured_data_->sample,
+                               generated, options, *team_);
+}
+
 void Validator::validate(Context& context, const StatePointer& state) {
   const std::uint64_t step = state->step(training_.options.schedule.size());
   if (validated_step_ == step) return;
@@ -140,12 +160,14 @@ void Validator::validate(Context& context, const StatePointer& state) {
   std::vector<model::TableRow> rows = reference_rows_;
   const model::ShowerStatistics statistics = measured->statistics();
   rows.push_back(model::generated_row("generated", *data_statistics_, statistics));
+  const model::Figure chosen = chosen_figure(*measured);
+  rows.back().chosen = chosen;
   validated_step_ = step;
 
   ValidationResult result;
   result.state = state;
-  const auto& merit = rows.back().comparison->merit;
-  result.figure_of_merit = merit ? merit->total : std::numeric_limits<double>::infinity();
+  result.figure = chosen.name;
+  result.distance = chosen.value ? chosen.distance() : std::numeric_limits<double>::infinity();
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
   if (metrics_.valid() && options_.told_step != step) {

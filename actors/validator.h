@@ -21,6 +21,7 @@
 #include "actors/replica.h"
 #include "actors/sample_teller.h"
 #include "config/topology.h"
+#include "model/physics/figure.h"
 #include "model/physics/shower_report.h"
 #include "model/physics/table.h"
 #include "pipeline/data/dataset.h"
@@ -35,6 +36,9 @@ struct ValidatorOptions {
   model::ImageUnits units;  // of the images as the networks see them
   // The state of this step was validated before the run was stopped, and metrics have the result.
   std::optional<std::uint64_t> told_step;
+  // Bins, thresholds and the figure by which the best state is chosen; its `events` are those
+  // above.
+  config::ValidatorSection section = {};
 };
 
 class Validator final : public runtime::Actor {
@@ -60,12 +64,15 @@ class Validator final : public runtime::Actor {
                                              const pipeline::NetworkState& generator);
   void tell_showers(Context& context, std::uint64_t step, const model::ReportedSample& generated);
   void validate(Context& context, const StatePointer& state);
+  // The figure by which the best state is chosen.
+  model::Figure chosen_figure(const model::ShowerSample& generated);
 
   ValidatorOptions options_;
   TrainingContext training_;
   pipeline::Dataset& data_;
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
+  std::unique_ptr<model::Backend> classifier_;  // null: no classifier is trained
   pipeline::MeasuringOptions measuring_;
   std::optional<pipeline::MeasuredData> measured_data_;
   std::optional<model::ShowerStatistics> data_statistics_;

@@ -5,9 +5,12 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
+#include "model/physics/figures.h"
 
 namespace troupe::config {
 namespace {
+
+constexpr std::size_t kMostBins = 100;  // of the validator, of a kind
 
 // The loader's threads are the dataset's.
 RecordOf<Topology> loader_record() {
@@ -83,13 +86,50 @@ RecordOf<CheckpointerSection> checkpointer_record() {
   return record;
 }
 
+// Begin and end of a bin, in order.
+CodecOf<std::array<double, 2>> bin(double most) {
+  const auto ends = array<2>(number(0.0, most));
+  return codec_of<std::array<double, 2>>(
+      ends->describe(),
+      [ends](const YamlValue& value, std::array<double, 2>& into, Reader& reader) {
+        ends->read(value, into, reader);
+        if (reader.has_problem_below(reader.path()) || into[0] < into[1]) return;
+        reader.problem(value.place, fmt::format("a bin ends above its beginning; this one goes "
+                                                "from {} to {}",
+                                                into[0], into[1]));
+      },
+      [ends](const std::array<double, 2>& value, Selection selection) {
+        return ends->write(value, selection);
+      });
+}
+
+CodecOf<std::string> figure() {
+  std::vector<Word<std::string>> words;
+  for (const std::string& each : model::figure_words()) words.push_back({each, each});
+  return word<std::string>(std::move(words), {}, {},
+                           "merit, sampling_fraction or another figure of `troupe validate`");
+}
+
 RecordOf<ValidatorSection> validator_record() {
   auto record = std::make_shared<Record<ValidatorSection>>("the validator");
   record
       ->field("every", &ValidatorSection::every, every(), Scope::kFixed,
               "How often generated showers are compared with those kept for testing.")
       .field("events", &ValidatorSection::events, integer<std::uint64_t>(1, 10'000'000),
-             Scope::kFixed, "Events of each side of a comparison.");
+             Scope::kFixed, "Events of each side of a comparison.")
+      .field("energy_bins", &ValidatorSection::energy_bins, list(bin(1e6), 1, kMostBins),
+             Scope::kFixed,
+             "Bins of the primary's energy, GeV, over which the figure of merit and the response "
+             "take their means; they may overlap and leave gaps.")
+      .field("angle_bins", &ValidatorSection::angle_bins, list(bin(3.15), 0, kMostBins),
+             Scope::kFixed,
+             "Bins of the angle, rad, in which profiles are compared apart; for models that are "
+             "told angles.")
+      .field("hit_threshold", &ValidatorSection::hit_threshold_gev, positive(), Scope::kFixed,
+             "Cells above this energy, GeV, are hits.")
+      .field("best", &ValidatorSection::best, figure(), Scope::kFixed,
+             "The figure by which the best state is chosen, that whose figure is nearest to what "
+             "equal samples have; docs/physics.md lists them.");
   return record;
 }
 

@@ -158,8 +158,10 @@ CodecOf<Every> every() {
 std::optional<std::size_t> read_word(const YamlValue& value, const TypeDescription& type,
                                      Reader& reader) {
   const std::vector<std::string>& words = type.words;
+  const bool has_name = type.name != fmt::format("{}", fmt::join(words, " | "));
   const std::string choice =
-      fmt::format("{}{}", words.size() == 1 ? "" : "one of ", fmt::join(words, ", "));
+      has_name ? type.name
+               : fmt::format("{}{}", words.size() == 1 ? "" : "one of ", fmt::join(words, ", "));
   if (!value.is_scalar()) {
     reader.expected(value, choice);
     return std::nullopt;

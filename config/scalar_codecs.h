@@ -61,13 +61,14 @@ std::optional<std::size_t> read_word(const YamlValue& value, const TypeDescripti
 // The first word is shown first, else their order means nothing. E may be std::string, for words
 // that are values themselves. `later`: words that only a later version takes; they are refused by
 // saying what there is now, and `why_later` if that is given. Every value of E that can occur has a
-// word: writing another one is a broken invariant.
+// word: writing another one is a broken invariant. `name`: what the reference calls the words;
+// empty: all of them.
 template <class E>
 CodecOf<E> word(std::vector<Word<E>> words, std::vector<std::string> later = {},
-                std::string why_later = {}) {
+                std::string why_later = {}, std::string name = {}) {
   TypeDescription type = TypeDescription::of(TypeDescription::Kind::kWord, "");
   for (const Word<E>& each : words) type.words.push_back(each.word);
-  type.name = fmt::format("{}", fmt::join(type.words, " | "));
+  type.name = name.empty() ? fmt::format("{}", fmt::join(type.words, " | ")) : std::move(name);
   type.later_words = std::move(later);
   type.why_later = std::move(why_later);
   return codec_of<E>(

@@ -120,6 +120,17 @@ struct ValidatorSection {
   Every every;
   // Test events compared with as many generated ones, from 1; default 500.
   std::uint64_t events = 500;
+  // Begin and end of each; config/validator_statistics.h has what they mean.
+  using Bins = std::vector<std::array<double, 2>>;
+  // GeV, over which the figure of merit and others take their means; default five from 0 to 500.
+  Bins energy_bins = {{0, 100}, {100, 200}, {200, 300}, {300, 400}, {400, 500}};
+  // Rad, in which profiles are compared apart; default none. For models that are told angles.
+  Bins angle_bins;
+  // A cell above it is a hit, GeV; default 3e-4.
+  double hit_threshold_gev = 3e-4;
+  // A word of model/physics/figures.h for the figure by which the best state is chosen; default
+  // merit.
+  std::string best = "merit";
 
   bool validates() const { return every.unit != Every::Unit::kNever; }
 };

@@ -9,6 +9,7 @@
 #include "config/network_check.h"
 #include "config/shipped.h"
 #include "config/workers.h"
+#include "model/physics/figures.h"
 #include "pipeline/data/shower_generator.h"
 
 namespace troupe::config {
@@ -141,6 +142,24 @@ void check_validator(const Topology& topology, Reader& reader) {
   }
 }
 
+// A figure that these samples cannot have would leave the run without a best state.
+void check_best(const Topology& topology, Reader& reader) {
+  const ValidatorSection& validator = topology.validator;
+  const bool angle = model::uses_angle(topology.model.gan.latent);
+  if (!angle && !validator.angle_bins.empty()) {
+    reader.broken_rule({"actors.validator.angle_bins"}, "this model is told no angle");
+  }
+  const std::string figure = model::figure_meant(validator.best);
+  const bool of_angle = figure == "merit_angle" || figure.starts_with("angle.");
+  if (of_angle && !angle) {
+    reader.broken_rule({"actors.validator.best"},
+                       fmt::format("this model is told no angle, so there is no {}", figure));
+  } else if (figure.ends_with("_angle") && !of_angle && validator.angle_bins.empty()) {
+    reader.broken_rule({"actors.validator.best", "actors.validator.angle_bins"},
+                       fmt::format("{} needs actors.validator.angle_bins", figure));
+  }
+}
+
 // A rule and the sections that it reads. A problem of theirs would make the rule report one mistake
 // twice.
 struct Rule {
@@ -159,6 +178,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
       {check_power, {"model", "data"}},
       {check_event_count, {"data", "train"}},
       {check_validator, {"model", "data", "actors.validator"}},
+      {check_best, {"model", "actors.validator"}},
   };
   const auto is_known = [&](const std::string& section) {
     const bool must_be_given = section == "model" || section == "data";

@@ -97,6 +97,8 @@ void add_points(const ValidationFacts& validation, std::vector<RecordPoint>& poi
     if (value.is_number()) add(fmt::format("validation/{}", figure), value.get<double>(), points);
   }
   add_numbers("validation/", comparison, points);
+  const json& distance = field(field(row, "chosen"), "distance");
+  if (distance.is_number()) add("validation/distance", distance.get<double>(), points);
   // The row of the data has what two samples drawn from them have.
   const json rows = table_rows(validation);
   if (!rows.is_null()) add_numbers("validation/floor/", field(rows.front(), "floor"), points);
@@ -109,6 +111,11 @@ std::string mark_of(const ValidationFacts& validation) {
   const json& total = field(field(comparison, "merit"), "total");
   std::string mark = total.is_number() ? fmt::format("figure of merit {:.4g}", total.get<double>())
                                        : std::string("no figure of merit");
+  const json& chosen = field(row, "chosen");
+  const json &title = field(chosen, "title"), &value = field(chosen, "value");
+  if (title.is_string() && value.is_number() && field(chosen, "figure") != "merit") {
+    mark += fmt::format(", {} {:.4g}", title.get<std::string>(), value.get<double>());
+  }
   const json& unlike = field(comparison, "unlike");
   if (unlike.is_array() && !unlike.empty()) mark += ", nothing like the data";
   return mark;

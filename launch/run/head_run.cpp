@@ -272,7 +272,7 @@ void HeadRun::make_parts() {
                           topology.model_name(), setup_->origin,
                           begin_.saved_step,     begin_.best};
   parts_->validator = {topology.validator.events, pipeline::image_units(topology.data.dataset),
-                       begin_.validated_step};
+                       begin_.validated_step, topology.validator};
   // Members may have trained on after the state that a returning head finds. The steps that
   // metrics.jsonl has are not told again.
   const std::uint64_t first_step = begin_.told_step

@@ -155,7 +155,8 @@ Result<void> judge_by_opening(const config::LoadedTopology& loaded, bool with_da
       return Error{taken.error().kind, placed(loaded, "train.from", taken.error().message)};
     }
   }
-  return try_training_data(config::scaled(topology, judgement.placement.members), log);
+  return try_training_data(config::scaled(topology, judgement.placement.members), loaded.origins,
+                           log);
 }
 
 }  // namespace troupe::launch

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "launch/machine/usable_machine.h"
+#include "launch/run/validator_bins.h"
 #include "pipeline/data/shower_dataset.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
@@ -154,7 +155,8 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
   return open_files(topology, std::move(options), with_test_data, log);
 }
 
-Result<void> try_training_data(const config::Topology& topology, Log& log) {
+Result<void> try_training_data(const config::Topology& topology, const config::Origins& origins,
+                               Log& log) {
   pipeline::DatasetOptions options = topology.data.dataset;
   options.index_folder.clear();
   if (topology.data.synthetic) {
@@ -163,8 +165,8 @@ Result<void> try_training_data(const config::Topology& topology, Log& log) {
     if (topology.data.showers.folder.empty() || !std::filesystem::exists(path, ignored)) return {};
     options.paths = {path};
   }
-  RETURN_IF_ERROR(open_files(topology, std::move(options), true, log));
-  return {};
+  ASSIGN_OR_RETURN(TrainingData data, open_files(topology, std::move(options), true, log));
+  return warn_of_empty_bins(topology.validator, origins, data.test, log);
 }
 
 }  // namespace troupe::launch

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "config/codec.h"
 #include "config/topology.h"
 #include "launch/meeting/invitation.h"
 #include "pipeline/data/dataset.h"
@@ -33,8 +34,10 @@ runtime::Result<TrainingData> open_training_data(const config::Topology& topolog
                                                  runtime::Log& log);
 
 // Whether that can succeed, found out by opening the same data with the same code, which takes as
-// long as a run's own first look at them. Nothing is made or kept: of synthetic showers only those
-// are looked at that stand in data.synthetic.folder already.
-runtime::Result<void> try_training_data(const config::Topology& topology, runtime::Log& log);
+// long as a run's own first look at them. `origins`: of the topology's values, for warnings.
+// Nothing is made or kept: of synthetic showers only those are looked at that stand in
+// data.synthetic.folder already.
+runtime::Result<void> try_training_data(const config::Topology& topology,
+                                        const config::Origins& origins, runtime::Log& log);
 
 }  // namespace troupe::launch

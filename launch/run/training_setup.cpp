@@ -9,6 +9,7 @@
 #include "config/workers.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/run/networks.h"
+#include "launch/run/validator_bins.h"
 #include "pipeline/steps/sum_layout.h"
 #include "runtime/base/thread_team.h"
 #include "runtime/node/patience.h"
@@ -106,6 +107,8 @@ Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked, const
   runtime::ThreadTeam team(usable_processors());
   ASSIGN_OR_RETURN(setup.data,
                    open_training_data(setup.topology, data_folder, with_test_data, team, log));
+  RETURN_IF_ERROR(
+      warn_of_empty_bins(setup.topology.validator, asked.origins, setup.data->test, log));
   take_identity(setup.data->identity(), setup);
   return setup;
 }

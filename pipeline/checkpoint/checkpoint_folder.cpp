@@ -52,16 +52,21 @@ std::vector<std::string> to_remove(const std::vector<std::string>& names, std::u
 }
 
 std::string best_json(const BestCheckpoint& best) {
-  return fmt::format(R"({{"step":{},"figure_of_merit":{},"file":"{}"}})"
+  return fmt::format(R"({{"step":{},"figure":"{}","distance":{},"file":"{}"}})"
                      "\n",
-                     best.step, best.figure_of_merit, checkpoint_name(best.step));
+                     best.step, best.figure, best.distance, checkpoint_name(best.step));
 }
 
 std::optional<BestCheckpoint> parse_best(std::string_view text) {
   BestCheckpoint best;
   read_number(text, "\"step\":", best.step);
-  read_number(text, "\"figure_of_merit\":", best.figure_of_merit);
-  if (!std::isfinite(best.figure_of_merit) || best_json(best) != text) return {};
+  read_number(text, "\"distance\":", best.distance);
+  constexpr std::string_view kFigure = "\"figure\":\"";
+  if (const std::size_t at = text.find(kFigure); at != std::string_view::npos) {
+    const std::string_view rest = text.substr(at + kFigure.size());
+    best.figure = rest.substr(0, rest.find('"'));
+  }
+  if (!std::isfinite(best.distance) || best_json(best) != text) return {};
   return best;
 }
 

@@ -29,15 +29,16 @@ std::vector<std::string> checkpoints_newest_first(const std::vector<std::string>
 std::vector<std::string> to_remove(const std::vector<std::string>& names, std::uint32_t keep,
                                    std::uint64_t newest, std::optional<std::uint64_t> best);
 
-// The checkpoint whose validation had the lowest figure of merit of the run so far.
+// The checkpoint whose figure (model/physics/figures.h) was nearest to its ideal so far.
 struct BestCheckpoint {
   static constexpr const char* kFile = "best.json";
   std::uint64_t step = 0;
-  double figure_of_merit = 0.0;  // finite
+  std::string figure = "merit";  // letters, digits, '_' and '.'
+  double distance = 0.0;         // finite
   bool operator==(const BestCheckpoint&) const = default;
 };
 
-// {"step":88,"figure_of_merit":0.412,"file":"step-000000000088.h5"} and a newline.
+// {"step":88,"figure":"merit","distance":0.412,"file":"step-000000000088.h5"} and a newline.
 std::string best_json(const BestCheckpoint& best);
 // Reads what best_json wrote; nothing for any other text.
 std::optional<BestCheckpoint> parse_best(std::string_view text);

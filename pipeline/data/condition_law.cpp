@@ -38,6 +38,16 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+// Whether its parts are numbers, in a list or a range.
+bool is_law(std::string text) {
+  constexpr std::string_view kLogarithmic = ":log";
+  if (text.ends_with(kLogarithmic)) text.resize(text.size() - kLogarithmic.size());
+  std::ranges::replace(text, ',', ':');
+  const auto parts = split(text, ':');
+  return !parts.empty() &&
+         std::ranges::all_of(parts, [](const auto& part) { return number(part).has_value(); });
+}
+
 Error refusal(const std::string& text) {
   return Error{ErrorKind::kUsage,
                fmt::format("{} is no number, no list (50,100), no range (10:500 or 10:500:log), "
@@ -48,8 +58,9 @@ Error refusal(const std::string& text) {
 }  // namespace
 
 Result<ConditionLaw> ConditionLaw::parse(const std::string& text) {
+  // A number is a number, whatever files there are.
   std::error_code ignored;
-  if (std::filesystem::exists(text, ignored)) return read_histogram(text);
+  if (!is_law(text) && std::filesystem::exists(text, ignored)) return read_histogram(text);
   ConditionLaw law;
   auto parts = split(text, ':');
   if (parts.size() <= 1) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/amount_text.h"
+#include "runtime/base/json_reader.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/epoch_count.h"
 
@@ -143,6 +144,24 @@ void add_errors(const HistoryNews& run, std::vector<std::string>& lines) {
     const std::size_t some = std::min<std::size_t>(3, told.size() - i);
     lines.push_back(fmt::format("  {}", fmt::join(told.data() + i, told.data() + i + some, ", ")));
   }
+}
+
+// How good the best state is that is kept, by the figure that chooses it.
+void add_best(const HistoryNews& run, std::vector<std::string>& lines) {
+  const SeriesNews* const distances = run.find("validation/distance");
+  if (distances == nullptr || distances->points.empty() || run.validations.empty()) return;
+  const auto best = std::ranges::min_element(distances->points, {}, &SeriesPoint::low);
+  const nlohmann::json rows = runtime::parse_json(run.validations.back().rows);
+  if (!rows.is_array() || rows.empty() || !rows.back().is_object()) return;
+  const nlohmann::json chosen = rows.back().value("chosen", nlohmann::json());
+  if (!chosen.is_object()) return;
+  const auto text = [&](const char* name) {
+    const auto found = chosen.find(name);
+    return found != chosen.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const std::string unit = text("unit");
+  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from that of equal samples",
+                              text("title"), best->low, unit.empty() ? "" : " ", unit));
 }
 
 // The parts of a step's time, lately.
@@ -312,6 +331,7 @@ std::vector<std::string> watch_screen(const HistoryNews& run, std::size_t column
   add_head(run, columns, lines);
   add_curves(run, columns, lines);
   add_errors(run, lines);
+  add_best(run, lines);
   add_step_time(run, columns, lines);
   add_bill(run, lines);
   add_nodes(run, lines);

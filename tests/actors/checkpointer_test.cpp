@@ -30,10 +30,10 @@ class CheckpointFiles : public testing::Test {
       context.send("snapshots", Message::of(Snapshot{toy_.state(iteration)}));
     });
   }
-  void validated(std::uint64_t iteration, double figure_of_merit) {
-    told_.push_back([this, iteration, figure_of_merit](Context& context) {
+  void validated(std::uint64_t iteration, double distance, const std::string& figure = "merit") {
+    told_.push_back([this, iteration, distance, figure](Context& context) {
       context.send_control("checkpointer",
-                           Message::of(ValidatedState{toy_.state(iteration), figure_of_merit}));
+                           Message::of(ValidatedState{toy_.state(iteration), figure, distance}));
     });
   }
   void last(std::uint64_t iteration) {
@@ -101,7 +101,7 @@ TEST_F(CheckpointFiles, NewestAndBestRemain) {
     validated(iteration, iteration == 2 ? 0.5 : 0.7);
   }
   EXPECT_THAT(left(), ElementsAre(8, 16));
-  EXPECT_EQ(best(), (pipeline::BestCheckpoint{8, 0.5}));
+  EXPECT_EQ(best(), (pipeline::BestCheckpoint{8, "merit", 0.5}));
 }
 
 TEST_F(CheckpointFiles, LinksLeadToTheNewestAndTheBest) {
@@ -123,7 +123,7 @@ TEST_F(CheckpointFiles, WhereThereAreNoLinksItIsSaidOnceAndCheckpointsAreKept) {
   validated(1, 0.5);
   snapshot(2);
   EXPECT_THAT(left(), ElementsAre(4, 8));
-  EXPECT_EQ(best(), (pipeline::BestCheckpoint{4, 0.5}));
+  EXPECT_EQ(best(), (pipeline::BestCheckpoint{4, "merit", 0.5}));
 }
 
 TEST_F(CheckpointFiles, BestIsWrittenAgainWhenItsVerdictComesAfterItHadToMakeRoom) {
@@ -133,7 +133,7 @@ TEST_F(CheckpointFiles, BestIsWrittenAgainWhenItsVerdictComesAfterItHadToMakeRoo
   snapshot(3);
   validated(2, 0.6);
   EXPECT_THAT(left(), ElementsAre(4, 12));
-  EXPECT_EQ(best(), (pipeline::BestCheckpoint{4, 0.5}));
+  EXPECT_EQ(best(), (pipeline::BestCheckpoint{4, "merit", 0.5}));
 }
 
 TEST_F(CheckpointFiles, BestIsWrittenWhereNoCheckpointWasDue) {
@@ -143,7 +143,7 @@ TEST_F(CheckpointFiles, BestIsWrittenWhereNoCheckpointWasDue) {
   validated(7, 0.6);
   last(8);
   EXPECT_THAT(left(), ElementsAre(24, 32));
-  EXPECT_EQ(best(), (pipeline::BestCheckpoint{24, 0.4}));
+  EXPECT_EQ(best(), (pipeline::BestCheckpoint{24, "merit", 0.4}));
   EXPECT_EQ(answers_, 1);
 }
 
@@ -151,10 +151,22 @@ TEST_F(CheckpointFiles, ResumedRunKeepsTheBestOfTheRunBefore) {
   put(4);
   put(8);
   options_.written_step = 8;
-  options_.best = {4, 0.5};
+  options_.best = {4, "merit", 0.5};
   snapshot(3);
   validated(3, 0.6);
   EXPECT_THAT(left(), ElementsAre(4, 12));
+}
+
+TEST_F(CheckpointFiles, DistancesOfDifferentFiguresDoNotCompare) {
+  put(4);
+  put(8);
+  options_.written_step = 8;
+  options_.best = {4, "merit", 0.5};
+  snapshot(3);
+  validated(3, 7.0, "longitudinal");
+  snapshot(4);
+  EXPECT_THAT(left(), ElementsAre(12, 16));
+  EXPECT_EQ(best(), (pipeline::BestCheckpoint{12, "longitudinal", 7.0}));
 }
 
 TEST_F(CheckpointFiles, WithoutAFigureNoneIsTheBest) {

@@ -69,7 +69,13 @@ actors:
   replica: {count: 4, threads: 2}
   reducer: {segment: 256KiB}
   checkpointer: {every: 3 iterations, keep: 2}
-  validator: {every: none, events: 10}
+  validator:
+    every: none
+    events: 10
+    energy_bins: [[105, 115], [185, 195]]
+    angle_bins: [[1.0, 1.2]]
+    hit_threshold: 2e-4
+    best: hits.wasserstein
 links:
   - {from: loader, to: replica, credits: 2}
   - {from: replica, to: reducer, bytes: 1MiB, tokens: 1}
@@ -105,6 +111,10 @@ TEST(EffectiveTopology, ReadsEveryField) {
   EXPECT_EQ(t.data.dataset.window_bytes, 1ull << 30);
   EXPECT_EQ(t.data.dataset.index_folder, "/folder/index");
   EXPECT_EQ(t.train.iterations, 70u);
+  EXPECT_EQ(t.validator.energy_bins, (ValidatorSection::Bins{{105, 115}, {185, 195}}));
+  EXPECT_EQ(t.validator.angle_bins, (ValidatorSection::Bins{{1.0, 1.2}}));
+  EXPECT_EQ(t.validator.hit_threshold_gev, 2e-4);
+  EXPECT_EQ(t.validator.best, "hits.wasserstein");
   EXPECT_EQ(t.train.options.seed, 9223372036854775807u);
   EXPECT_EQ(t.train.options.generator_optimiser.rho, 0.95);
   EXPECT_EQ(t.train.options.schedule[0], model::SlotKind::kG);

@@ -79,7 +79,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
     "t.yaml:21:21: actors.monitor.listen: expected HOST:PORT such as 127.0.0.1:0 with a port of "
     "at most 65535, or none",
-    "t.yaml:22:14: actors.validator: expected a section (every, events), found a list",
+    "t.yaml:22:14: actors.validator: expected a section (every, events, energy_bins, angle_bins, "
+    "hit_threshold, best), found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
     "t.yaml:26:28: cluster.failure: unknown key \"drain_grace\"; known here: heartbeat, "
@@ -151,6 +152,21 @@ INSTANTIATE_TEST_SUITE_P(
                 "takes micro_batch x "
                 "micro_batches = 64"},
         Mistake{kModel + "data: {train: a.h5, test_one_in: 0}\n", "actors.validator"},
+        Mistake{kModel + kData + "actors: {validator: {energy_bins: [[10, 50], [70, 60]]}}\n",
+                "t.yaml:3:46: actors.validator.energy_bins.1: a bin ends above its beginning; this "
+                "one goes from 70 to 60"},
+        Mistake{kModel + kData + "actors: {validator: {energy_bins: []}}\n",
+                "actors.validator.energy_bins: expected a list of at least 1"},
+        Mistake{kModel + kData + "actors: {validator: {angle_bins: [[1, 2]]}}\n",
+                "t.yaml:3:34: actors.validator.angle_bins: this model is told no angle"},
+        Mistake{kModel + kData + "actors: {validator: {best: angle.wasserstein}}\n",
+                "t.yaml:3:28: actors.validator.best: this model is told no angle"},
+        Mistake{"model: {zoo: gan3d_51}\ndata: {train: synthetic, schema: lcd-angle}\n"
+                "actors: {validator: {best: longitudinal_angle}}\n",
+                "actors.validator.best: longitudinal_angle needs actors.validator.angle_bins"},
+        Mistake{kModel + kData + "actors: {validator: {best: longitudnal}}\n",
+                "expected merit, sampling_fraction or another figure of `troupe validate`, found "
+                "text \"longitudnal\"; did you mean \"longitudinal\"?"},
         Mistake{kModel + "data: {train: synthetic, test_one_in: 5000}\n",
                 "t.yaml:2:39: data.test_one_in: one in 5000 of 4000 generated events leaves none"},
         Mistake{kModel + kData + "train: {learning_rate: 1e-3}\n",

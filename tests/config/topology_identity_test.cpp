@@ -59,6 +59,9 @@ const std::vector<std::string> kRunChanges{
     "actors.checkpointer.keep=5",
     "actors.validator.every=none",
     "actors.validator.events=100",
+    "actors.validator.energy_bins=[[105, 115]]",
+    "actors.validator.hit_threshold=2e-4",
+    "actors.validator.best=sampling_fraction",
     "links=[{from: loader, to: replica, credits: 3}]",
 };
 

@@ -36,7 +36,12 @@ class JudgementTest : public testing::Test {
   }
   runtime::Result<Judgement> opened(const config::LoadedTopology& loaded, bool with_data) {
     ASSIGN_OR_RETURN(Judgement judgement, judge_run(loaded, std::nullopt));
-    runtime::Log log = runtime::Log::silent();
+    runtime::LogOptions lines;
+    lines.to_stderr = false;
+    lines.also = [this](runtime::LogLevel, std::string_view line) {
+      said_ += std::string(line) + "\n";
+    };
+    ASSIGN_OR_RETURN(runtime::Log log, runtime::Log::open(lines));
     RETURN_IF_ERROR(judge_by_opening(loaded, with_data, log, judgement));
     return judgement;
   }
@@ -48,6 +53,7 @@ class JudgementTest : public testing::Test {
   }
 
   const TemporaryFolder folder_;
+  std::string said_;  // in the log
 };
 
 TEST_F(JudgementTest, GoodRunIsJudgedWithoutAWordAndNothingStaysBehind) {
@@ -108,6 +114,19 @@ TEST_F(JudgementTest, DataThatARunRefusesAreRefusedUnlessLeftOut) {
   refused(HasSubstr("none of 40 events is for testing"), {"data.test_one_in=41"});
   write_data(4);
   refused(HasSubstr("4 events"), {"train.micro_batches=8", "actors.validator.every=none"});
+}
+
+TEST_F(JudgementTest, BinsThatNoEventForTestingFillsAreToldWithTheirPlace) {
+  write_data(40);  // all of 50 GeV
+  const auto said = [&](const std::string& bins) {
+    said_.clear();
+    EXPECT_TRUE(opened(topology("actors: {validator: {energy_bins: " + bins + "}}\n"), true).ok());
+    return said_;
+  };
+  EXPECT_THAT(said("[[0, 1000], [2000, 3000]]"),
+              testing::ContainsRegex("t.yaml:4:[0-9]+: actors.validator.energy_bins.1: no event of "
+                                     "those for testing has 2000 to 3000 GeV; they have 50 to 50"));
+  EXPECT_THAT(said("[[0, 1000]]"), testing::Not(HasSubstr("energy_bins")));
 }
 
 TEST_F(JudgementTest, MadeShowersAreNotMade) {

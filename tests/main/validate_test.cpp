@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <tuple>
 
 #include "tests/main/toy_run.h"
 
@@ -98,9 +100,10 @@ TEST_F(Validate, CheckpointMakesAShowerForEachOfTheDataAndARunsFolderIsRanked) {
     EXPECT_GE(merit, before);
     before = merit;
   }
+  EXPECT_EQ(ranked["by"].text(), "merit");
   const ProcessEnd table = call({"validate", path("a"), "--replicas", "5", "--by", "response"});
   EXPECT_THAT(table.out, testing::StartsWith("checkpoint "));
-  EXPECT_THAT(table.out, HasSubstr("\nThe best, " + path("a/checkpoints/step-")));
+  EXPECT_THAT(table.out, HasSubstr("\nThe best by response, " + path("a/checkpoints/step-")));
 
   const std::string damaged = checkpoint("a", 0);
   std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) / 2);
@@ -119,7 +122,13 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
                  {"12 x 12 x 12", "4 x 4 x 4"});
   expect_refused(call({"validate", data, "--against", data, "--by", "beauty"}), 2,
                  {"--by: no figure beauty"});
+  expect_refused(call({"validate", data, "--against", data, "--by", "merit"}), 2,
+                 {"--by: only the checkpoints of a folder are ranked", "is no folder"});
+  expect_refused(call({"validate", data, "--against", data, "--rank"}), 2,
+                 {"--rank: only the checkpoints of a folder are ranked"});
   run("a");
+  expect_refused(call({"validate", path("a"), "--against", path("toy.h5"), "--by", "merit"}), 2,
+                 {"--by: ", "stands for its best", "add --rank"});
   expect_refused(call({"validate", path("a"), "--against", data}), 4, {"expected images of"});
   std::filesystem::remove(path("toy.h5"));
   expect_refused(call({"validate", path("a")}), 4, {"name others: --against"});
@@ -145,7 +154,103 @@ TEST_F(Validate, BadShowersAreToldAndLeftOut) {
       call({"validate", path("bad.h5"), "--against", path("toy.h5"), "--json", "--replicas", "5"});
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_THAT(end.err, HasSubstr("left out: " + path("bad.h5") + ": dataset ECAL, event 1"));
-  EXPECT_EQ(last_line(end)["generated"].list()[0]["events"].integer(), 49);
+  const JsonValue generated = last_line(end)["generated"].list()[0];
+  EXPECT_EQ(generated["events"].integer(), 49);
+  EXPECT_EQ(generated["left_out"].integer(), 1);
+  EXPECT_EQ(generated["faults"].list()[0]["kind"].text(), "left_out");
+  EXPECT_THAT(generated["faults"].list()[0]["text"].text(),
+              testing::StartsWith("1 of 50 showers have "));
+  EXPECT_TRUE(last_line(end)["remarks"].list().empty());
+
+  // The other way round it is the data that are bad, and the generator has no part in that.
+  const JsonValue turned = validated({path("toy.h5"), "--against", path("bad.h5")});
+  EXPECT_EQ(turned["generated"].list()[0]["left_out"].integer(), 0);
+  for (const JsonValue& fault : turned["generated"].list()[0]["faults"].list()) {
+    EXPECT_NE(fault["kind"].text(), "left_out");
+  }
+  EXPECT_THAT(turned["remarks"].list()[0]["text"].text(),
+              testing::StartsWith("the data: 1 of 50 showers have "));
+}
+
+TEST_F(Validate, ClassifierTellsShowersOfOtherEnergiesFromTheData) {
+  const std::string data = made("data.h5", "1"), equal = made("equal.h5", "2");
+  EXPECT_EQ(call({"data", "make", path("other.h5"), "--detector", "lcd-fixed-12", "--events", "120",
+                  "--min-energy", "60", "--max-energy", "100"})
+                .exit_code,
+            0);
+  const JsonValue same =
+      figure(validated({equal, "--against", data})["generated"].list()[0], "auc");
+  EXPECT_EQ(same["ideal"].number(), 0.5);
+  EXPECT_LT(std::abs(same["value"].number() - 0.5), same["floor_95"].number());
+  const JsonValue other =
+      figure(validated({path("other.h5"), "--against", data})["generated"].list()[0], "auc");
+  EXPECT_GT(other["value"].number(), 0.65);
+  EXPECT_GT(other["value"].number() - 0.5, other["floor_95"].number());
+}
+
+// What the topology names chooses the checkpoint that is kept, and everything follows it.
+TEST_F(Validate, BestIsThatOfTheFigureThatTheTopologyNames) {
+  const auto best_of = [&](const std::string& run) {
+    return parse_json(read_text(path(run + "/checkpoints/best.json")));
+  };
+  const auto distance = [](const JsonValue& line, const char* figure) {
+    const auto& rows = line["fields"]["rows"].list();
+    return std::string(figure) == "merit" ? rows.back()["comparison"]["merit"]["total"].number()
+                                          : rows.back()["chosen"]["distance"].number();
+  };
+  run("a", {"--set",
+            "actors.validator={every: 1 iterations, events: 20, best: longitudinal, energy_bins: "
+            "[[10, 250], [250, 500]], hit_threshold: 0.01}",
+            "--set", "actors.checkpointer.keep=1", "--set", "train.iterations=12"});
+  EXPECT_EQ(best_of("a")["figure"].text(), "longitudinal");
+  double least = 1e9, least_merit = 1e9;
+  std::uint64_t step = 0, step_of_merit = 0;
+  for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
+    if (line["kind"].text() != "validation") continue;
+    EXPECT_EQ(line["fields"]["rows"].list().back()["chosen"]["figure"].text(), "longitudinal");
+    const auto at = static_cast<std::uint64_t>(line["step"].integer());
+    if (distance(line, "chosen") < least)
+      std::tie(least, step) = std::pair(distance(line, "chosen"), at);
+    if (distance(line, "merit") < least_merit) {
+      std::tie(least_merit, step_of_merit) = std::pair(distance(line, "merit"), at);
+    }
+  }
+  EXPECT_NE(step, step_of_merit);  // else this tells nothing
+  EXPECT_EQ(static_cast<std::uint64_t>(best_of("a")["step"].integer()), step);
+  EXPECT_NEAR(best_of("a")["distance"].number(), least, 1e-5 * least);
+  EXPECT_EQ(std::filesystem::read_symlink(path("a/checkpoints/best")).string(),
+            best_of("a")["file"].text());
+
+  // Against the run's own test data and measured like it, its best is first again, with one figure
+  // and the showers of another seed.
+  const JsonValue ranked = validated({path("a")});
+  EXPECT_EQ(ranked["by"].text(), "longitudinal");
+  EXPECT_EQ(ranked["events"].integer(), 20);
+  const ProcessEnd watched = call({"watch", path("a")});
+  EXPECT_THAT(watched.err, HasSubstr("best so far  energy missing, extra or misplaced along z: "));
+}
+
+TEST_F(Validate, BestMayBeOfAFigureThatTakesMoreThanSums) {
+  for (const std::string figure : {"auc", "nearest", "hits.wasserstein"}) {
+    run(figure,
+        {"--set", "actors.validator={every: 1 iterations, events: 20, best: " + figure + "}",
+         "--set", "train.iterations=2"});
+    EXPECT_EQ(parse_json(read_text(path(figure + "/checkpoints/best.json")))["figure"].text(),
+              figure);
+  }
+}
+
+TEST_F(Validate, ReportOfACheckpointHasWhatItsDiscriminatorSays) {
+  run("a", {"--set", "actors.validator={every: 1 epoch, events: 10}"});
+  EXPECT_EQ(call({"validate", checkpoint("a", 0), "--against", path("toy.h5"), "--replicas", "5",
+                  "--report", path("report.html")})
+                .exit_code,
+            0);
+  const std::string html = read_text(path("report.html"));
+  EXPECT_THAT(html, HasSubstr("What the discriminator says"));
+  EXPECT_THAT(html, HasSubstr("Probability that the shower is real (generation)"));
+  EXPECT_THAT(html, HasSubstr("Error of the estimated energy of the primary"));
+  EXPECT_THAT(html, HasSubstr("chi-square / degrees of freedom "));
 }
 
 // The showers that the generator is fitted to are not part of the project. pipeline/ShowerFit holds

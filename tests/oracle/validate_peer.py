@@ -12,7 +12,12 @@ import h5py
 import numpy as np
 from scipy import linalg, stats
 from scipy.ndimage import gaussian_filter
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import NearestNeighbors
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 HIT_GEV = 3e-4
 EXACT = 1e-5  # relative; the program tells six digits
@@ -238,6 +243,25 @@ def neighbours(cells_a, cells_b):
     return across / within(a), within(b) / within(a)
 
 
+def classifier_features(cells, energy):
+    found, profiles, _ = observables(cells, energy)
+    layers = np.log(profiles[2] / energy[:, None] + 1e-6)
+    above = np.stack([np.log(1 + (cells > 10.0 ** level).sum((1, 2, 3))) for level in range(-6, 1)], 1)
+    return np.concatenate([np.log(energy)[:, None], np.stack(list(found.values()), 1), layers, above], 1)
+
+
+def area(data, generated):
+    """Two networks of scikit-learn, each asked about the half that it has not seen."""
+    values = np.concatenate([classifier_features(*data), classifier_features(*generated)])
+    labels = np.repeat([0, 1], [len(data[0]), len(generated[0])])
+    areas = []
+    for known, asked in StratifiedKFold(2, shuffle=True, random_state=1).split(values, labels):
+        network = make_pipeline(StandardScaler(), MLPClassifier((64, 64), max_iter=60, random_state=1))
+        network.fit(values[known], labels[known])
+        areas.append(roc_auc_score(labels[asked], network.predict_proba(values[asked])[:, 1]))
+    return np.mean(areas)
+
+
 def bootstrap(data, generated, random, times=300):
     """Spread of two ratios over samples drawn with all energies alike, as for files of one size each."""
     a, b = observables(*data)[0]["response"], observables(*generated)[0]["response"]
@@ -271,6 +295,9 @@ def main():
                ("response +-", told["response"]["uncertainty"], mean_spread, 0.2 * mean_spread),
                ("response_width +-", told["response_width"]["uncertainty"], width_spread,
                 0.2 * width_spread)]
+    # Networks learn differently; their areas differ by little more than those of other halves do.
+    checks.append(("auc", told["auc"]["value"], area(data, generated),
+                   0.02 + 2 * told["auc"]["uncertainty"]))
     wrong = 0
     for name, found, value, bound in checks:
         fits = found is not None and abs(found - value) <= bound

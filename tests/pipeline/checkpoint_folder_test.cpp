@@ -53,15 +53,17 @@ TEST(CheckpointFolder, NewestAndBestRemain) {
 }
 
 TEST(BestCheckpoint, IsReadAsItWasWritten) {
-  for (const BestCheckpoint& best : {BestCheckpoint{88, 0.1 + 0.2}, {0, 0.0}, {7, 1e-300}}) {
+  for (const BestCheckpoint& best :
+       {BestCheckpoint{88, "merit", 0.1 + 0.2}, {0, "hits.wasserstein", 0.0}, {7, "", 1e-300}}) {
     EXPECT_EQ(parse_best(best_json(best)), best);
   }
-  EXPECT_EQ(best_json({88, 0.5}),
-            "{\"step\":88,\"figure_of_merit\":0.5,\"file\":\"step-000000000088.h5\"}\n");
+  EXPECT_EQ(best_json({88, "merit", 0.5}),
+            "{\"step\":88,\"figure\":\"merit\",\"distance\":0.5,"
+            "\"file\":\"step-000000000088.h5\"}\n");
 }
 
 TEST(BestCheckpoint, AnyOtherTextIsNone) {
-  const std::string whole = best_json({88, 0.5});
+  const std::string whole = best_json({88, "merit", 0.5});
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_FALSE(parse_best(whole.substr(0, length))) << length;
   }

@@ -2,6 +2,8 @@
 #include "tests/support/fails_with.h"
 #include "tests/support/temporary_folder.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,6 +47,23 @@ TEST(ConditionLaw, HistogramIsInvertedBinByBin) {
   EXPECT_DOUBLE_EQ(law->at(0, 1.0), 40.0);
   EXPECT_EQ(law->least(), 0.0);
   EXPECT_EQ(law->most(), 40.0);
+}
+
+TEST(ConditionLaw, NumbersAreNumbersWhateverFilesAndFoldersThereAre) {
+  const TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  for (const char* name : {"100", "50,100", "10:500"}) std::filesystem::create_directory(name);
+  const auto one = ConditionLaw::parse("100"), list = ConditionLaw::parse("50,100");
+  const auto range = ConditionLaw::parse("10:500");
+  write_text("histogram", "1 2 1\n");
+  const auto histogram = ConditionLaw::parse("histogram");
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(one.ok() && list.ok() && range.ok() && histogram.ok());
+  EXPECT_EQ(one->at(0, 0.5), 100.0);
+  EXPECT_EQ(list->at(1, 0.5), 100.0);
+  EXPECT_EQ(range->most(), 500.0);
+  EXPECT_EQ(histogram->most(), 2.0);
 }
 
 TEST(ConditionLaw, TextsThatAreNoneAreRefused) {

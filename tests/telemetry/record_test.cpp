@@ -132,6 +132,17 @@ TEST(Record, MarkOfAValidationIsItsFigureOfMeritAndWhetherShowersAreLikeTheData)
             "no figure of merit");
 }
 
+TEST(Record, ValidationTellsTheFigureThatChoosesTheBest) {
+  const auto validation = [](const std::string& figure) {
+    return read(R"({"kind":"validation","step":8,"fields":{"rows":[{"comparison":)"
+                R"({"merit":{"total":0.5}},"chosen":{"figure":")" +
+                figure + R"(","title":"its error","unit":"%","value":0.75,"distance":0.25}}]}})");
+  };
+  EXPECT_EQ(mark_of(validation("response_energy")), "figure of merit 0.5, its error 0.75");
+  EXPECT_EQ(mark_of(validation("merit")), "figure of merit 0.5");
+  EXPECT_THAT(points_of(validation("merit")), Contains(IsPoint("validation/distance", 0.25)));
+}
+
 TEST(Record, SamplesBecomePointsOfTheirMeans) {
   const Record record = read(
       R"({"kind":"samples","time":1,"step":8,"values":{"node/head/cores":[2,1.5,1,2,2],"bad":[1],"worse":[1,"x",2,3,4]}})");

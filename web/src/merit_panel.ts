@@ -1,23 +1,26 @@
-// The figure of merit, validation by validation.
+// The figure of merit, validation by validation, and the figure by which the best state is chosen
+// where that is another one.
 
 import { Chart } from "./chart.ts";
 import { make, setText } from "./elements.ts";
 import { curveStyle } from "./palette.ts";
 import { Fingerprint, type Panel, section, type ShownRun } from "./panel.ts";
+import type { Validation } from "./protocol.ts";
 import { validationCurve } from "./validation_curve.ts";
-import { meritOf, unlikeOf } from "./validations.ts";
+import { chosenOf, meritOf, unlikeOf } from "./validations.ts";
 import { Zoom } from "./zoom.ts";
 
 export class MeritPanel implements Panel {
   readonly element: HTMLElement;
   private chart = new Chart(new Zoom());
+  private chosen = new Chart(new Zoom());
   private empty = make("p", { class: "empty", hidden: true }, "No validation has been made yet.");
   private warning = make("p", { class: "note warning", hidden: true });
   private seen = new Fingerprint();
 
   constructor() {
     this.element = section("merit", "Figure of merit, less is better", undefined, this.empty,
-      this.warning, make("div", { class: "charts" }, this.chart.element));
+      this.warning, make("div", { class: "charts" }, this.chart.element, this.chosen.element));
   }
 
   show(runs: readonly ShownRun[]): void {
@@ -26,6 +29,9 @@ export class MeritPanel implements Panel {
     const any = runs.some((run) => run.state.validations.length > 0);
     this.empty.hidden = any;
     this.chart.element.hidden = !any;
+    const chosen = runs.map((run) => chosenOf(run.state.validations[run.state.validations.length - 1]))
+      .find((one) => one.figure !== "merit");
+    this.chosen.element.hidden = !any || chosen === undefined;
     const warnings = runs.flatMap((run) => warningOf(run, runs.length > 1));
     this.warning.hidden = warnings.length === 0;
     setText(this.warning, warnings.join(" "));
@@ -35,10 +41,22 @@ export class MeritPanel implements Panel {
       curves: runs.map((run, i) =>
         validationCurve(run, runs.length > 1 ? run.label : "generated", "", curveStyle(i), meritOf)),
     });
+    if (chosen === undefined) return;
+    const distance = (one: Validation) => {
+      const own = chosenOf(one);
+      return own.figure === chosen.figure ? own.distance ?? undefined : undefined;
+    };
+    this.chosen.show({
+      title: `Distance of the ${chosen.title} from that of equal samples`, marks: [], log: true,
+      axis: "epoch",
+      curves: runs.map((run, i) => validationCurve(run, runs.length > 1 ? run.label : "generated",
+        chosen.unit, curveStyle(i), distance)),
+    });
   }
 
   repaint(): void {
     this.chart.repaint();
+    this.chosen.repaint();
   }
 }
 

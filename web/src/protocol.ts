@@ -152,6 +152,15 @@ export interface Comparison {
   unlike?: string[];
 }
 
+export interface ChosenFigure {
+  figure: string;
+  title: string;
+  unit: string;
+  value: number | null;
+  // From what equal samples have; less is better.
+  distance: number | null;
+}
+
 export interface ValidationRow {
   name: string;
   events: number;
@@ -162,6 +171,8 @@ export interface ValidationRow {
   comparison?: Comparison | null;
   // Errors that two samples drawn from the data have; the row of the data has them.
   floor?: Comparison | null;
+  // Of the generator: the figure by which the run chooses its best state.
+  chosen?: ChosenFigure | null;
 }
 
 export interface Validation {

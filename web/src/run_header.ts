@@ -5,7 +5,8 @@ import { make, setAttribute, setText } from "./elements.ts";
 import { Figures } from "./figures.ts";
 import { count, dateAndTime, duration, figure, percent, timeOfDay } from "./format.ts";
 import type { ShownRun } from "./panel.ts";
-import { bestMerit, comparisonOf, ERRORS, meritOf, unlikeOf } from "./validations.ts";
+import type { ChosenFigure } from "./protocol.ts";
+import { bestChosen, chosenOf, comparisonOf, ERRORS, meritOf, unlikeOf } from "./validations.ts";
 
 const STATES: Record<string, string> = {
   starting: "starting", training: "training", ended: "finished", failed: "failed",
@@ -76,13 +77,23 @@ export class RunHeader {
     this.unlike.hidden = unlike.length === 0;
     setText(this.unlike, `! The showers are nothing like the data (${unlike.join(", ")}), so that ` +
       "their figure of merit means nothing.");
-    this.quality.set("Best so far", last && !several ? figure(bestMerit(state.validations)) : undefined);
+    const chosen = chosenOf(last);
+    const by_merit = chosen.figure === "merit";
+    this.quality.set("Chosen by", !last || several || by_merit ? undefined
+      : `${chosen.title}: ${chosenText(chosen)}`);
+    this.quality.set("Best so far", last && !several
+      ? chosenText(bestChosen(state.validations)) : undefined);
     for (const [name, label] of ERRORS) {
       const error = comparisonOf(last)?.[name] ?? undefined;
       this.quality.set(label[0]!.toUpperCase() + label.slice(1),
         error === undefined || several ? undefined : `${percent(error)} off`);
     }
   }
+}
+
+function chosenText(chosen: ChosenFigure | undefined): string {
+  const value = figure(chosen?.value ?? undefined);
+  return chosen?.unit ? `${value} ${chosen.unit}` : value;
 }
 
 // "saved": of a run that has ended there is no news to wait for.

@@ -1,6 +1,6 @@
 // The results of validations on the generated showers.
 
-import type { Comparison, Validation, ValidationRow } from "./protocol.ts";
+import type { ChosenFigure, Comparison, Validation, ValidationRow } from "./protocol.ts";
 
 export const ERRORS: [keyof Omit<Comparison, "merit" | "unlike">, string][] = [
   ["sampling_fraction_error", "response"], ["longitudinal_error", "longitudinal"],
@@ -8,10 +8,22 @@ export const ERRORS: [keyof Omit<Comparison, "merit" | "unlike">, string][] = [
   ["sampling_fraction_width_error", "width of the response"],
 ];
 
+function generatedOf(one: Validation | undefined): ValidationRow | undefined {
+  const rows: readonly ValidationRow[] = one?.rows ?? [];
+  return rows.find((row) => row.name === "generated") ?? rows[rows.length - 1];
+}
+
 // Figures of the generator at that time, against the data.
 export function comparisonOf(one: Validation | undefined): Comparison | undefined {
-  const rows: readonly ValidationRow[] = one?.rows ?? [];
-  return (rows.find((row) => row.name === "generated") ?? rows[rows.length - 1])?.comparison ?? undefined;
+  return generatedOf(one)?.comparison ?? undefined;
+}
+
+// The figure by which the run chooses its best state; runs of before say nothing, and chose by the
+// figure of merit.
+export function chosenOf(one: Validation | undefined): ChosenFigure {
+  const merit = meritOf(one) ?? null;
+  return generatedOf(one)?.chosen ??
+    { figure: "merit", title: "figure of merit", unit: "", value: merit, distance: merit };
 }
 
 export function meritOf(one: Validation | undefined): number | undefined {
@@ -24,9 +36,12 @@ export function unlikeOf(one: Validation | undefined): readonly string[] {
   return comparisonOf(one)?.unlike ?? [];
 }
 
-// The least figure of merit so far that means something; undefined: there is none.
-export function bestMerit(all: readonly Validation[]): number | undefined {
-  const known = all.filter((one) => unlikeOf(one).length === 0).map(meritOf)
-    .filter((merit) => merit !== undefined);
-  return known.length > 0 ? Math.min(...known) : undefined;
+// The chosen figure that was nearest to that of equal samples so far, among those that mean
+// something; undefined: there is none.
+export function bestChosen(all: readonly Validation[]): ChosenFigure | undefined {
+  const figure = chosenOf(all[all.length - 1]).figure;
+  const known = all.filter((one) => unlikeOf(one).length === 0).map(chosenOf)
+    .filter((chosen) => chosen.figure === figure && typeof chosen.distance === "number");
+  return known.reduce<ChosenFigure | undefined>((best, chosen) =>
+    best === undefined || chosen.distance! < best.distance! ? chosen : best, undefined);
 }

@@ -142,6 +142,27 @@ test("A figure of merit of showers that are nothing like the data is marked, and
   for (const warning of [".run .unlike", "#merit .warning"]) assert.ok(await page.locator(warning).isHidden(), warning);
 });
 
+test("The best so far is that of the figure that chooses it, and has a curve", options, async () => {
+  const run = new MockRun({ name: "chosen" });
+  run.advance(150);
+  run.validations.forEach((one, i) => {
+    one.rows.at(-1).comparison.unlike = [];
+    one.rows.at(-1).chosen = { figure: "response_energy", title: "error of the response", unit: "%",
+      value: [3, 1.5, 2][i], distance: [3, 1.5, 2][i] };
+  });
+  it.runs.push({ run, folder: "runs/chosen", live: false });
+  const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
+  assert.match(await page.textContent(".glance"),
+    /Chosen byerror of the response: 2(\.00)? %Best so far1\.50? %/);
+  await showAll(page);
+  assert.match(await page.textContent("#merit"), /Distance of the error of the response/);
+  await page.goto(`${it.address}#runs=0`);
+  await page.reload();
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
+  assert.doesNotMatch(await page.textContent(".glance"), /Chosen by/);
+});
+
 test("Who waits for whom is asked for, and the trace can be saved", options, async () => {
   const page = await openPage(it.browser, it.address);
   await page.locator("#questions").scrollIntoViewIfNeeded();

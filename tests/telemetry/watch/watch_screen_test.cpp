@@ -25,9 +25,12 @@ constexpr const char* kHistory = R"({"version":5,"whole":true,"now":1.0,
            "validation/sampling_fraction_width_error":{"width":1,"from":0,"x":[2],"mean":[3.6]},
            "validation/floor/sampling_fraction_width_error":{"width":1,"from":0,"x":[2],"mean":[0.05]},
            "validation/layer_correlation_difference":{"width":1,"from":0,"x":[2],"mean":[0.42]},
+           "validation/distance":{"width":1,"from":0,"x":[2,6],"mean":[1.5,2.5],"low":[1.25,2.5],"high":[2,3]},
            "seconds/compute":{"width":1,"from":0,"x":[2],"mean":[0.75]},
            "seconds/reduce":{"width":1,"from":0,"x":[2],"mean":[0.25]}},
  "marks":[{"kind":"node","step":40,"time":3.0,"text":"member.1 was lost"}],
+ "validations":[{"step":6,"time":2.0,"rows":[{"name":"data"},{"name":"generated",
+                 "chosen":{"figure":"response_energy","title":"its error","unit":"%","distance":2.5}}]}],
  "nodes":[{"name":"head","host":"a","state":"running","cause":"","cores":0.5,
            "resident_bytes":1234567,
            "devices":[{"device":"cuda:0","name":"card","own_bytes":1200000000,"used_bytes":-1,
@@ -51,6 +54,7 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   EXPECT_THAT(screen, HasSubstr("▁█"));
   EXPECT_THAT(screen, HasSubstr("off the data (data against data)\n"
                                 "  its width 360 % (5), layers 0.42\n"));
+  EXPECT_THAT(screen, HasSubstr("\nbest so far  its error: 1.25 % from that of equal samples\n"));
   EXPECT_THAT(screen, HasSubstr("compute 75 %  reduce 25 %"));
   EXPECT_THAT(screen, HasSubstr("0.50 cores"));
   EXPECT_THAT(screen, HasSubstr("1.2 MB"));

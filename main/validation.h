@@ -1,0 +1,77 @@
+#pragma once
+
+// The work of `troupe validate`: showers of a file, or of checkpoints, compared with data.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/topology.h"
+#include "main/command_line.h"
+#include "main/trained.h"
+#include "model/backend.h"
+#include "model/physics/figures_text.h"
+#include "model/physics/shower_sample.h"
+#include "model/physics/validation_plots.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/measured_showers.h"
+#include "pipeline/data/progress.h"
+#include "runtime/base/error.h"
+#include "runtime/base/thread_team.h"
+
+namespace troupe {
+
+struct Validated {
+  pipeline::MeasuredData data;
+  std::vector<model::Fault> remarks = {};           // on the data
+  std::vector<model::RankedSample> generated = {};  // one, or those that are ranked, best first
+  std::string by = {};                              // the figure that ranks
+  // Of the best: its showers, and what its discriminator says, where that is asked for.
+  std::optional<model::ShowerSample> best = {};
+  std::vector<model::DiscriminatorOutput> outputs = {};
+};
+
+// One call of the verb.
+class Validation {
+ public:
+  // The line has the options of `troupe validate`, and outlives this.
+  explicit Validation(const CommandLine& line);
+
+  // Errors: kUsage, options that mean nothing for what is judged; kData, what cannot be read; those
+  // of opening a checkpoint.
+  runtime::Result<Validated> run();
+
+ private:
+  bool ranks() const;
+  runtime::Result<void> check_ranking() const;
+  runtime::Result<pipeline::Dataset> open(pipeline::DatasetOptions options) const;
+  runtime::Result<pipeline::Dataset> open_data(const config::Topology& topology) const;
+  std::string by(const config::ValidatorSection& section) const;
+  void set_bins(const config::ValidatorSection& section, model::ShowerSample& data) const;
+  model::StatisticsOptions statistics(const config::ValidatorSection& section,
+                                      const model::Extent& space, bool angle) const;
+
+  // Showers of a file, as it has them.
+  struct OfFile {
+    pipeline::MeasuredData measured;
+    std::uint64_t left_out = 0;
+  };
+  runtime::Result<OfFile> measure(const std::string& path,
+                                  const std::optional<model::StatisticsOptions>& like);
+  runtime::Result<Validated> judge_file(const std::string& path);
+  runtime::Result<Validated> judge_checkpoints(const std::vector<std::string>& paths);
+  runtime::Result<Validated> open_sides(const Trained& trained, const model::Extent& space);
+  runtime::Result<void> judge_checkpoint(const std::string& path, const Trained& trained,
+                                         std::optional<Validated>& sides);
+  runtime::Result<void> ask_discriminator(const Trained& trained, Validated& sides);
+  void judge(const std::string& name, const model::ShowerSample& generated, std::uint64_t left_out,
+             Validated& sides);
+
+  const CommandLine& line_;
+  runtime::ThreadTeam team_;
+  std::unique_ptr<model::Backend> backend_;  // of classifiers; null: this machine has none
+  pipeline::Progress tell_;
+};
+
+}  // namespace troupe

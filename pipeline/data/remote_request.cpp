@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::string_view kS3 = "s3://";
 constexpr std::size_t kMostCredentialBytes = 1u << 20;
+// S3 wants the hash of what a request carries told and signed: that of nothing.
+constexpr const char* kNoContent =
+    "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using List = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
@@ -221,6 +224,7 @@ void set_credentials(CURL* handle, const std::string& address, List& headers) {
   curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", region()).c_str());
   curl_easy_setopt(handle, CURLOPT_USERNAME, found.key.c_str());
   curl_easy_setopt(handle, CURLOPT_PASSWORD, found.secret.c_str());
+  headers.reset(curl_slist_append(headers.release(), kNoContent));
   if (found.token.empty()) return;
   const std::string token = "x-amz-security-token: " + found.token;
   headers.reset(curl_slist_append(headers.release(), token.c_str()));

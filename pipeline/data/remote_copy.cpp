@@ -37,8 +37,9 @@ using runtime::Result;
 namespace {
 
 constexpr std::size_t kMostNoteBytes = 4096;
-// The share of a file system that stays free.
-constexpr double kLeastFree = 0.05;
+// What stays free of a file system: so much, or so small a share of a small one.
+constexpr std::uint64_t kLeastFreeBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLeastFreeShare = 20;
 
 Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
@@ -160,7 +161,8 @@ class Copying {
     std::error_code unknown;
     const auto space = std::filesystem::space(part(), unknown);
     if (unknown || !version_.has_size) return {};
-    const auto kept = static_cast<std::uint64_t>(kLeastFree * static_cast<double>(space.capacity));
+    const std::uint64_t kept =
+        std::min<std::uint64_t>(kLeastFreeBytes, space.capacity / kLeastFreeShare);
     if (version_.size <= written_ || version_.size - written_ + kept <= space.available) return {};
     return data_error(
         fmt::format("{}: has {:.2f} GB, and the disk of {} has {:.2f} GB free, of "

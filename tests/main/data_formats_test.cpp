@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "runtime/base/error.h"
 #include "tests/main/cluster_run.h"
 
 namespace troupe {

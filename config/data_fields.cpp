@@ -5,6 +5,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
+#include "pipeline/data/remote_copy.h"
 
 namespace troupe::config {
 namespace {
@@ -18,12 +19,29 @@ using pipeline::Preprocessing;
 using pipeline::ShowerOptions;
 using pipeline::SyntheticOptions;
 
-// The word `synthetic`, a path or pattern, or a list of them.
+// A path or pattern, or the address of a file.
+CodecOf<std::string> file_or_address() {
+  const CodecOf<std::string> path =
+      path_or_pattern("a path, a pattern (*, ?, [..]) or an address (https, http, s3)");
+  return codec_of<std::string>(
+      path->describe(),
+      [path](const YamlValue& value, std::string& into, Reader& reader) {
+        if (!value.is_scalar() || !pipeline::is_readable_address(value.scalar)) {
+          return path->read(value, into, reader);
+        }
+        into = value.scalar;
+      },
+      [path](const std::string& value, Selection selection) {
+        return path->write(value, selection);
+      });
+}
+
+// The word `synthetic`, a path, pattern or address, or a list of them.
 CodecOf<DataSection> source() {
-  const CodecOf<std::string> path = path_or_pattern("a path or pattern (*, ?, [..])");
+  const CodecOf<std::string> path = file_or_address();
   const CodecOf<std::vector<std::string>> paths = list(path, 1, 10'000);
-  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf,
-                                             "synthetic, a path, a pattern or a list of them");
+  TypeDescription type = TypeDescription::of(
+      TypeDescription::Kind::kOneOf, "synthetic, a path, a pattern, an address or a list of them");
   type.parts = {path->describe(), paths->describe()};
   return codec_of<DataSection>(
       type,
@@ -184,8 +202,9 @@ std::vector<Word<DataSchema>> words_of_schemas() {
 std::shared_ptr<Record<Topology>> data_record() {
   auto record = std::make_shared<Record<Topology>>("the data");
   record->before(set_schema_defaults)
-      .required("train", &Topology::data, source(), Scope::kState,
-                "`synthetic`, files or patterns of them; relative to this file.")
+      .required(
+          "train", &Topology::data, source(), Scope::kState,
+          "`synthetic`, files, patterns or addresses of them; paths are relative to this file.")
       .field("schema", within(&Topology::data, &DataSection::dataset, &DatasetOptions::schema),
              word<DataSchema>(words_of_schemas()), Scope::kState,
              "Which parts the files hold, in which units.")

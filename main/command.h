@@ -85,6 +85,7 @@ Command devices_verb();
 Command data_make_verb();
 Command data_info_verb();
 Command data_convert_verb();
+Command data_fetch_verb();
 Command generate_verb();
 Command validate_verb();
 Command inspect_verb();

@@ -253,6 +253,10 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
   report_threads(threads, team.threads());
   ASSIGN_OR_RETURN(const auto maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
                                                                    *trained.backend, team));
+  if (maker->shape().channels != 1) {
+    return Error{ErrorKind::kUsage, fmt::format("{}: images of {} channels; showers have one",
+                                                checkpoint, maker->shape().channels)};
+  }
   TrainedShowers source(trained, *maker, team, wants, line.get<std::uint64_t>("seed"));
   const auto start = runtime::steady_now();
   // A generator that has diverged, or a signal, ends the work at the next report of its progress.

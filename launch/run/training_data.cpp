@@ -1,15 +1,19 @@
 #include "launch/run/training_data.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "launch/machine/usable_machine.h"
 #include "launch/run/validator_bins.h"
+#include "pipeline/data/idx_file.h"
+#include "pipeline/data/remote_copy.h"
 #include "pipeline/data/shower_dataset.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
@@ -99,6 +103,37 @@ runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
                       options.paths.front(), report.rows, options.test_one_in)};
 }
 
+pipeline::Progress copy_progress(const std::string& address, Log& log) {
+  return [address, &log, start = runtime::steady_now(), last = runtime::steady_now()](
+             std::uint64_t done, std::uint64_t total) mutable -> Result<void> {
+    const auto now = runtime::steady_now();
+    if (now - last < std::chrono::seconds(2)) return {};
+    last = now;
+    log.info(fmt::format("copying {}: {:.1f} of {:.1f} MB, {:.1f} MB/s", address,
+                         static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6,
+                         static_cast<double>(done) / 1e6 / runtime::seconds(now - start)));
+    return {};
+  };
+}
+
+// Puts copies in a folder in place of files on servers, and those of IDX labels beside images.
+Result<void> bring_near(pipeline::DatasetOptions& options, const std::string& folder, Log& log) {
+  for (std::string& path : options.paths) {
+    if (!pipeline::is_readable_address(path)) continue;
+    std::vector<std::string> addresses{path};
+    if (options.schema == pipeline::DataSchema::kIdx) {
+      if (auto labels = pipeline::idx_labels_path(path)) addresses.push_back(*std::move(labels));
+    }
+    for (const std::string& address : addresses) {
+      ASSIGN_OR_RETURN(const std::string copy,
+                       pipeline::near_copy(address, folder, {}, copy_progress(address, log)));
+      log.info(fmt::format("{} is copied to {}", address, copy));
+      if (address == addresses.front()) path = copy;
+    }
+  }
+  return {};
+}
+
 // `options` name the files and where their indices are kept.
 Result<TrainingData> open_files(const config::Topology& topology, pipeline::DatasetOptions options,
                                 bool with_test_data, Log& log) {
@@ -147,6 +182,7 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
     log.info("synthetic showers in " + path);
     options.paths = {path};
   }
+  RETURN_IF_ERROR(bring_near(options, data_folder + "/remote", log));
   if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
   if (const auto made = runtime::FileDisk().make_folder(options.index_folder); !made.ok()) {
     log.warning("indices are not kept (data.index_folder): " + made.error().message);
@@ -165,6 +201,8 @@ Result<void> try_training_data(const config::Topology& topology, const config::O
     if (topology.data.showers.folder.empty() || !std::filesystem::exists(path, ignored)) return {};
     options.paths = {path};
   }
+  // Nothing is copied only to be looked at.
+  if (std::ranges::any_of(options.paths, pipeline::is_readable_address)) return {};
   ASSIGN_OR_RETURN(TrainingData data, open_files(topology, std::move(options), true, log));
   return warn_of_empty_bins(topology.validator, origins, data.test, log);
 }

@@ -152,13 +152,13 @@ class IdxContainer final : public EventContainer {
 
   FileFormat format() const override { return FileFormat::kIdx; }
   bool contains(const std::string& name) const override {
-    return name == kImages || (name == kLabels && labels_ != nullptr);
+    return name == (is_of_labels() ? kLabels : kImages) || (name == kLabels && labels_ != nullptr);
   }
 
   Result<std::unique_ptr<BlockReader>> images(const std::string& name,
                                               std::uint64_t) const override {
     if (name != kImages) return missing(name);
-    if (images_->header.shape.size() == 1) {
+    if (is_of_labels()) {
       return data_error(fmt::format("{}: {}, which are labels; name the file of their images",
                                     path_, images_->shape_text()));
     }
@@ -167,7 +167,7 @@ class IdxContainer final : public EventContainer {
 
   Result<Column> column(const std::string& name) const override {
     if (!contains(name)) return missing(name);
-    const auto array = name == kLabels ? labels_ : images_;
+    const auto array = name == kLabels && !is_of_labels() ? labels_ : images_;
     Column column{.place = array->place(name.c_str()),
                   .shape_text = array->shape_text(),
                   .shape = array->header.shape,
@@ -181,7 +181,8 @@ class IdxContainer final : public EventContainer {
 
   Result<PartList> parts() const override {
     PartList list;
-    for (const auto& [name, array] : {std::pair(kImages, images_), std::pair(kLabels, labels_)}) {
+    const char* const first = is_of_labels() ? kLabels : kImages;
+    for (const auto& [name, array] : {std::pair(first, images_), std::pair(kLabels, labels_)}) {
       if (array == nullptr) continue;
       list.parts.push_back(
           {name, array->header.shape, text(array->header.type), {}, {}, array->bytes.size()});
@@ -190,6 +191,8 @@ class IdxContainer final : public EventContainer {
   }
 
  private:
+  // Somebody has named the file of labels instead of that of images.
+  bool is_of_labels() const { return images_->header.shape.size() == 1; }
   Error missing(const std::string& name) const {
     if (name != kLabels) {
       return data_error(

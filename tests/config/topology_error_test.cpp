@@ -293,8 +293,10 @@ TEST(TopologyErrors, DeviceThatThisVersionLacksIsNoMistypedOne) {
 }
 
 TEST(TopologyErrors, AddressOfRemoteStorageIsNoPath) {
-  for (const char* address :
-       {"s3://bucket/a.h5", "gs://b/*.h5", "https://host/a.h5", "root://h/a"}) {
+  const auto read = parse(kLeast, {"data.train=[b.h5, https://host/a.h5, s3://bucket/a.h5]"});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->topology.data.dataset.paths[2], "s3://bucket/a.h5");
+  for (const char* address : {"gs://b/*.h5", "root://h/a"}) {
     EXPECT_EQ(message_of(parse(kLeast, {fmt::format("data.train=[b.h5, \"{}\"]", address)})),
               fmt::format("--set data.train=[b.h5, \"{0}\"]: data.train.1: {0}: remote storage is "
                           "not read; mount it or copy what is there to this machine, and give that "
@@ -334,14 +336,29 @@ train: {fake_conditions: uniform}
               HasSubstr("model.generator.latent.conditions: expected a list of at least 1"));
 }
 
-TEST(TopologyErrors, ImagesHaveOneChannelAndTwoOrThreeAxes) {
-  for (const auto& [input, shape] : {std::pair{"[4, 4, 4, 2]", "4x4x4x2"}, {"[64]", "64"}}) {
-    EXPECT_THAT(
-        message_of(parse(kLeast, {fmt::format("model.discriminator.input={}", input)})),
-        HasSubstr(fmt::format("model.discriminator.input: {} is no image of the data, which have "
-                              "one channel: [x, y, z, 1] or [x, y, 1]",
-                              shape)));
-  }
+TEST(TopologyErrors, ImagesHaveTwoOrThreeAxesAndOneChannelWhereTheyAreValidated) {
+  EXPECT_THAT(message_of(parse(kLeast, {"model.discriminator.input=[64]"})),
+              HasSubstr("model.discriminator.input: 64 is no image: [x, y, z, channels] or [x, y, "
+                        "channels]"));
+  std::vector<std::string> two{"model.generator.layers.5.convolution.filters=2",
+                               "model.discriminator.input=[4, 4, 4, 2]"};
+  EXPECT_THAT(message_of(parse(kLeast, two)),
+              HasSubstr("showers have one channel, and the images here 2; set "
+                        "actors.validator.every to none"));
+  two.emplace_back("actors.validator.every=none");
+  const auto parsed = parse(kLeast, two);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed->topology.data.dataset.expected_shape,
+            (pipeline::ImageShape{{4, 4, 4}, 2}));
+}
+
+TEST(TopologyErrors, BinningActsOnCaloChallengeOnly) {
+  const std::string calo = "model: {zoo: toy}\ndata: {train: a.h5, schema: calochallenge}\n";
+  const auto parsed = parse(calo, {"data.binning=b.xml"});
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_TRUE(parsed->topology.data.dataset.binning.ends_with("/b.xml"));
+  EXPECT_THAT(message_of(parse(calo, {"data.binning=b.xml", "data.schema=nnlo"})),
+              HasSubstr("data.binning: acts only with schema calochallenge; the schema is nnlo"));
 }
 
 TEST(TopologyErrors, PowerOfTheDataAndOfTheHeadsThatUndoItMustAgree) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "runtime/base/error.h"
 #include "tests/main/cluster_run.h"
 
 namespace troupe {
@@ -108,6 +109,45 @@ TEST_F(DataFormats, ConversionRefusesToReplaceAndLeavesNothing) {
   EXPECT_EQ(info("images-idx4-float")["shape"].list().size(), 3u);
   expect_refused(call({"data", "convert", path("toy.h5"), path("x.h5")}), 2,
                  {"--to: which schema shall be written?"});
+}
+
+class DataServer : public DataFormats {
+ protected:
+  DataServer() : server_({TROUPE_SOURCE_DIR "/tests/pipeline/file_server", folder_.path()}) {
+    CHECK(server_.wait_until([&] { return server_.out().ends_with('\n'); }), server_.err());
+    address_ = "http://127.0.0.1:" + server_.out().substr(0, server_.out().size() - 1);
+  }
+  Process server_;
+  std::string address_;
+};
+
+TEST_F(DataServer, TrainsOnAFileOfAServerToTheHashOfTheFileItself) {
+  const std::string local = hash_of("local", {"--set", "train.iterations=3"});
+  const Words remote{"--set", "train.iterations=3", "--set",
+                     "data.train=" + address_ + "/plain/toy.h5"};
+  EXPECT_EQ(hash_of("remote", remote), local);
+  EXPECT_EQ(hash_of("members", remote + Words{"--workers", "2"}), local);
+  expect_refused(call(run_words("none", {"--set", "data.train=" + address_ + "/plain/none.h5"})), 4,
+                 {"none.h5: there is no such file on the server (404)"});
+}
+
+TEST_F(DataServer, FetchCopiesAndChecks) {
+  const Words fetch{"data", "fetch", address_ + "/plain/toy.h5", "--out", path("copies"), "--json"};
+  std::filesystem::create_directory(path("copies"));
+  const ProcessEnd end = call(fetch);
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(last_line(end)["files"].list().at(0).text(), path("copies/toy.h5"));
+  EXPECT_EQ(info("copies/toy.h5")["events"].integer(), 200u);
+  expect_refused(call(fetch), 2, {"toy.h5"});
+  const std::string wrong = "md5:00000000000000000000000000000000";
+  expect_refused(call(fetch + Words{"--force", "--checksum", wrong}), 4, {"its checksum is md5:"});
+  expect_refused(call({"data", "fetch", "mnits"}), 2,
+                 {"mnits: neither an address", "the name of a set: fashion-mnist"});
+  expect_refused(call({"data", "fetch", address_ + "/a", "--checksum", "md5:1"}), 2,
+                 {"--checksum"});
+  expect_refused(call({"data", "fetch", "fashion-mnist", "--out", path("copies"), "--mirror",
+                       address_ + "/plain"}),
+                 4, {"train-images-idx3-ubyte.gz: there is no such file on the server (404)"});
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ TEST(Verbs, HelpOfEachShowsUsageAndAnExample) {
 TEST(Verbs, BinaryListsItsVerbsAndItsVersion) {
   const ProcessEnd help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* verb : {"run", "join", "drain", "check", "data make", "data info", "generate",
-                           "inspect", "devices", "keygen", "token", "watch", "completions"}) {
+  for (const char* verb :
+       {"run", "join", "drain", "check", "data make", "data info", "data convert", "data fetch",
+        "generate", "inspect", "devices", "keygen", "token", "watch", "completions"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + verb + " "));
   }
   const ProcessEnd version = call({"--version"});

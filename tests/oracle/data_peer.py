@@ -164,7 +164,7 @@ def ours(folder, cells, energy):
         check("ECAL", file["ECAL"][:], 50 * cells)
         same("energy", file["energy"][:], energy)
         check("theta", file["theta"][:], np.full(len(cells), np.pi / 2))
-        same("source", file.attrs["source"], "a.h5")
+        same("source", bytes(file.attrs["source"]), b"a.h5")
     found = list(records(folder / "t.tfrecord"))
     same("records", [list(each["shape"].int64_list.value) for each in found], [[3, 4, 5]] * len(cells))
     same("ECAL", [list(each["ECAL"].float_list.value) for each in found], cells.reshape(len(cells), -1))

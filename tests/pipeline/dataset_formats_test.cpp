@@ -332,7 +332,7 @@ TEST_F(Formats, DamagedIdxFilesAreRefused) {
 // A packed file that claims little takes little memory, however much it would unpack to.
 TEST_F(Formats, PackedFileIsNotUnpackedBeyondItsClaim) {
   const auto path = SmallDigits{9}.write(folder_.path(), "u", true);
-  write_text(path, gzip_text(SmallDigits{9}.images() + std::string(100u << 20, '\0')));
+  write_text(path, gzip_text(SmallDigits{9}.images() + std::string(16u << 20, '\0')));
   EXPECT_THAT(Dataset::open(options(path, DataSchema::kIdx)),
               FailsWith(ErrorKind::kData, "has more than 124"));
 }
@@ -456,6 +456,12 @@ TEST_F(Records, InfoTellsWhatANamelessFileHoldsAndTakesNames) {
   EXPECT_EQ(info->shape, (ImageShape{{2, 2, 1}}));
   EXPECT_EQ(info->ecal.mean, 10);
   EXPECT_TRUE(info->not_understood.empty());
+  SmallDigits{3}.write(folder_.path(), "u");
+  const auto labels = describe_dataset({folder_ / "u-labels-idx1-ubyte"}, {}, team);
+  ASSERT_TRUE(labels.ok()) << labels.error().message;
+  EXPECT_THAT(labels->not_understood.at(0), HasSubstr("IDX of no schema that is known here: idx (a "
+                                                      "file of images and one of labels beside "
+                                                      "it); it has labels."));
 }
 
 TEST_F(Formats, EventsEndWhereTheCapSaysAndLaterFilesAreNotRead) {

@@ -1,0 +1,273 @@
+#include "pipeline/data/remote_request.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/base/disk.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr std::string_view kS3 = "s3://";
+constexpr std::size_t kMostCredentialBytes = 1u << 20;
+// S3 wants the hash of what a request carries told and signed: that of nothing.
+constexpr const char* kNoContent =
+    "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
+using List = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
+
+std::string environment(const char* name, std::string otherwise = "") {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? std::move(otherwise) : value;
+}
+
+struct Credentials {
+  std::string key, secret, token;
+};
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+// Those of one section of a file such as ~/.aws/credentials.
+Credentials credentials_in(std::string_view file, const std::string& profile) {
+  Credentials found;
+  bool here = false;
+  while (!file.empty()) {
+    const std::size_t end = std::min(file.find('\n'), file.size());
+    const std::string_view line = trimmed(file.substr(0, end));
+    file.remove_prefix(std::min(end + 1, file.size()));
+    if (line.starts_with('[')) here = line == "[" + profile + "]";
+    const std::size_t sign = line.find('=');
+    if (!here || sign == std::string_view::npos) continue;
+    const std::string_view name = trimmed(line.substr(0, sign));
+    const std::string value(trimmed(line.substr(sign + 1)));
+    if (name == "aws_access_key_id") found.key = value;
+    if (name == "aws_secret_access_key") found.secret = value;
+    if (name == "aws_session_token") found.token = value;
+  }
+  return found;
+}
+
+Credentials credentials() {
+  Credentials given{environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
+                    environment("AWS_SESSION_TOKEN")};
+  if (!given.key.empty()) return given;
+  const auto file = runtime::read_file(
+      environment("AWS_SHARED_CREDENTIALS_FILE", environment("HOME") + "/.aws/credentials"),
+      kMostCredentialBytes);
+  if (!file.ok()) return {};
+  return credentials_in(*file, environment("AWS_PROFILE", "default"));
+}
+
+std::string region() {
+  return environment("AWS_REGION", environment("AWS_DEFAULT_REGION", "us-east-1"));
+}
+
+// The address at which libcurl finds the file.
+std::string url_of(const std::string& address) {
+  if (!address.starts_with(kS3)) return address;
+  const std::string rest = address.substr(kS3.size());
+  const std::string endpoint = environment("AWS_ENDPOINT_URL");
+  if (!endpoint.empty()) return endpoint + (endpoint.ends_with('/') ? "" : "/") + rest;
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  return fmt::format("https://{}.s3.{}.amazonaws.com{}", rest.substr(0, slash), region(),
+                     rest.substr(slash));
+}
+
+// The state of one request.
+struct Request {
+  CURL* handle = nullptr;
+  const TakeBytes* take = nullptr;
+  std::uint64_t from = 0;   // asked for
+  std::uint64_t first = 0;  // of the answer
+  std::string etag = {}, changed = {}, range = {};
+};
+
+std::size_t take_header(char* text, std::size_t, std::size_t size, void* data) {
+  auto& request = *static_cast<Request*>(data);
+  const std::string_view line(text, size);
+  // An answer that leads elsewhere, or comes before the last one, has headers as well.
+  if (line.starts_with("HTTP/")) request.etag = request.changed = request.range = "";
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return size;
+  std::string name(line.substr(0, colon));
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string value(trimmed(line.substr(colon + 1)));
+  if (name == "etag") request.etag = value;
+  if (name == "last-modified") request.changed = value;
+  if (name == "content-range") request.range = value;
+  return size;
+}
+
+long status_of(CURL* handle) {
+  long status = 0;
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+  return status;
+}
+
+std::size_t take_body(char* bytes, std::size_t, std::size_t size, void* data) {
+  auto& request = *static_cast<Request*>(data);
+  const long status = status_of(request.handle);
+  if (status != 200 && status != 206) return size;  // what an error looks like to a browser
+  if (request.take == nullptr) return 0;
+  if (status == 200 && request.from > 0) request.first = request.from = 0;
+  if (!(*request.take)(request.first, {bytes, size})) return 0;
+  request.first += size;
+  return size;
+}
+
+// The number behind the slash of "bytes 10-99/100".
+std::optional<std::uint64_t> size_in(const std::string& range) {
+  const std::size_t slash = range.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  std::uint64_t size = 0;
+  const char* const end = range.data() + range.size();
+  const auto read = std::from_chars(range.data() + slash + 1, end, size);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return size;
+}
+
+RemoteVersion version_of(const Request& request) {
+  RemoteVersion version;
+  // A weak tag does not promise the same bytes.
+  version.tag = request.etag.starts_with("W/") ? request.changed : request.etag;
+  if (version.tag.empty()) version.tag = request.changed;
+  if (const auto size = size_in(request.range)) {
+    version.size = *size;
+    version.has_size = true;
+    return version;
+  }
+  curl_off_t length = -1;
+  curl_easy_getinfo(request.handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  version.has_size = length >= 0;
+  if (version.has_size) version.size = static_cast<std::uint64_t>(length);
+  return version;
+}
+
+bool is_of_certificates(CURLcode code) {
+  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+         code == CURLE_SSL_CERTPROBLEM;
+}
+
+RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words) {
+  RemoteAnswer answer;
+  const long status = status_of(request.handle);
+  const bool broken = code != CURLE_OK;
+  if (status == 401 || status == 403) {
+    answer.failure = fmt::format(
+        "the server refuses it ({}): credentials are missing, or do not suffice", status);
+  } else if (status == 404 || status == 410) {
+    answer.failure = fmt::format("there is no such file on the server ({})", status);
+  } else if (status == 408 || status == 429 || status >= 500) {
+    answer.again = true;
+    answer.failure = fmt::format("the server cannot answer now ({})", status);
+  } else if (status >= 400 && status != 416) {
+    answer.failure = fmt::format("the server refuses the request ({})", status);
+  } else if (broken) {
+    const std::string why = *words == '\0' ? curl_easy_strerror(code) : words;
+    answer.again = !is_of_certificates(code) && code != CURLE_URL_MALFORMAT &&
+                   code != CURLE_UNSUPPORTED_PROTOCOL;
+    answer.failure =
+        is_of_certificates(code) ? "the server does not prove that it is the one: " + why : why;
+  }
+  answer.version = version_of(request);
+  if (status == 416) answer.again = true;  // the file has become shorter
+  return answer;
+}
+
+void set_common(CURL* handle, const std::string& address, const CopyOptions& options,
+                Request& request, char* words) {
+  curl_easy_setopt(handle, CURLOPT_URL, url_of(address).c_str());
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
+                   address.starts_with("http://") ? "http,https" : "https");
+  curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 5L);
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.patience.count()));
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.patience.count()));
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
+  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
+  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &request);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &request);
+  const std::string bundle = environment("CURL_CA_BUNDLE");
+  if (!bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, bundle.c_str());
+}
+
+// What proves who asks; appends to the headers.
+void set_credentials(CURL* handle, const std::string& address, List& headers) {
+  if (!address.starts_with(kS3)) {
+    curl_easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    return;
+  }
+  const Credentials found = credentials();
+  if (found.key.empty()) return;
+  curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", region()).c_str());
+  curl_easy_setopt(handle, CURLOPT_USERNAME, found.key.c_str());
+  curl_easy_setopt(handle, CURLOPT_PASSWORD, found.secret.c_str());
+  headers.reset(curl_slist_append(headers.release(), kNoContent));
+  if (found.token.empty()) return;
+  const std::string token = "x-amz-security-token: " + found.token;
+  headers.reset(curl_slist_append(headers.release(), token.c_str()));
+}
+
+Handle new_handle() {
+  static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
+  Handle handle(begun == CURLE_OK ? curl_easy_init() : nullptr, curl_easy_cleanup);
+  CHECK(handle != nullptr, "out of memory, or no libcurl");
+  return handle;
+}
+
+}  // namespace
+
+RemoteAnswer ask_version(const std::string& address, const CopyOptions& options) {
+  const Handle handle = new_handle();
+  Request request{.handle = handle.get()};
+  char words[CURL_ERROR_SIZE] = "";
+  List headers(nullptr, curl_slist_free_all);
+  set_common(handle.get(), address, options, request, words);
+  set_credentials(handle.get(), address, headers);
+  curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(handle.get(), CURLOPT_NOBODY, 1L);
+  const CURLcode code = curl_easy_perform(handle.get());
+  return answer_of(request, code, words);
+}
+
+RemoteAnswer get_rest(const std::string& address, std::uint64_t from, const RemoteVersion& version,
+                      const CopyOptions& options, const TakeBytes& take) {
+  const Handle handle = new_handle();
+  Request request{.handle = handle.get(), .take = &take, .from = from, .first = from};
+  char words[CURL_ERROR_SIZE] = "";
+  List headers(nullptr, curl_slist_free_all);
+  set_common(handle.get(), address, options, request, words);
+  set_credentials(handle.get(), address, headers);
+  if (from > 0) {
+    curl_easy_setopt(handle.get(), CURLOPT_RANGE, fmt::format("{}-", from).c_str());
+    const std::string same = "If-Range: " + version.tag;
+    headers.reset(curl_slist_append(headers.release(), same.c_str()));
+  }
+  curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
+  const CURLcode code = curl_easy_perform(handle.get());
+  return answer_of(request, code, words);
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,254 @@
+// Copies from a small server of our own on loopback, which can fail in many ways.
+
+#include "pipeline/data/remote_copy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "runtime/base/random.h"
+#include "tests/pipeline/format_fixture.h"
+#include "tests/support/fails_with.h"
+#include "tests/support/process.h"
+#include "tests/support/temporary_folder.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using runtime::ErrorKind;
+using testing::HasSubstr;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string noise(std::size_t bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(runtime::mix64(i));
+  return text;
+}
+
+// Variables of the environment as they were, at its end.
+class Environment {
+ public:
+  ~Environment() {
+    for (const auto& [name, value] : before_) {
+      value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+    }
+  }
+  void set(const std::string& name, const std::string& value) {
+    const char* const was = std::getenv(name.c_str());
+    before_.emplace_back(name, was == nullptr ? std::nullopt : std::optional<std::string>(was));
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
+};
+
+class RemoteCopy : public testing::Test {
+ protected:
+  RemoteCopy() {
+    std::filesystem::create_directory(folder_ / "served");
+    content_ = noise(200'000);
+    write_text(folder_ / "served/a.h5", content_);
+    for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_PROFILE"}) {
+      environment_.set(name, "");
+    }
+    environment_.set("AWS_SHARED_CREDENTIALS_FILE", folder_ / "none");
+    environment_.set("HOME", folder_.path());
+    options_.pause = std::chrono::milliseconds(1);
+  }
+
+  // "http://127.0.0.1:PORT", of a server that lives as long as the test.
+  std::string server(const Words& more = {}) {
+    server_ = std::make_unique<Process>(
+        Words{TROUPE_SOURCE_DIR "/tests/pipeline/file_server", folder_ / "served"} + more);
+    CHECK(server_->wait_until([&] { return server_->out().ends_with('\n'); }), server_->err());
+    const std::string port = server_->out().substr(0, server_->out().size() - 1);
+    return fmt::format("{}://127.0.0.1:{}", more.empty() ? "http" : "https", port);
+  }
+  // Bytes of data that it has sent.
+  std::string sent(const std::string& address) {
+    const auto copied = copy_from(address + "/log", folder_ / "log", options_);
+    CHECK(copied.ok(), copied.ok() ? "" : copied.error().message);
+    return text_of(folder_ / "log");
+  }
+
+  TemporaryFolder folder_;
+  Environment environment_;
+  CopyOptions options_;
+  std::string content_;
+  std::unique_ptr<Process> server_;
+};
+
+TEST_F(RemoteCopy, GivesWhatIsThereAndChecksIt) {
+  const std::string address = server();
+  for (const char* way : {"plain", "untagged"}) {
+    const auto copied = copy_from(address + "/" + way + "/a.h5", folder_ / "b.h5", options_);
+    ASSERT_TRUE(copied.ok()) << copied.error().message;
+    EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b.h5.part"));
+  options_.checksum = checksum_of(folder_ / "b.h5", "sha256:").value();
+  EXPECT_EQ(options_.checksum.size(), 7 + 64u);
+  EXPECT_TRUE(copy_from(address + "/plain/a.h5", folder_ / "c.h5", options_).ok());
+  options_.checksum.back() = options_.checksum.back() == '0' ? '1' : '0';
+  EXPECT_THAT(copy_from(address + "/plain/a.h5", folder_ / "d.h5", options_),
+              FailsWith(ErrorKind::kData, "its checksum is sha256:"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "d.h5"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "d.h5.part"));
+}
+
+// FIPS 180-2, appendix B.1, and RFC 1321, appendix A.5.
+TEST_F(RemoteCopy, ChecksumsAreTheKnownOnes) {
+  write_text(folder_ / "abc", "abc");
+  EXPECT_EQ(checksum_of(folder_ / "abc", "sha256:").value(),
+            "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(checksum_of(folder_ / "abc", "md5:").value(), "md5:900150983cd24fb0d6963f7d28e17f72");
+  EXPECT_TRUE(is_checksum("md5:900150983cd24fb0d6963f7d28e17f72"));
+  for (const char* text :
+       {"", "md5:", "900150983cd24fb0d6963f7d28e17f72", "sha256:900150983cd24fb0d6963f7d28e17f72",
+        "md5:900150983CD24fb0d6963f7d28e17f72"}) {
+    EXPECT_FALSE(is_checksum(text)) << text;
+  }
+}
+
+TEST_F(RemoteCopy, GoesOnWhereAnAnswerWasCutAndAsksForNothingTwice) {
+  const std::string address = server();
+  const auto copied = copy_from(address + "/cut/a.h5", folder_ / "b.h5", options_);
+  ASSERT_TRUE(copied.ok()) << copied.error().message;
+  EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  EXPECT_THAT(sent(address), testing::StartsWith("200000 "));
+}
+
+TEST_F(RemoteCopy, CopyThatFailedIsGoneOnWithByTheNextOne) {
+  const std::string address = server();
+  const auto ended = copy_from(address + "/plain/a.h5", folder_ / "b.h5", options_,
+                               [](std::uint64_t done, auto) -> runtime::Result<void> {
+                                 if (done < 100'000) return {};
+                                 return runtime::Error{ErrorKind::kUsage, "enough"};
+                               });
+  EXPECT_THAT(ended, FailsWith(ErrorKind::kUsage, "enough"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b.h5"));
+  const auto before = std::filesystem::file_size(folder_ / "b.h5.part");
+  EXPECT_GE(before, 100'000u);
+  std::uint64_t least = UINT64_MAX;
+  const auto copied = copy_from(address + "/plain/a.h5", folder_ / "b.h5", options_,
+                                [&](std::uint64_t done, auto) -> runtime::Result<void> {
+                                  least = std::min(least, done);
+                                  return {};
+                                });
+  ASSERT_TRUE(copied.ok()) << copied.error().message;
+  EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  EXPECT_GE(least, before);
+}
+
+TEST_F(RemoteCopy, WaitsForAServerThatIsBusyAndGivesUpOneThatStaysSo) {
+  const std::string address = server();
+  EXPECT_TRUE(copy_from(address + "/busy/a.h5", folder_ / "b.h5", options_).ok());
+  EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  write_text(folder_ / "served/b.h5", content_);
+  options_.attempts = 2;
+  EXPECT_THAT(copy_from(address + "/busy/b.h5", folder_ / "c.h5", options_),
+              FailsWith(ErrorKind::kData, "the server cannot answer now (503), 2 times in a row"));
+}
+
+TEST_F(RemoteCopy, FileThatChangesMeanwhileIsCopiedAnew) {
+  const auto copied = copy_from(server() + "/moving/a.h5", folder_ / "b.h5", options_);
+  ASSERT_TRUE(copied.ok()) << copied.error().message;
+  EXPECT_EQ(text_of(folder_ / "b.h5"), std::string(content_.rbegin(), content_.rend()));
+}
+
+TEST_F(RemoteCopy, RefusalsSayWhatToDoAndAreNotRepeated) {
+  const std::string address = server();
+  EXPECT_THAT(copy_from(address + "/plain/none.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "there is no such file on the server (404)"));
+  EXPECT_THAT(copy_from(address + "/private/a.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
+  write_text(folder_ / ".netrc", "machine 127.0.0.1 login reader password secret\n");
+  EXPECT_TRUE(copy_from(address + "/private/a.h5", folder_ / "b.h5", options_).ok());
+  server_.reset();
+  options_.attempts = 2;
+  EXPECT_THAT(copy_from(address + "/plain/a.h5", folder_ / "c.h5", options_),
+              FailsWith(ErrorKind::kData, "2 times in a row"));
+}
+
+TEST_F(RemoteCopy, RequestsToS3AreSigned) {
+  environment_.set("AWS_ENDPOINT_URL", server());
+  environment_.set("AWS_REGION", "eu-test-1");
+  const std::string address = "s3://bucket/a.h5";
+  EXPECT_THAT(copy_from(address, folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
+  environment_.set("AWS_ACCESS_KEY_ID", "KEY");
+  environment_.set("AWS_SECRET_ACCESS_KEY", "WRONG");
+  EXPECT_THAT(copy_from(address, folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "the server refuses it (403)"));
+  environment_.set("AWS_SECRET_ACCESS_KEY", "SECRET");
+  const auto copied = copy_from(address, folder_ / "b.h5", options_);
+  ASSERT_TRUE(copied.ok()) << copied.error().message;
+  EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  // The same from the file that the tools of AWS keep.
+  environment_.set("AWS_ACCESS_KEY_ID", "");
+  environment_.set("AWS_PROFILE", "lab");
+  environment_.set("AWS_SHARED_CREDENTIALS_FILE", folder_ / "credentials");
+  write_text(folder_ / "credentials",
+             "[default]\naws_access_key_id = OTHER\naws_secret_access_key = OTHER\n\n[lab]\n"
+             "aws_access_key_id=KEY\naws_secret_access_key = SECRET\n");
+  EXPECT_TRUE(copy_from(address, folder_ / "c.h5", options_).ok());
+}
+
+TEST_F(RemoteCopy, CertificateThatNobodyTrustsIsRefused) {
+  if (!std::filesystem::exists("/usr/bin/openssl")) GTEST_SKIP() << "openssl is not installed";
+  Process made({"/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
+                "/CN=elsewhere", "-days", "2", "-keyout", folder_ / "key", "-out",
+                folder_ / "certificate"});
+  ASSERT_EQ(made.wait().exit_code, 0);
+  const std::string address = server({folder_ / "certificate", folder_ / "key"});
+  EXPECT_THAT(copy_from(address + "/plain/a.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "the server does not prove that it is the one"));
+  // Trusted, but of another name.
+  environment_.set("CURL_CA_BUNDLE", folder_ / "certificate");
+  EXPECT_THAT(copy_from(address + "/plain/a.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "the server does not prove that it is the one"));
+}
+
+TEST_F(RemoteCopy, NearCopyIsMadeOnceAndAnewWhenTheFileChanges) {
+  const std::string address = server();
+  const std::string near = folder_ / "near";
+  const auto first = near_copy(address + "/plain/a.h5", near, options_);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_TRUE(first->starts_with(near + "/http/127.0.0.1_"));
+  EXPECT_TRUE(first->ends_with("/plain/a.h5"));
+  EXPECT_EQ(text_of(*first), content_);
+  EXPECT_EQ(near_copy(address + "/plain/a.h5", near, options_).value(), *first);
+  EXPECT_EQ(sent(address), "200000 1");
+  write_text(folder_ / "served/a.h5", "another");
+  ASSERT_TRUE(near_copy(address + "/plain/a.h5", near, options_).ok());
+  EXPECT_EQ(text_of(*first), "another");
+  // Two processes at once: one copies, the other waits.
+  write_text(folder_ / "served/b.h5", content_);
+  const auto copy = [&] { return near_copy(address + "/plain/b.h5", near, options_).ok() ? 0 : 1; };
+  ForkedProcess other(copy), another(copy);
+  EXPECT_EQ(other.status(), 0);
+  EXPECT_EQ(another.status(), 0);
+  EXPECT_EQ(sent(address), "400007 3");
+  EXPECT_THAT(near_copy(address + "/../a.h5", near, options_),
+              FailsWith(ErrorKind::kData, "an address with \"..\""));
+  // A server that is gone leaves the copy good.
+  server_.reset();
+  EXPECT_EQ(text_of(near_copy(address + "/plain/b.h5", near, options_).value()), content_);
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -48,24 +48,28 @@ Error refusal(const std::string& text) {
 }  // namespace
 
 Result<ConditionLaw> ConditionLaw::parse(const std::string& text) {
-  std::error_code ignored;
-  if (std::filesystem::exists(text, ignored)) return read_histogram(text);
+  // A name of numbers alone means these, whatever files and folders there are.
+  const auto other = [&]() -> Result<ConditionLaw> {
+    std::error_code ignored;
+    if (std::filesystem::exists(text, ignored)) return read_histogram(text);
+    return refusal(text);
+  };
   ConditionLaw law;
   auto parts = split(text, ':');
   if (parts.size() <= 1) {
     for (const std::string& each : split(text, ',')) {
       const auto value = number(each);
-      if (!value) return refusal(text);
+      if (!value) return other();
       law.list_.push_back(*value);
     }
-    if (law.list_.empty()) return refusal(text);
+    if (law.list_.empty()) return other();
     return law;
   }
   law.logarithmic_ = parts.size() == 3 && parts.back() == "log";
   if (law.logarithmic_) parts.pop_back();
   const auto low = number(parts[0]);
   const auto high = number(parts[1]);
-  if (parts.size() != 2 || !low || !high) return refusal(text);
+  if (parts.size() != 2 || !low || !high) return other();
   if (!(*low < *high)) {
     return Error{ErrorKind::kUsage, fmt::format("{}: a range ends above its beginning", text)};
   }

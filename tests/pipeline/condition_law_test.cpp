@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 namespace troupe::pipeline {
 namespace {
 
@@ -45,6 +47,26 @@ TEST(ConditionLaw, HistogramIsInvertedBinByBin) {
   EXPECT_DOUBLE_EQ(law->at(0, 1.0), 40.0);
   EXPECT_EQ(law->least(), 0.0);
   EXPECT_EQ(law->most(), 40.0);
+}
+
+// Runs are often kept in folders with numbers for names.
+TEST(ConditionLaw, NumberIsANumberThoughAFileOrFolderHasItsName) {
+  const TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder / "");
+  std::filesystem::create_directory("100");
+  write_text("10:500", "1 2 3\n");
+  write_text("1:2:3", "1 2 3\n");
+  const auto number = ConditionLaw::parse("100");
+  const auto range = ConditionLaw::parse("10:500");
+  const auto histogram = ConditionLaw::parse("1:2:3");
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(number.ok()) << number.error().message;
+  EXPECT_EQ(number->at(0, 0.5), 100.0);
+  ASSERT_TRUE(range.ok()) << range.error().message;
+  EXPECT_EQ(range->most(), 500.0);
+  ASSERT_TRUE(histogram.ok()) << histogram.error().message;
+  EXPECT_EQ(histogram->most(), 2.0);
 }
 
 TEST(ConditionLaw, TextsThatAreNoneAreRefused) {

@@ -1,11 +1,11 @@
 // Checkpoints. An input whose first byte is even is a file; one whose first byte is odd describes
-// how a sound file is forged (hostile_checkpoint.h). Bytes that only the HDF5 library interprets
+// how a sound file is forged (hostile_hdf5.h). Bytes that only the HDF5 library interprets
 // are changed behind the seal's back in neither case: the library is known to crash at them, and
 // the seal is what keeps damage from it.
 
 #include <span>
 
-#include "fuzz/hostile_checkpoint.h"
+#include "fuzz/hostile_hdf5.h"
 #include "fuzz/memory_meter.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "tests/pipeline/state_example.h"

@@ -438,10 +438,26 @@ void add_checkpoints(const Folder& folder) {
   std::vector<std::byte> whole{std::byte{0}};
   whole.insert(whole.end(), file.bytes().begin(), file.bytes().end());
   folder.add("whole", whole);
-  // One edit each (hostile_checkpoint.h), of the objects in the middle.
+  // One edit each (hostile_hdf5.h), of the objects in the middle.
   for (char kind = 0; kind < 9; ++kind) {
     folder.add_text("edit-" + std::to_string(kind), std::string{1, kind, 9, 40, 2, kind, 40, 3, 3});
   }
+}
+
+void add_keras_files(const Folder& folder) {
+  for (char kind = 0; kind < 9; ++kind) {
+    folder.add_text("edit-" + std::to_string(kind), std::string{0, kind, 9, 40, 2, kind, 40, 3, 3});
+    folder.add_text("head-" + std::to_string(kind), std::string{2, kind, 1, 40, 3, kind, 40, 3, 3});
+  }
+  // The names of layers, then those of each layer's weights.
+  folder.add_text("names",
+                  "\x01layers\n\ndense_1/kernel:0\ndense_1/bias:0\nconv3d_1/kernel:0\n"
+                  "conv3d_1/bias:0\nnorm_1/gamma:0\nnorm_1/beta:0\nnorm_1/moving_mean:0\n"
+                  "norm_1/moving_variance:0\n");
+  folder.add_text("spread", "\x05layers\n\ndense_1/kernel:0\ndense_1/bias:0\n");
+  folder.add_text("strange-names",
+                  "\x01layers\n.\n/\n../layers\n\ndense_1\n/layers/dense_1/kernel:0\nkernel\n"
+                  "dense_1/../dense_1/bias:0\n");
 }
 
 void add_invitations(const Folder& folder) {
@@ -476,6 +492,7 @@ int main(int count, char** arguments) {
   add_neighbour_talks(Folder(root / "fuzz_neighbours"));
   add_wire_scripts(Folder(root / "fuzz_wire_frames"));
   add_checkpoints(Folder(root / "fuzz_checkpoint"));
+  add_keras_files(Folder(root / "fuzz_keras"));
   add_invitations(Folder(root / "fuzz_invitation"));
   fuzz::add_watching_seeds(root);
   fuzz::add_data_seeds(root);

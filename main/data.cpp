@@ -8,6 +8,7 @@
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/data_parts.h"
+#include "main/ending_signal.h"
 #include "main/files.h"
 #include "pipeline/data/dataset_info.h"
 #include "pipeline/data/shower_dataset.h"
@@ -61,11 +62,13 @@ int make(const CommandLine& line) {
                                             line.get<bool>("force"));
     if (!possible.ok()) return report(possible.error());
   }
+  const EndingSignal ending;
   runtime::ThreadTeam team(line.get<int>("threads"));
   report_threads(line.get<int>("threads"), team.threads());
   const auto start = runtime::steady_now();
-  const auto paths = pipeline::write_shower_dataset(options, file, team, event_progress());
-  if (!paths.ok()) return report(paths.error());
+  const auto paths = pipeline::write_shower_dataset(options, file, team,
+                                                    event_progress([&] { return ending.check(); }));
+  if (!paths.ok()) return ending.report_end(paths.error());
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   if (line.get<bool>("json")) {
     std::vector<std::string> names;

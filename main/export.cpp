@@ -2,6 +2,8 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
+#include <span>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -9,6 +11,7 @@
 
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "main/ending_signal.h"
 #include "main/files.h"
 #include "main/trained.h"
 #include "pipeline/data/generation.h"
@@ -20,6 +23,7 @@
 #include "runtime/base/disk.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/json_text.h"
+#include "runtime/base/new_file.h"
 
 namespace troupe {
 namespace {
@@ -68,8 +72,16 @@ void add_numbers(const nlohmann::json& object, const std::string& before,
   }
 }
 
+// A member of an object; null where there is none, or no object.
+const nlohmann::json& member_of(const nlohmann::json& object, const char* name) {
+  static const nlohmann::json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(name);
+  return found == object.end() ? kNothing : *found;
+}
+
 // The figures of the validation that the run made of this step; none where there is no run around
-// the checkpoint, or it has made none. Lines that cannot be read are passed over.
+// the checkpoint, or it has made none. What is no such line is passed over, whatever stands there.
 std::vector<std::pair<std::string, std::string>> figures_of(const std::string& checkpoint,
                                                             std::uint64_t step) {
   std::error_code ignored;
@@ -82,12 +94,12 @@ std::vector<std::pair<std::string, std::string>> figures_of(const std::string& c
   for (std::string line; std::getline(lines, line);) {
     if (line.find("\"kind\":\"validation\"") == std::string::npos) continue;
     const auto record = nlohmann::json::parse(line, nullptr, false);
-    if (record.is_discarded() || record.value("step", UINT64_MAX) != step) continue;
+    const nlohmann::json& of_step = member_of(record, "step");
+    const nlohmann::json& rows = member_of(member_of(record, "fields"), "rows");
+    if (!of_step.is_number_unsigned() || of_step != step || !rows.is_array()) continue;
     figures.clear();
-    const auto fields = record.find("fields");
-    if (fields == record.end() || !fields->contains("rows")) continue;
-    for (const auto& row : (*fields)["rows"]) {
-      if (row.is_object() && row.value("name", "") == "generated") add_numbers(row, "", figures);
+    for (const auto& row : rows) {
+      if (member_of(row, "name") == "generated") add_numbers(row, "", figures);
     }
   }
   return figures;
@@ -134,8 +146,8 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
 
 Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,
                             const TrainedModel& trained) {
-  const auto flavour = line.get<std::string>("flavour") == "par04" ? pipeline::OnnxFlavour::kPar04
-                                                                   : pipeline::OnnxFlavour::k3dgan;
+  const bool par04 = line.has("flavour") && line.get<std::string>("flavour") == "par04";
+  const auto flavour = par04 ? pipeline::OnnxFlavour::kPar04 : pipeline::OnnxFlavour::k3dgan;
   ASSIGN_OR_RETURN(std::string bytes, pipeline::onnx_model(trained, flavour, kProducer));
   return Leave{{{path, std::move(bytes), "the generator, ONNX opset 17"}},
                use_of_onnx(flavour, trained)};
@@ -173,17 +185,30 @@ constexpr Format kFormats[]{
 
 std::string card_path(const std::string& path) { return path + ".md"; }
 
+// The files of a format, the card last.
+std::vector<std::string> paths_of(const Format& format, const CommandLine& line) {
+  const auto path = line.get<std::string>(format.option);
+  std::vector<std::string> paths{path};
+  if (format.leave == leave_as_keras) paths.push_back(pipeline::keras_discriminator_path(path));
+  paths.push_back(card_path(path));
+  return paths;
+}
+
 Result<void> check_outputs(const CommandLine& line, const std::string& checkpoint) {
+  std::set<std::filesystem::path> taken;
   for (const Format& format : kFormats) {
     if (!line.has(format.option)) continue;
-    const auto path = line.get<std::string>(format.option);
-    std::vector<std::string> all{path, card_path(path)};
-    if (std::string(format.option) == "keras")
-      all.push_back(pipeline::keras_discriminator_path(path));
-    for (const std::string& each : all) {
+    for (const std::string& each : paths_of(format, line)) {
       std::error_code missing;
       if (std::filesystem::equivalent(checkpoint, each, missing)) {
         return Error{ErrorKind::kUsage, each + " is the checkpoint itself; name another file"};
+      }
+      const auto file = std::filesystem::weakly_canonical(each, missing);
+      if (!taken.insert(missing ? std::filesystem::path(each) : file).second) {
+        return Error{ErrorKind::kUsage,
+                     fmt::format("{} would be written twice; give --onnx, --keras and --numpy "
+                                 "names of their own",
+                                 each)};
       }
       RETURN_IF_ERROR(check_output_file(each, line.get<bool>("force")));
     }
@@ -191,11 +216,8 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
   return {};
 }
 
-// Returns the paths of all that was written. The card is last, so that one stands beside whole
-// files.
-Result<std::vector<std::string>> export_model(const CommandLine& line,
-                                              const std::string& checkpoint) {
-  RETURN_IF_ERROR(check_outputs(line, checkpoint));
+// All files that are asked for. The card of a format is behind its files.
+Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::string& checkpoint) {
   ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint));
   const TrainedModel model{trained.topology.model.gan, trained.checkpoint.state,
                            pipeline::image_units(trained.topology.data.dataset),
@@ -204,26 +226,48 @@ Result<std::vector<std::string>> export_model(const CommandLine& line,
   card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
   card.figures =
       figures_of(checkpoint, model.state.step(trained.topology.train.options.schedule.size()));
-  runtime::FileDisk disk;
-  std::vector<std::string> written;
+  std::vector<Leaving> all;
   for (const Format& format : kFormats) {
     if (!line.has(format.option)) continue;
     const auto path = line.get<std::string>(format.option);
-    ASSIGN_OR_RETURN(const Leave leave, format.leave(line, path, model));
+    ASSIGN_OR_RETURN(Leave leave, format.leave(line, path, model));
     card.files.clear();
     card.use = leave.use;
-    for (const Leaving& file : leave.files) {
-      RETURN_IF_ERROR(disk.replace(file.path, std::as_bytes(std::span(file.bytes))));
-      written.push_back(file.path);
+    for (Leaving& file : leave.files) {
       card.files.push_back(fmt::format("`{}`: {}; XXH128 {} (`xxhsum -H2`)",
                                        std::filesystem::path(file.path).filename().string(),
                                        file.what, runtime::hash_of(file.bytes).text()));
+      all.push_back(std::move(file));
     }
-    const std::string text = pipeline::text_of(card, model);
-    RETURN_IF_ERROR(disk.replace(card_path(path), std::as_bytes(std::span(text))));
-    written.push_back(card_path(path));
+    all.push_back({card_path(path), pipeline::text_of(card, model), "model card"});
   }
-  return written;
+  return all;
+}
+
+// Puts the files in their places once all of them are written, so that a full disk or a signal
+// leaves none.
+Result<void> write(const std::vector<Leaving>& files, const EndingSignal& ending) {
+  std::vector<runtime::NewFile> written;
+  for (const Leaving& file : files) {
+    ASSIGN_OR_RETURN(runtime::NewFile begun, runtime::NewFile::create(file.path));
+    RETURN_IF_ERROR(begun.write(0, std::as_bytes(std::span(file.bytes))));
+    written.push_back(std::move(begun));
+    RETURN_IF_ERROR(ending.check());
+  }
+  for (runtime::NewFile& file : written) RETURN_IF_ERROR(file.finish());
+  return {};
+}
+
+// Returns the paths of all that was written.
+Result<std::vector<std::string>> export_model(const CommandLine& line,
+                                              const std::string& checkpoint,
+                                              const EndingSignal& ending) {
+  RETURN_IF_ERROR(check_outputs(line, checkpoint));
+  ASSIGN_OR_RETURN(const std::vector<Leaving> files, make_files(line, checkpoint));
+  RETURN_IF_ERROR(write(files, ending));
+  std::vector<std::string> paths;
+  for (const Leaving& file : files) paths.push_back(file.path);
+  return paths;
 }
 
 int export_files(const CommandLine& line) {
@@ -231,11 +275,15 @@ int export_files(const CommandLine& line) {
                    [&](const Format& format) { return line.has(format.option); })) {
     return line.usage_error("which file? --onnx, --keras or --numpy name it");
   }
+  if (line.has("flavour") && !line.has("onnx")) {
+    return line.usage_error("--flavour is for --onnx, which is not asked for");
+  }
+  const EndingSignal ending;
   runtime::FileDisk disk;
   const auto checkpoint = checkpoint_of(line, disk);
   if (!checkpoint.ok()) return report(checkpoint.error());
-  const auto written = export_model(line, *checkpoint);
-  if (!written.ok()) return report(written.error());
+  const auto written = export_model(line, *checkpoint, ending);
+  if (!written.ok()) return ending.report_end(written.error());
   if (line.get<bool>("json")) {
     std::vector<std::string> names;
     for (const auto& path : *written) names.push_back(runtime::json_string(path));
@@ -268,10 +316,9 @@ Command export_verb() {
       .options = {file_option("onnx", "the generator, opset 17"),
                   {.name = "flavour",
                    .value = "WORD",
-                   .about = "inputs and outputs of --onnx: latents as the network takes them, or "
-                            "those of Geant4's example Par04",
+                   .about = "inputs and outputs of --onnx: latents as the network takes them (the "
+                            "default), or those of Geant4's example Par04",
                    .takes = Takes::kWord,
-                   .preset = "3dgan",
                    .words = {"3dgan", "par04"}},
                   file_option("keras",
                               "weights of the generator, in the order of 3DGAN's files; "

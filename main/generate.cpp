@@ -12,15 +12,16 @@
 
 #include <fmt/format.h>
 
-#include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "main/ending_signal.h"
 #include "main/files.h"
 #include "main/trained.h"
 #include "model/physics/observables.h"
 #include "model/streams.h"
 #include "pipeline/data/condition_law.h"
 #include "pipeline/data/generation.h"
+#include "pipeline/data/int8_generation.h"
 #include "pipeline/data/shower_file.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
@@ -192,6 +193,11 @@ class TrainedShowers {
   std::atomic<std::uint64_t> bad_event_ = UINT64_MAX;
 };
 
+std::string precision_text(const CommandLine& line, const Trained& trained) {
+  if (line.get<bool>("int8")) return "int8";
+  return trained.topology.model.precision == model::Precision::kBf16 ? "bf16" : "fp32";
+}
+
 pipeline::ShowerFileOptions file_options(const CommandLine& line, const Trained& trained,
                                          model::Shape shape) {
   pipeline::ShowerFileOptions options;
@@ -206,23 +212,12 @@ pipeline::ShowerFileOptions file_options(const CommandLine& line, const Trained&
                         {"seed", line.get<std::uint64_t>("seed")},
                         {"first_event", line.get<std::uint64_t>("first")},
                         {"energy_gev", line.get<std::string>("energy")}};
+  options.attributes.emplace_back("precision", precision_text(line, trained));
   if (knows_angles(trained.topology)) {
     options.attributes.emplace_back("angle_degrees", angle_text(line));
   }
   return options;
 }
-
-// A signal that asks to end, which is taken where no file is half-written. Made before any thread.
-class EndingSignal {
- public:
-  int number() const { return number_; }  // 0: none has come
-
- private:
-  std::atomic<int> number_ = 0;
-  launch::SignalWatch watch_{[this](int number, int request) {
-    if (request > 0) number_ = number;
-  }};
-};
 
 struct Generated {
   std::vector<std::string> files;
@@ -251,8 +246,17 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
   const auto threads = line.get<int>("threads");
   runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });
   report_threads(threads, team.threads());
-  ASSIGN_OR_RETURN(const auto maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
-                                                                   *trained.backend, team));
+  const model::GanDescription& gan = trained.topology.model.gan;
+  pipeline::Int8Generation int8;
+  if (line.get<bool>("int8")) {
+    const pipeline::NetworkState& generator = trained.checkpoint.state.generator;
+    ASSIGN_OR_RETURN(int8, pipeline::prepare_int8(gan, generator.weights, generator.moving, team));
+    std::cerr << fmt::format("troupe: {} of {} convolutions in int8\n", int8.in_int8,
+                             int8.convolutions);
+  }
+  ASSIGN_OR_RETURN(
+      const auto maker,
+      pipeline::ShowerMaker::create(gan, int8.backend ? *int8.backend : *trained.backend, team));
   if (maker->shape().channels != 1) {
     return Error{ErrorKind::kUsage, fmt::format("{}: images of {} channels; showers have one",
                                                 checkpoint, maker->shape().channels)};
@@ -267,10 +271,7 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
                                "older checkpoint of the run",
                                checkpoint, *source.bad_event())};
     }
-    if (ending.number() == 0) return {};
-    return Error{ErrorKind::kInternal, fmt::format("stopped by signal {}; the file that was being "
-                                                   "written is gone",
-                                                   ending.number())};
+    return ending.check();
   });
   const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells) {
     source.make(first, primaries, cells);
@@ -285,6 +286,11 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
 
 int generate_showers(const CommandLine& line) {
   if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
+  for (const char* other : {"precision", "device"}) {
+    if (line.get<bool>("int8") && line.has(other)) {
+      return line.usage_error(fmt::format("--int8 and --{}: only one of them", other));
+    }
+  }
   const auto laws = laws_of(line);
   if (!laws.ok()) {
     return laws.error().kind == ErrorKind::kUsage ? line.usage_error(laws.error().message)
@@ -295,10 +301,7 @@ int generate_showers(const CommandLine& line) {
   if (!checkpoint.ok()) return report(checkpoint.error());
   const EndingSignal ending;
   const auto made = generate(line, *laws, *checkpoint, ending);
-  if (!made.ok()) {
-    const int code = report(made.error());
-    return ending.number() == 0 ? code : 128 + ending.number();
-  }
+  if (!made.ok()) return ending.report_end(made.error());
   const auto events = line.get<std::uint64_t>("events");
   const double rate = static_cast<double>(events) / made->seconds;
   if (line.get<bool>("json")) {
@@ -364,6 +367,9 @@ std::vector<Option> generate_options() {
        .about = "of the arithmetic (default: as it was trained)",
        .takes = Takes::kWord,
        .words = {"fp32", "bf16"}},
+      {.name = "int8",
+       .about = "computes convolutions in numbers of eight bits, on processors; what it costs: "
+                "docs/leaving.md"},
       latest_option(),
       force_option(),
       json_option()};

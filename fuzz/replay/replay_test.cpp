@@ -22,6 +22,7 @@ TROUPE_TARGET(fuzz_data_files)
 TROUPE_TARGET(fuzz_neighbours)
 TROUPE_TARGET(fuzz_handshake)
 TROUPE_TARGET(fuzz_invitation)
+TROUPE_TARGET(fuzz_keras)
 TROUPE_TARGET(fuzz_page_events)
 TROUPE_TARGET(fuzz_page_request)
 TROUPE_TARGET(fuzz_run_files)
@@ -130,6 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Replay,
                                          Target{"fuzz_neighbours", run_fuzz_neighbours, 500},
                                          Target{"fuzz_handshake", run_fuzz_handshake, 500},
                                          Target{"fuzz_invitation", run_fuzz_invitation, 5000},
+                                         Target{"fuzz_keras", run_fuzz_keras, 200},
                                          Target{"fuzz_page_events", run_fuzz_page_events, 5000},
                                          Target{"fuzz_page_request", run_fuzz_page_request, 5000},
                                          Target{"fuzz_run_files", run_fuzz_run_files, 500},

@@ -157,12 +157,15 @@ void Hdf5TreeReader::read_attribute(const std::string& object, const std::string
     const std::size_t bytes = H5Tget_size(type.id());
     const auto count = H5Sget_simple_extent_npoints(space.id());
     if (count == 0) return true;  // which h5py stores as a list of numbers
+    // Each text costs memory of its own, too, however short it is.
     std::uint64_t all = 0;
     if (count < 0 || !is_text_of_fixed_size(type.id()) ||
-        __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(count), &all) || !spend(all)) {
+        __builtin_mul_overflow(bytes + sizeof(std::string), static_cast<std::uint64_t>(count),
+                               &all) ||
+        !spend(all)) {
       return false;
     }
-    std::string whole(all, '\0');
+    std::string whole(bytes * static_cast<std::uint64_t>(count), '\0');
     if (H5Aread(opened.id(), type.id(), whole.data()) < 0) return false;
     for (std::size_t at = 0; at < whole.size(); at += bytes) {
       texts.push_back(up_to_nul(whole.substr(at, bytes)));
@@ -191,6 +194,15 @@ bool Hdf5TreeReader::contains(const std::string& path) const {
   return H5Lexists(file_.id(), path.c_str(), H5P_DEFAULT) > 0;
 }
 
+std::optional<std::vector<std::int64_t>> Hdf5TreeReader::shape(const std::string& path) const {
+  const Hdf5Lock lock;
+  const Hdf5Handle dataset(error_ ? -1 : H5Dopen2(file_.id(), path.c_str(), H5P_DEFAULT));
+  if (!dataset.valid()) return std::nullopt;
+  std::vector<std::int64_t> extents = shape_of(dataset.id());
+  if (!elements_of(extents)) return std::nullopt;
+  return extents;
+}
+
 void Hdf5TreeReader::read_text(const std::string& path, std::string& text) {
   const Hdf5Lock lock;
   if (error_) return;
@@ -208,14 +220,13 @@ void Hdf5TreeReader::read_text(const std::string& path, std::string& text) {
   text = up_to_nul(bytes);
 }
 
-std::vector<Hdf5TreeEntry> Hdf5TreeReader::entries(const std::string& group, Order order) {
+std::vector<Hdf5TreeEntry> Hdf5TreeReader::entries(const std::string& group) {
   const Hdf5Lock lock;
   if (error_) return {};
   const Hdf5Handle opened(H5Gopen2(file_.id(), group.c_str(), H5P_DEFAULT));
   Visit visit{opened.id(), {}};
   if (!opened.valid() ||
-      H5Lvisit(opened.id(), order == Order::kAsMade ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME,
-               H5_ITER_INC, note_dataset, &visit) < 0) {
+      H5Lvisit(opened.id(), H5_INDEX_CRT_ORDER, H5_ITER_INC, note_dataset, &visit) < 0) {
     fail("group " + group + " is missing or cannot be listed");
     return {};
   }

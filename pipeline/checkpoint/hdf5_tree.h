@@ -46,11 +46,12 @@ class Hdf5TreeReader {
   bool has_attribute(const std::string& object, const std::string& attribute) const;
   // Whether there is an object of this path, each group of which exists.
   bool contains(const std::string& path) const;
+  // None: there is no dataset of this path, or its size cannot be counted.
+  std::optional<std::vector<std::int64_t>> shape(const std::string& path) const;
   void read_text(const std::string& path, std::string& text);
-  // All datasets below a group: in the order in which groups and datasets were made, which not
-  // every file tells, or by name.
-  enum class Order : std::uint8_t { kAsMade, kByName };
-  std::vector<Hdf5TreeEntry> entries(const std::string& group, Order order = Order::kAsMade);
+  // All datasets below a group, in the order in which groups and datasets were made, which not
+  // every file tells.
+  std::vector<Hdf5TreeEntry> entries(const std::string& group);
   // Appends the elements of a dataset of exactly this type, contiguous as it was written.
   template <class T>
   void read(const std::string& path, std::vector<T>& values);

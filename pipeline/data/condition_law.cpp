@@ -38,16 +38,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Whether its parts are numbers, in a list or a range.
-bool is_law(std::string text) {
-  constexpr std::string_view kLogarithmic = ":log";
-  if (text.ends_with(kLogarithmic)) text.resize(text.size() - kLogarithmic.size());
-  std::ranges::replace(text, ',', ':');
-  const auto parts = split(text, ':');
-  return !parts.empty() &&
-         std::ranges::all_of(parts, [](const auto& part) { return number(part).has_value(); });
-}
-
 Error refusal(const std::string& text) {
   return Error{ErrorKind::kUsage,
                fmt::format("{} is no number, no list (50,100), no range (10:500 or 10:500:log), "
@@ -58,25 +48,28 @@ Error refusal(const std::string& text) {
 }  // namespace
 
 Result<ConditionLaw> ConditionLaw::parse(const std::string& text) {
-  // A number is a number, whatever files there are.
-  std::error_code ignored;
-  if (!is_law(text) && std::filesystem::exists(text, ignored)) return read_histogram(text);
+  // A name of numbers alone means these, whatever files and folders there are.
+  const auto other = [&]() -> Result<ConditionLaw> {
+    std::error_code ignored;
+    if (std::filesystem::exists(text, ignored)) return read_histogram(text);
+    return refusal(text);
+  };
   ConditionLaw law;
   auto parts = split(text, ':');
   if (parts.size() <= 1) {
     for (const std::string& each : split(text, ',')) {
       const auto value = number(each);
-      if (!value) return refusal(text);
+      if (!value) return other();
       law.list_.push_back(*value);
     }
-    if (law.list_.empty()) return refusal(text);
+    if (law.list_.empty()) return other();
     return law;
   }
   law.logarithmic_ = parts.size() == 3 && parts.back() == "log";
   if (law.logarithmic_) parts.pop_back();
   const auto low = number(parts[0]);
   const auto high = number(parts[1]);
-  if (parts.size() != 2 || !low || !high) return refusal(text);
+  if (parts.size() != 2 || !low || !high) return other();
   if (!(*low < *high)) {
     return Error{ErrorKind::kUsage, fmt::format("{}: a range ends above its beginning", text)};
   }

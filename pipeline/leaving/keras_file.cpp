@@ -1,8 +1,11 @@
 #include "pipeline/leaving/keras_file.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +25,56 @@ using runtime::Result;
 constexpr const char* kLayerNames = "layer_names";
 constexpr const char* kWeightNames = "weight_names";
 
+// The most bytes of an attribute. Keras spreads longer lists over attributes NAME0, NAME1 ...
+constexpr std::size_t kMostAttributeBytes = 64512;
+
+void add_names(Hdf5Writer& file, const std::string& object, const std::string& name,
+               const std::vector<std::string>& values) {
+  std::size_t longest = 1;
+  for (const std::string& value : values) longest = std::max(longest, value.size());
+  const std::size_t parts =
+      (values.size() * longest + kMostAttributeBytes - 1) / kMostAttributeBytes;
+  if (parts <= 1) return file.add_attribute(object, name, values);
+  const std::size_t each = std::max<std::size_t>(1, kMostAttributeBytes / longest);
+  for (std::size_t first = 0, part = 0; first < values.size(); first += each, ++part) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end =
+        values.begin() + static_cast<std::ptrdiff_t>(std::min(first + each, values.size()));
+    file.add_attribute(object, fmt::format("{}{}", name, part), std::vector(begin, end));
+  }
+}
+
+// The same of one text, which is cut between characters.
+void add_text(Hdf5Writer& file, const std::string& name, const std::string& text) {
+  if (text.size() < kMostAttributeBytes) return file.add_attribute("/", name, text);
+  const auto inside = [&](std::size_t at) {
+    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+  };
+  for (std::size_t first = 0, part = 0; first < text.size(); ++part) {
+    std::size_t end = std::min(first + kMostAttributeBytes - 1, text.size());
+    while (inside(end) && end > first + kMostAttributeBytes - 4) --end;
+    file.add_attribute("/", fmt::format("{}{}", name, part), text.substr(first, end - first));
+    first = end;
+  }
+}
+
+// What add_names() has written, or Keras.
+std::vector<std::string> names_in(Hdf5TreeReader& file, const std::string& object,
+                                  const std::string& name) {
+  std::vector<std::string> names;
+  const auto part_name = [&](std::size_t part) { return fmt::format("{}{}", name, part); };
+  if (file.has_attribute(object, name) || !file.has_attribute(object, part_name(0))) {
+    file.read_attribute(object, name, names);
+    return names;
+  }
+  for (std::size_t part = 0; file.has_attribute(object, part_name(part)); ++part) {
+    std::vector<std::string> some;
+    file.read_attribute(object, part_name(part), some);
+    names.insert(names.end(), some.begin(), some.end());
+  }
+  return names;
+}
+
 // The class of Keras that a layer with parameters is of, as its names begin.
 std::string keras_class(const model::LayerKind& kind) {
   if (std::holds_alternative<model::Dense>(kind)) return "dense";
@@ -37,38 +90,51 @@ struct Group {
   std::vector<std::pair<std::string, const NamedParameter*>> weights;  // name in the group
 };
 
-// The layers behind the last one that flattens an image are heads.
-int first_head(const model::NetworkDescription& network) {
+// The layers behind the last one that flattens an image are a discriminator's heads. A generator
+// has none.
+int first_head(const model::NetworkDescription& network, bool generator) {
   int first = static_cast<int>(network.layers.size());
-  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+  for (std::size_t i = 0; i < network.layers.size() && !generator; ++i) {
     if (std::holds_alternative<model::Flatten>(network.layers[i].kind)) first = static_cast<int>(i);
   }
   return first;
 }
 
-std::vector<Group> groups_of(const NetworkParameters& parameters, const std::string& around) {
+// Heads are called as 3DGAN's are, whose activations belong to the layer before.
+std::string head_name(const std::string& layer, std::set<std::string>& taken) {
+  constexpr std::string_view kLogit = "_logit";
+  std::string name = layer;
+  if (name.ends_with(kLogit)) name.resize(name.size() - kLogit.size());
+  if (taken.count(name) > 0) name = layer;
+  while (!taken.insert(name).second) name += "_1";
+  return name;
+}
+
+std::vector<Group> groups_of(const NetworkParameters& parameters, bool generator) {
   const model::NetworkDescription& network = parameters.network();
+  struct Place {
+    std::size_t group;
+    std::string name;
+  };
   std::map<std::string, int> counts;
-  std::map<int, std::string> names;  // by layer
-  std::vector<Group> groups{{around, {}}};
-  const int heads = first_head(network);
+  std::map<int, Place> places;  // by layer
+  std::vector<Group> groups{{generator ? "sequential_1" : "model_1", {}}};
+  std::set<std::string> taken{groups.front().name};
+  const int heads = first_head(network, generator);
   for (const NamedParameter& each : parameters.all()) {
     const int layer = each.tensor->layer;
     const model::Layer& own = network.layers[static_cast<std::size_t>(layer)];
-    std::string& name = names[layer];
-    if (layer < heads && name.empty()) {
+    auto place = places.find(layer);
+    if (place == places.end() && layer < heads) {
       const std::string kind = keras_class(own.kind);
-      name = fmt::format("{}_{}", kind, ++counts[kind]);
-    } else if (name.empty()) {
-      name = own.name.substr(0, own.name.rfind("_logit"));
-      groups.push_back({name, {}});
+      place = places.emplace(layer, Place{0, fmt::format("{}_{}", kind, ++counts[kind])}).first;
+    } else if (place == places.end()) {
+      place = places.emplace(layer, Place{groups.size(), head_name(own.name, taken)}).first;
+      groups.push_back({place->second.name, {}});
     }
     const std::string role = each.tensor->name.substr(each.tensor->name.rfind('/') + 1);
-    Group* group = &groups.front();
-    for (Group& head : groups) {
-      if (layer >= heads && head.name == name) group = &head;
-    }
-    group->weights.emplace_back(fmt::format("{}/{}:0", name, role), &each);
+    const auto& [group, name] = place->second;
+    groups[group].weights.emplace_back(fmt::format("{}/{}:0", name, role), &each);
   }
   return groups;
 }
@@ -95,29 +161,21 @@ struct Found {
   std::vector<std::int64_t> shape;
 };
 
-// All weights of the file, in its order.
-std::vector<Found> weights_in(Hdf5TreeReader& file) {
+// The weights of the file in its order, or the first `most` of them.
+std::vector<Found> weights_in(Hdf5TreeReader& file, std::size_t most) {
   const std::string root = file.contains("/model_weights") ? "/model_weights/" : "/";
-  std::vector<std::string> layers;
-  file.read_attribute(root == "/" ? root : "/model_weights", kLayerNames, layers);
+  const auto layers = names_in(file, root == "/" ? root : "/model_weights", kLayerNames);
   std::vector<Found> found;
   for (const std::string& layer : layers) {
-    std::vector<std::string> weights;
-    file.read_attribute(root + layer, kWeightNames, weights);
-    std::map<std::string, std::vector<std::int64_t>> shapes;
-    if (!weights.empty()) {
-      for (const Hdf5TreeEntry& entry : file.entries(root + layer, Hdf5TreeReader::Order::kByName))
-        shapes[entry.path] = entry.shape;
-    }
+    const auto weights = names_in(file, root + layer, kWeightNames);
     for (const std::string& weight : weights) {
+      if (found.size() == most || !file.result().ok()) return found;
+      const std::string path = root + layer + "/" + weight;
       const auto role = role_of(weight);
-      const auto shape = shapes.find(weight);
+      const auto shape = file.shape(path);
       if (!role) file.fail(fmt::format("{} is no parameter of a layer known here", weight));
-      if (shape == shapes.end())
-        file.fail(fmt::format("{}{} is missing", root + layer + "/", weight));
-      if (role && shape != shapes.end()) {
-        found.push_back({root + layer + "/" + weight, *role, shape->second});
-      }
+      if (!shape) file.fail(path + " is missing");
+      if (role && shape) found.push_back({path, *role, *shape});
     }
   }
   return found;
@@ -162,7 +220,7 @@ Result<runtime::Buffer> keras_file(const TrainedModel& trained, std::size_t netw
   const NetworkParameters parameters(
       generator ? trained.gan.generator : trained.gan.discriminator,
       generator ? trained.state.generator : trained.state.discriminator);
-  const auto groups = groups_of(parameters, generator ? "sequential_1" : "model_1");
+  const auto groups = groups_of(parameters, generator);
   Hdf5Writer file(Hdf5Writer::Order::kByName);
   std::vector<std::string> layers;
   for (const Group& group : groups) {
@@ -175,12 +233,12 @@ Result<runtime::Buffer> keras_file(const TrainedModel& trained, std::size_t netw
           group.name + "/" + name, parameter->tensor->shape,
           std::span(parameter->values, static_cast<std::size_t>(parameter->tensor->size)));
     }
-    file.add_attribute(group.name, kWeightNames, names);
+    add_names(file, group.name, kWeightNames, names);
   }
-  file.add_attribute("/", kLayerNames, layers);
+  add_names(file, "/", kLayerNames, layers);
   file.add_attribute("/", "backend", std::string("tensorflow"));
   file.add_attribute("/", "keras_version", std::string("2.2.4"));
-  for (const auto& [name, value] : trained.facts) file.add_attribute("/", "troupe_" + name, value);
+  for (const auto& [name, value] : trained.facts) add_text(file, "troupe_" + name, value);
   RETURN_IF_ERROR(file.result());
   return file.image();
 }
@@ -188,10 +246,12 @@ Result<runtime::Buffer> keras_file(const TrainedModel& trained, std::size_t netw
 Result<void> read_keras_file(const runtime::Buffer& file, const std::string& path,
                              const model::NetworkDescription& network, NetworkState& state) {
   Hdf5TreeReader reader(file.bytes(), path);
-  const std::vector<Found> found = weights_in(reader);
-  RETURN_IF_ERROR(reader.result());
   const model::ParameterLayout layout =
       model::layout_parameters(network, model::infer_shapes(network));
+  // One more than there should be is enough to tell it.
+  const std::vector<Found> found =
+      weights_in(reader, layout.weights.size() + layout.moving.size() + 1);
+  RETURN_IF_ERROR(reader.result());
   RETURN_IF_ERROR(take(reader, path, found, layout.weights, false, state.weights));
   return take(reader, path, found, layout.moving, true, state.moving);
 }

@@ -8,6 +8,9 @@
 // trained, layer by layer, then the moving statistics. The generator is all in one such group
 // ("sequential_1"). The discriminator has its layers up to the flattening in one ("model_1"), and
 // its heads in groups of their own ("generation", "auxiliary").
+//
+// An attribute holds less than 64 KiB. As Keras does, longer lists are spread over attributes
+// `weight_names0`, `weight_names1` and so on, and long facts of ours likewise.
 
 #include <cstddef>
 #include <string>

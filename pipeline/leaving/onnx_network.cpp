@@ -41,7 +41,7 @@ class NetworkWriter {
       values_.push_back(std::move(value));
     }
     const Value& last = values_[static_cast<std::size_t>(parameters_.shapes().outputs.front())];
-    name_ = "shower";
+    name_ = "shower.";  // no layer is called so
     return last.is_image() ? channels_last(last) : last.name;
   }
 

@@ -14,29 +14,17 @@ import sys
 import h5py
 import numpy as np
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "oracle"))
-import philox  # noqa: E402
-
-VALIDATION_STREAM = 4
-ANGLE = 80.0
-TOLERANCE = 1e-5
+from showers import ANGLE, TOLERANCE, check, latent, noise, worst
 
 
 def latents(mode, conditions, size, energies):
     """Rows for both flavours."""
     own, par04 = [], []
     for event, energy in enumerate(energies):
-        noise = philox.normals(size, seed=1, micro_batch=event, stream=VALIDATION_STREAM)
-        noise = noise.astype(np.float32)
-        values = {"energy": np.float32(energy / 100), "angle": np.float32(np.radians(ANGLE))}
-        given = np.array([values[name] for name in conditions], dtype=np.float32)
-        if mode == "multiply":
-            own.append(noise * given[0])
-        else:
-            noise = noise[len(given) :]
-            own.append(np.concatenate([given, noise]))
+        own.append(latent(mode, conditions, size, event, energy))
+        drawn = noise(size, event)[0 if mode == "multiply" else len(conditions) :]
         rest = np.array([energy / 1024, ANGLE / 90, 0, 1], dtype=np.float32)
-        par04.append(np.concatenate([noise, rest]))
+        par04.append(np.concatenate([drawn, rest]))
     return np.stack(own), np.stack(par04)
 
 
@@ -49,46 +37,25 @@ def run(folder, command, model, rows, batch):
     return np.fromfile(folder / "output.f32", dtype="<f4").reshape(len(rows), -1).astype(np.float64)
 
 
-def worst(found, wanted):
-    """The largest difference of a cell, in units of the hottest cell of its shower.
-
-    A generator that has hardly been trained makes empty showers, too, though not many.
-    """
-    hottest = np.abs(wanted).max(axis=1)
-    if (hottest == 0).mean() > 0.5:
-        sys.exit("most showers are empty: there is nothing to compare")
-    hottest[hottest == 0] = hottest.max()
-    return (np.abs(found - wanted).max(axis=1) / hottest).max()
-
-
-def check(what, value, most):
-    print(f"  {what}: {value:.2g}")
-    if not value <= most:
-        sys.exit(f"{what}: {value} is more than {most}")
-
-
 def weights_of(path):
-    """As Keras reads them: by order."""
-    found = []
+    """As Keras reads them, by order; what is trained in front of moving statistics."""
+    trained, moving = [], []
     with h5py.File(path) as file:
         for layer in file.attrs["layer_names"]:
             for name in file[layer].attrs["weight_names"]:
-                found.append(file[layer][name][...])
-    return found
+                (moving if b"moving_" in name else trained).append(file[layer][name][...])
+    return trained + moving
 
 
 def check_weights(folder):
     archive = np.load(folder / "weights.npz")
     for network, name in (("generator", "weights.h5"), ("discriminator", "weights_discriminator.h5")):
-        keras = sorted(weights_of(folder / name), key=lambda w: w.tobytes())
-        numpy = sorted(
-            (archive[key] for key in archive.files if key.startswith(network + "/")),
-            key=lambda w: w.tobytes(),
-        )
+        keras = weights_of(folder / name)
+        numpy = [archive[key] for key in archive.files if key.startswith(network + "/")]
         same = len(keras) == len(numpy) and all(map(np.array_equal, keras, numpy))
         if not same:
             sys.exit(f"weights of the {network} differ between Keras' file and NumPy's")
-        print(f"  {network}: {len(keras)} arrays are the same in both files of weights")
+        print(f"  {network}: {len(keras)} arrays are the same, in the same order, in both files of weights")
 
 
 def main():

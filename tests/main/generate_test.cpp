@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <numeric>
@@ -120,6 +121,33 @@ TEST_F(ToyRun, GenerateRefusesEnergiesThatItDoesNotUnderstand) {
   EXPECT_FALSE(std::filesystem::exists(path("g.h5")));
 }
 
+TEST_F(ToyRun, ShowersInInt8DoNotDependOnThreadsOrTheCallAndAreNearlyTheSame) {
+  run("a");
+  const auto cells = [&](const std::string& name, const Words& more) {
+    const ProcessEnd end =
+        call(Words{"generate", path("a"), "--out", path(name), "--energy", "10:500"} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return cells_of({path(name)});
+  };
+  const auto exact = cells("e.h5", {"--events", "50"});
+  const auto int8 = cells("i.h5", {"--events", "50", "--int8", "--threads", "1"});
+  EXPECT_EQ(cells("t.h5", {"--events", "50", "--int8", "--threads", "3"}), int8);
+  const auto later = cells("l.h5", {"--events", "20", "--int8", "--first", "30"});
+  const auto image = static_cast<std::ptrdiff_t>(int8.size()) / 50;
+  EXPECT_EQ(later, std::vector<float>(int8.begin() + 30 * image, int8.end()));
+  EXPECT_NE(int8, exact);
+  double difference = 0.0, sum = 0.0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    difference += std::abs(static_cast<double>(exact[i] - int8[i]));
+    sum += static_cast<double>(exact[i]);
+  }
+  EXPECT_LT(difference, 0.1 * sum);
+  for (const Words& other : {Words{"--precision", "bf16"}, Words{"--device", "cpu"}}) {
+    expect_refused(call(Words{"generate", path("a"), "--out", path("r.h5"), "--int8"} + other), 2,
+                   {"--int8 and " + other.front() + ": only one of them"});
+  }
+}
+
 TEST_F(ToyRun, GenerateThatIsStoppedOrFindsAFullDiskLeavesNothing) {
   run("a");
   const auto names = folder_.names();
@@ -135,6 +163,20 @@ TEST_F(ToyRun, GenerateThatIsStoppedOrFindsAFullDiskLeavesNothing) {
   EXPECT_EQ(stopped.exit_code, 143) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("stopped by signal 15"));
   EXPECT_EQ(folder_.names(), names);
+}
+
+TEST_F(ToyRun, MakingDataThatIsStoppedLeavesNothing) {
+  const auto names = folder_.names();
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Process process(command(
+        {"data", "make", path("g.h5"), "--events", "100000000", "--detector", "lcd-fixed-12"}));
+    EXPECT_TRUE(process.wait_until([&] { return std::filesystem::exists(path("g.h5.part")); }));
+    process.send(signal);
+    const ProcessEnd stopped = process.wait();
+    EXPECT_EQ(stopped.exit_code, 128 + signal) << stopped.err;
+    EXPECT_THAT(stopped.err, HasSubstr("stopped by signal " + std::to_string(signal)));
+    EXPECT_EQ(folder_.names(), names);
+  }
 }
 
 TEST_F(ToyRun, GenerateRefusesWhatIsNoCheckpoint) {

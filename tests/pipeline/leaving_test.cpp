@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "pipeline/checkpoint/hdf5_tree.h"
 #include "pipeline/data/hdf5_writer.h"
@@ -135,6 +136,25 @@ TEST_F(Leaving, OnnxFlavoursHaveTheInputsOfTheirPrograms) {
   EXPECT_EQ(facts, (std::map<std::string, std::string>{{"name", "made"}, {"licence", "CC0"}}));
 }
 
+// Its last layer reshapes, as the writer does behind it.
+TEST_F(Leaving, OnnxValuesHaveNamesOfTheirOwnWhateverLayersAreCalled) {
+  const model::Shape image = model::infer_shapes(gan_.generator).layers.back();
+  gan_.generator.layers[0].name = "latent";
+  gan_.generator.layers[2].name = "energy";
+  gan_.generator.layers.push_back(layer("shower", model::Reshape{image}));
+  for (const OnnxFlavour flavour : {OnnxFlavour::k3dgan, OnnxFlavour::kPar04}) {
+    onnx::ModelProto model = onnx(flavour);
+    EXPECT_NO_THROW(onnx::checker::check_model(model));
+    std::set<std::string> names;
+    for (const auto& node : model.graph().node()) {
+      EXPECT_TRUE(names.insert(node.output(0)).second) << node.output(0);
+    }
+    for (const auto& constant : model.graph().initializer()) {
+      EXPECT_TRUE(names.insert(constant.name()).second) << constant.name();
+    }
+  }
+}
+
 TEST_F(Leaving, OnnxRefusesALayerThatItCannotSay) {
   gan_.generator.layers.push_back(layer("angles", model::Angle{}));
   EXPECT_THAT(onnx_model(trained_, OnnxFlavour::k3dgan, "troupe 0.1.0"),
@@ -181,6 +201,85 @@ TEST_F(Leaving, KerasFilesHaveTheOrderOf3dgan) {
   d.read_attribute("/generation", "weight_names", names);
   EXPECT_THAT(names, ElementsAre("generation/kernel:0", "generation/bias:0"));
   EXPECT_TRUE(d.result().ok()) << d.result().error().message;
+}
+
+// What flattens there does not begin heads.
+TEST_F(Leaving, KerasFileOfAGeneratorThatFlattensIsOneGroup) {
+  gan_.generator.layers.insert(gan_.generator.layers.begin() + 2,
+                               {layer("flat", model::Flatten{}), layer("model_1", model::Dense{24}),
+                                layer("again", model::Reshape{model::Shape::image({2, 2, 3}, 2)})});
+  state_.generator = filled(gan_.generator, 1);
+  const auto file = keras_file(trained_, kGenerator);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  Hdf5TreeReader reader(file->bytes(), "g.h5");
+  std::vector<std::string> names;
+  reader.read_attribute("/", "layer_names", names);
+  EXPECT_THAT(names, ElementsAre("sequential_1"));
+  reader.read_attribute("/sequential_1", "weight_names", names);
+  EXPECT_THAT(names, testing::Contains("dense_2/kernel:0"));
+  NetworkState read;
+  ASSERT_TRUE(read_keras_file(*file, "w.h5", gan_.generator, read).ok());
+  EXPECT_EQ(read.weights, state_.generator.weights);
+  EXPECT_EQ(read.moving, state_.generator.moving);
+}
+
+// One that is called as the group around the others, and two that differ by "_logit".
+TEST_F(Leaving, KerasHeadsHaveGroupsOfTheirOwnWhateverTheyAreCalled) {
+  gan_.discriminator.layers[3].name = "model_1";
+  gan_.discriminator.layers[5].name = "generation_logit";
+  gan_.discriminator.layers.push_back(layer("generation_bias", model::Dense{1}, "flat"));
+  gan_.discriminator.layers[4].name = "first";
+  gan_.discriminator.layers.push_back(layer("generation", model::Dense{1}, "flat"));
+  gan_.discriminator.outputs = {"first", "generation_logit", "generation_bias", "generation"};
+  state_.discriminator = filled(gan_.discriminator, 2);
+  const auto file = keras_file(trained_, kDiscriminator);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  Hdf5TreeReader reader(file->bytes(), "d.h5");
+  std::vector<std::string> names;
+  reader.read_attribute("/", "layer_names", names);
+  EXPECT_THAT(names,
+              ElementsAre("model_1", "model_1_1", "generation", "generation_bias", "generation_1"));
+  NetworkState read;
+  ASSERT_TRUE(read_keras_file(*file, "w.h5", gan_.discriminator, read).ok());
+  EXPECT_EQ(read.weights, state_.discriminator.weights);
+}
+
+// As Keras does with its own. A thousand files of data are named in a fact.
+TEST_F(Leaving, KerasAttributesThatWouldBeTooLargeAreSpreadOverSeveral) {
+  constexpr std::size_t kMost = 64512;
+  model::NetworkDescription& g = gan_.generator;
+  g.layers = {layer("dense", model::Dense{1})};
+  for (int i = 0; i < 1800; ++i) {
+    g.layers.push_back(layer(("more" + std::to_string(i)).c_str(), model::Dense{1}));
+  }
+  state_.generator = filled(g, 1);
+  std::string data;
+  for (int i = 0; i < 1100; ++i)
+    data += "/data/elektronenschauer-\u00e4\u00f6\u00fc/" + std::string(80, 'x') +
+            std::to_string(i) + ".h5, ";
+  trained_.facts.emplace_back("data", data);
+  const auto file = keras_file(trained_, kGenerator);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  Hdf5TreeReader reader(file->bytes(), "g.h5");
+  EXPECT_FALSE(reader.has_attribute("/sequential_1", "weight_names"));
+  std::vector<std::string> first, second;
+  reader.read_attribute("/sequential_1", "weight_names0", first);
+  reader.read_attribute("/sequential_1", "weight_names1", second);
+  EXPECT_EQ(first.size() + second.size(), 2u * 1801);
+  EXPECT_LE(first.size() * std::string("dense_1801/kernel:0").size(), kMost);
+  std::string joined;
+  for (int part = 0; reader.has_attribute("/", "troupe_data" + std::to_string(part)); ++part) {
+    std::string text;
+    reader.read_attribute("/", "troupe_data" + std::to_string(part), text);
+    EXPECT_LE(text.size(), kMost);
+    EXPECT_NE(static_cast<unsigned char>(text.front()) & 0xC0, 0x80) << "a character is cut";
+    joined += text;
+  }
+  EXPECT_EQ(joined, data);
+  NetworkState read;
+  const auto result = read_keras_file(*file, "w.h5", g, read);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(read.weights, state_.generator.weights);
 }
 
 // save() of a model that is not nested: a group for each layer, below model_weights, of which some

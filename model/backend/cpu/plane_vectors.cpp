@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "model/backend/cpu/in_parts.h"
 #include "model/backend/float_environment.h"
 
 // This file is compiled once for each kind of vector, in a namespace of its own. Highway needs a
@@ -102,18 +103,6 @@ template <class Arithmetic>
 constexpr int vectors_beside(int outputs) {
   constexpr int kEach = Arithmetic::kRegistersEach;
   return std::clamp((kRegisters - kEach) / (outputs + kEach), 1, 8);
-}
-
-// Calls use(first, count) for the parts of [0, all), as equal as possible and of `most` at most.
-template <class Use>
-void in_parts(std::int64_t all, std::int64_t most, const Use& use) {
-  const std::int64_t parts = (all + most - 1) / most;
-  std::int64_t first = 0;
-  for (std::int64_t i = 1; i <= parts; ++i) {
-    const std::int64_t next = all * i / parts;
-    use(first, next - first);
-    first = next;
-  }
 }
 
 // The sums of the block stay in registers over all taps and channels, and are stored once. Each is

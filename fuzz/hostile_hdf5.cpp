@@ -1,4 +1,4 @@
-#include "fuzz/hostile_checkpoint.h"
+#include "fuzz/hostile_hdf5.h"
 
 #include <algorithm>
 #include <array>
@@ -73,15 +73,14 @@ class Editor {
     }
   }
 
-  // What stands in the file, behind a seal of its own.
-  runtime::Buffer sealed() const {
+  // What stands in the file, behind so many zeros.
+  runtime::Buffer image(std::size_t zeros) const {
     H5Fflush(file_.id(), H5F_SCOPE_GLOBAL);
     const ssize_t size = H5Fget_file_image(file_.id(), nullptr, 0);
     CHECK(size > 0);
     const auto bytes = static_cast<std::size_t>(size);
-    runtime::Buffer image = runtime::Buffer::zeroed(pipeline::kSealBytes + bytes);
-    H5Fget_file_image(file_.id(), image.mutable_data() + pipeline::kSealBytes, bytes);
-    pipeline::seal_checkpoint(pipeline::kCheckpointVersion, image);
+    runtime::Buffer image = runtime::Buffer::zeroed(zeros + bytes);
+    H5Fget_file_image(file_.id(), image.mutable_data() + zeros, bytes);
     return image;
   }
 
@@ -144,7 +143,10 @@ class Editor {
   }
 
   void change_attribute(const Edit& edit) {
-    const Hdf5Handle object(H5Oopen(file_.id(), edit.b % 2 == 0 ? "/" : "/state", H5P_DEFAULT));
+    const bool has_state = H5Lexists(file_.id(), "/state", H5P_DEFAULT) > 0;
+    const std::string below = has_state ? "/state" : path_;
+    const Hdf5Handle object(
+        H5Oopen(file_.id(), edit.b % 2 == 0 ? "/" : below.c_str(), H5P_DEFAULT));
     std::vector<std::string> names;
     if (!object.valid()) return;
     H5Aiterate2(object.id(), H5_INDEX_NAME, H5_ITER_INC, nullptr, note_attribute, &names);
@@ -170,15 +172,23 @@ class Editor {
 
 }  // namespace
 
-runtime::Buffer edit_checkpoint(const runtime::Buffer& file, std::span<const std::byte> script) {
+runtime::Buffer edit_hdf5(std::span<const std::byte> file, std::span<const std::byte> script,
+                          std::size_t zeros) {
   const pipeline::Hdf5Lock lock;
-  Editor editor(file.bytes().subspan(pipeline::kSealBytes));
+  Editor editor(file);
   const auto number = [&](std::size_t at) { return std::to_integer<unsigned>(script[at]); };
   const std::size_t end = std::min(script.size() / kEditBytes, kMostEdits) * kEditBytes;
   for (std::size_t at = 0; at < end; at += kEditBytes) {
     editor.make({number(at), number(at + 1), number(at + 2), number(at + 3)});
   }
-  return editor.sealed();
+  return editor.image(zeros);
+}
+
+runtime::Buffer edit_checkpoint(const runtime::Buffer& file, std::span<const std::byte> script) {
+  runtime::Buffer edited =
+      edit_hdf5(file.bytes().subspan(pipeline::kSealBytes), script, pipeline::kSealBytes);
+  pipeline::seal_checkpoint(pipeline::kCheckpointVersion, edited);
+  return edited;
 }
 
 }  // namespace troupe::fuzz

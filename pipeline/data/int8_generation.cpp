@@ -1,0 +1,91 @@
+#include "pipeline/data/int8_generation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "model/int8.h"
+#include "pipeline/data/generation.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using runtime::Result;
+
+constexpr std::size_t kEvents = 64, kTried = 16;  // whole batches
+constexpr double kMostChange = 0.05;
+
+class Calibration {
+ public:
+  Calibration(const model::GanDescription& model, std::span<const float> weights,
+              std::span<const float> moving, runtime::ThreadTeam& team)
+      : model_(model), weights_(weights), moving_(moving), team_(team) {
+    constexpr std::array kEnergies{0.05f, 0.1f, 0.2f, 0.5f, 1.0f, 2.0f, 3.5f, 5.0f};
+    constexpr std::array kDegrees{60.0f, 75.0f, 90.0f, 105.0f, 120.0f};
+    for (std::size_t i = 0; i < kEvents; ++i) {
+      energies_.push_back(kEnergies[i % kEnergies.size()]);
+      if (!model::uses_angle(model.latent)) continue;
+      angles_.push_back(kDegrees[i % kDegrees.size()] * std::numbers::pi_v<float> / 180.0f);
+    }
+  }
+
+  // The first showers, one behind the other.
+  Result<std::vector<float>> showers(const model::Backend& backend, std::size_t events) const {
+    ASSIGN_OR_RETURN(const auto maker, ShowerMaker::create(model_, backend, team_));
+    std::vector<float> images(events * static_cast<std::size_t>(maker->cells()));
+    GenerationRequest request;
+    request.energies = std::span(energies_).first(events);
+    request.angles = std::span(angles_).first(std::min(events, angles_.size()));
+    request.seed = 0;
+    maker->make(weights_, moving_, request, images);
+    return images;
+  }
+
+ private:
+  const model::GanDescription& model_;
+  std::span<const float> weights_, moving_;
+  runtime::ThreadTeam& team_;
+  std::vector<float> energies_, angles_;
+};
+
+// Of the first images in both.
+bool is_close(const std::vector<float>& exact, const std::vector<float>& other) {
+  double change = 0.0, sum = 0.0;
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    change += std::abs(static_cast<double>(other[i]) - static_cast<double>(exact[i]));
+    sum += std::abs(static_cast<double>(exact[i]));
+  }
+  return change <= kMostChange * sum;
+}
+
+}  // namespace
+
+Result<Int8Generation> prepare_int8(const model::GanDescription& model,
+                                    std::span<const float> weights, std::span<const float> moving,
+                                    runtime::ThreadTeam& team) {
+  const Calibration calibration(model, weights, moving, team);
+  model::ChannelRanges measured;
+  ASSIGN_OR_RETURN(const auto measuring, model::make_measuring_backend(measured));
+  ASSIGN_OR_RETURN(const std::vector<float> exact, calibration.showers(*measuring, kEvents));
+  Int8Generation prepared;
+  prepared.convolutions = measured.size();
+  model::ChannelRanges chosen(measured.size());
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    model::ChannelRanges alone(measured.size());
+    alone[i] = measured[i];
+    ASSIGN_OR_RETURN(const auto trial, model::make_int8_backend(alone));
+    ASSIGN_OR_RETURN(const std::vector<float> changed, calibration.showers(*trial, kTried));
+    // One that has no kernel in int8 changes nothing.
+    const bool same = std::equal(changed.begin(), changed.end(), exact.begin());
+    if (same || !is_close(exact, changed)) continue;
+    chosen[i] = std::move(measured[i]);
+    ++prepared.in_int8;
+  }
+  ASSIGN_OR_RETURN(prepared.backend, model::make_int8_backend(std::move(chosen)));
+  return prepared;
+}
+
+}  // namespace troupe::pipeline

@@ -42,7 +42,7 @@ constexpr std::array<PublicSet, 1> kSets{
         {"t10k-images-idx3-ubyte.gz", "md5:bef4ecab320f06d8554ea6380940ec79"},
         {"t10k-labels-idx1-ubyte.gz", "md5:bb300cfdad3c16e7a12a480ee83cd310"}}}}}};
 
-struct Wanted {
+struct WantedFile {
   std::string address;
   std::string path;
   std::string checksum;
@@ -59,7 +59,7 @@ Result<std::string> name_in(const std::string& address) {
   return name;
 }
 
-Result<std::vector<Wanted>> wanted(const CommandLine& line) {
+Result<std::vector<WantedFile>> wanted(const CommandLine& line) {
   const auto what = line.get<std::string>("what");
   const std::filesystem::path folder = line.get<std::string>("out");
   std::string checksum, mirror;
@@ -74,7 +74,7 @@ Result<std::vector<Wanted>> wanted(const CommandLine& line) {
   if (pipeline::is_readable_address(what)) {
     if (!mirror.empty()) return usage("--mirror acts only with the name of a set");
     ASSIGN_OR_RETURN(const std::string name, name_in(what));
-    return std::vector<Wanted>{{what, (folder / name).string(), checksum}};
+    return std::vector<WantedFile>{{what, (folder / name).string(), checksum}};
   }
   const auto set = std::ranges::find(kSets, what, &PublicSet::name);
   if (set == kSets.end()) {
@@ -87,7 +87,7 @@ Result<std::vector<Wanted>> wanted(const CommandLine& line) {
   }
   if (!checksum.empty()) return usage("--checksum acts only with an address; sets have their own");
   if (mirror.empty()) mirror = set->address;
-  std::vector<Wanted> all;
+  std::vector<WantedFile> all;
   for (const PublicFile& file : set->files) {
     all.push_back({fmt::format("{}/{}", mirror, file.name), (folder / file.name).string(),
                    std::string(file.checksum)});
@@ -96,7 +96,7 @@ Result<std::vector<Wanted>> wanted(const CommandLine& line) {
 }
 
 // Copies one file, unless it is there already.
-Result<void> fetch(const Wanted& wanted, bool replace) {
+Result<void> fetch(const WantedFile& wanted, bool replace) {
   std::error_code ignored;
   if (std::filesystem::exists(wanted.path, ignored)) {
     if (!wanted.checksum.empty()) {
@@ -115,7 +115,7 @@ int fetch_all(const CommandLine& line) {
   const auto files = wanted(line);
   if (!files.ok()) return report(files.error());
   std::string names;
-  for (const Wanted& file : *files) {
+  for (const WantedFile& file : *files) {
     std::cerr << fmt::format("{}\n", runtime::printable(file.address));
     const Result<void> fetched = fetch(file, line.get<bool>("force"));
     if (!fetched.ok()) return report(fetched.error());

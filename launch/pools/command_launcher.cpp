@@ -24,7 +24,7 @@ using Words = std::vector<std::string>;
 // Clouds take their time.
 constexpr auto kWithin = std::chrono::minutes(2);
 constexpr std::size_t kMostDigits = 10;  // of a node's number
-constexpr std::size_t kMostShown = 100;  // bytes of an id that is none
+constexpr std::size_t kMostOfId = 100;   // bytes of an id that is none
 
 class CommandLauncher final : public actors::Launcher {
  public:
@@ -58,7 +58,7 @@ class CommandLauncher final : public actors::Launcher {
     if (is_tool_id(id)) return id;
     return Error{ErrorKind::kLostPeers,
                  fmt::format("{} prints no id of a node: {}", request.words.front(),
-                             shown_line(id, kMostShown))};
+                             shown_line(id, kMostOfId))};
   }
 
   bool lists() const override { return !list_.empty(); }
@@ -75,7 +75,7 @@ class CommandLauncher final : public actors::Launcher {
       if (!id.empty() && !is_tool_id(id)) {
         return Error{ErrorKind::kUsage,
                      fmt::format("{} lists {} with an id that is none: {}", list_.front(), name,
-                                 shown_line(id, kMostShown))};
+                                 shown_line(id, kMostOfId))};
       }
       nodes.push_back(
           {name.substr(full_name("").size()), id, state == "queued" || state == "pending"});

@@ -14,12 +14,12 @@ using runtime::Result;
 
 namespace {
 
-constexpr std::uint64_t kBlockBytes = 1u << 20;
+constexpr std::uint64_t kReadBytes = 1u << 20;
 
 }  // namespace
 
 std::uint64_t BlockReader::usual_block_rows(std::uint64_t row_size) {
-  return std::max<std::uint64_t>(1, kBlockBytes / sizeof(float) / row_size);
+  return std::max<std::uint64_t>(1, kReadBytes / sizeof(float) / row_size);
 }
 
 Result<void> BlockReader::begin(Images images, std::uint64_t block_rows) {

@@ -10,7 +10,7 @@ namespace {
 
 using model::Target;
 
-constexpr std::int64_t kBatch = 16;
+constexpr std::int64_t kJudgedAtOnce = 16;
 constexpr double kFurthest = 1.0;  // relative error that a histogram reaches to
 
 float truth_of(Target target, const JudgedImages& showers, std::size_t shower) {
@@ -49,7 +49,7 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
     const model::GanDescription& model, const model::Backend& backend, runtime::ThreadTeam& team) {
   CHECK(backend.memory().is_of_host(), "the discriminator is asked on the host");
   model::ProgramOptions options;
-  options.batch = kBatch;
+  options.batch = kJudgedAtOnce;
   options.network_number = 1;
   options.forward_training = options.backward_parameters = options.backward_input = false;
   ASSIGN_OR_RETURN(auto program, model::Program::compile(model.discriminator, backend, options));
@@ -104,7 +104,7 @@ void DiscriminatorReader::read(std::span<const float> weights, std::span<const f
     begins.push_back((output.*side).size());
     (output.*side).resize(begins.back() + count);
   }
-  constexpr auto kSome = static_cast<std::size_t>(kBatch);
+  constexpr auto kSome = static_cast<std::size_t>(kJudgedAtOnce);
   const auto batches = static_cast<std::int64_t>((count + kSome - 1) / kSome);
   team_.run(batches, [&](std::int64_t batch, int thread) {
     model::Workspace& workspace = workspaces_[static_cast<std::size_t>(thread)];

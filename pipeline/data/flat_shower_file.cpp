@@ -27,7 +27,7 @@ using runtime::Result;
 
 namespace {
 
-constexpr std::size_t kRoundBytes = 8u << 20;
+constexpr std::size_t kFlatRoundBytes = 8u << 20;
 
 // A file that grows at its end.
 class GrowingFile {
@@ -57,7 +57,7 @@ Result<void> for_rounds(const ShowerFileOptions& options, const ShowerSource& so
                         const Progress& progress, const Write& write) {
   const std::size_t values =
       std::size_t{options.shape[0]} * options.shape[1] * options.shape[2] * options.channels;
-  const std::uint64_t most = std::max<std::uint64_t>(1, kRoundBytes / sizeof(float) / values);
+  const std::uint64_t most = std::max<std::uint64_t>(1, kFlatRoundBytes / sizeof(float) / values);
   std::vector<float> cells;
   for (std::uint64_t done = 0; done < options.events;) {
     const std::uint64_t count = std::min(most, options.events - done);

@@ -32,7 +32,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-std::string noise(std::size_t bytes) {
+std::string noise_text(std::size_t bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(runtime::mix64(i));
   return text;
@@ -60,7 +60,7 @@ class RemoteCopy : public testing::Test {
  protected:
   RemoteCopy() {
     std::filesystem::create_directory(folder_ / "served");
-    content_ = noise(200'000);
+    content_ = noise_text(200'000);
     write_text(folder_ / "served/a.h5", content_);
     for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_PROFILE"}) {
       environment_.set(name, "");

@@ -13,18 +13,18 @@
 namespace troupe::pipeline {
 namespace {
 
-constexpr std::size_t kCells = 25;
+constexpr std::size_t kFitLayers = 25;
 constexpr std::size_t kMiddle = 12;
 
 // Means over the showers of a range of energies.
 struct Geant4Figures {
   double from_gev, to_gev;
-  double response, width;            // of cells' energy / primary energy
-  std::array<double, kCells> layer;  // share of the cells' energy, in thousandths
+  double response, width;                // of cells' energy / primary energy
+  std::array<double, kFitLayers> layer;  // share of the cells' energy, in thousandths
   // The same by the distance from the middle in cells, along x and y alike.
   std::array<double, kMiddle + 1> distance;
-  std::array<double, kCells> spread;  // deviation / mean of a layer's energy / primary energy
-  double hits;                        // cells above 3e-4 GeV
+  std::array<double, kFitLayers> spread;  // deviation / mean of a layer's energy / primary energy
+  double hits;                            // cells above 3e-4 GeV
 };
 
 constexpr std::array<Geant4Figures, 3> kGeant4{
@@ -65,7 +65,7 @@ constexpr std::array<double, 21> kCorrelations{0.72,  0.42,  -0.18, -0.55, -0.55
                                                -0.04, -0.61, -0.72, -0.60, 0.26,  -0.47, -0.73,
                                                -0.68, 0.15,  -0.25, -0.37, 0.49,  0.27,  0.66};
 
-struct Moments {
+struct FitMoments {
   double sum = 0, squares = 0;
   int count = 0;
   void add(double value) {
@@ -78,15 +78,15 @@ struct Moments {
 };
 
 struct FoundFigures {
-  Moments response, hits;
-  std::array<Moments, kCells> share;
-  std::array<double, kCells> layer{};
+  FitMoments response, hits;
+  std::array<FitMoments, kFitLayers> share;
+  std::array<double, kFitLayers> layer{};
   std::array<double, kMiddle + 1> distance{};
 };
 
 struct FoundShowers {
   std::array<FoundFigures, kGeant4.size()> ranges;
-  std::vector<std::array<double, kCells>> shares;
+  std::vector<std::array<double, kFitLayers>> shares;
 };
 
 std::size_t distance(std::size_t cell) { return cell > kMiddle ? cell - kMiddle : kMiddle - cell; }
@@ -95,19 +95,19 @@ void add_shower(double energy, const std::vector<float>& cells, FoundShowers& fo
   std::size_t range = 0;
   while (energy > kGeant4[range].to_gev) ++range;
   FoundFigures& figures = found.ranges[range];
-  std::array<double, kCells> layer{};
+  std::array<double, kFitLayers> layer{};
   double hits = 0, all = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const double gev = static_cast<double>(cells[i]);
-    layer[i % kCells] += gev;
-    figures.distance[distance(i / kCells % kCells)] += gev;
-    figures.distance[distance(i / kCells / kCells)] += gev;
+    layer[i % kFitLayers] += gev;
+    figures.distance[distance(i / kFitLayers % kFitLayers)] += gev;
+    figures.distance[distance(i / kFitLayers / kFitLayers)] += gev;
     all += gev;
     if (gev > 3e-4) ++hits;
   }
   figures.response.add(all / energy);
   figures.hits.add(hits);
-  for (std::size_t i = 0; i < kCells; ++i) {
+  for (std::size_t i = 0; i < kFitLayers; ++i) {
     figures.layer[i] += layer[i];
     layer[i] /= energy;
     figures.share[i].add(layer[i]);
@@ -163,8 +163,8 @@ TEST(ShowerFit, ResponseAndItsWidthAreGeant4s) {
 
 TEST(ShowerFit, LayersFluctuateAsMuchAsGeant4s) {
   for (std::size_t i = 0; i < kGeant4.size(); ++i) {
-    for (std::size_t layer = 0; layer < kCells; ++layer) {
-      const Moments& share = found().ranges[i].share[layer];
+    for (std::size_t layer = 0; layer < kFitLayers; ++layer) {
+      const FitMoments& share = found().ranges[i].share[layer];
       const double ratio = share.deviation() / share.mean() / kGeant4[i].spread[layer];
       // Few electrons reach the first and the last layers with much energy.
       const double bound = layer < 3 ? 0.5 : layer > 19 ? 0.35 : 0.2;
@@ -174,7 +174,7 @@ TEST(ShowerFit, LayersFluctuateAsMuchAsGeant4s) {
 }
 
 double correlation(std::size_t a, std::size_t b) {
-  Moments of_a, of_b, product;
+  FitMoments of_a, of_b, product;
   for (const auto& shares : found().shares) {
     of_a.add(shares[a]);
     of_b.add(shares[b]);

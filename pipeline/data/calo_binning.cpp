@@ -26,7 +26,7 @@ constexpr std::size_t kMostFileBytes = 1u << 20;
 constexpr std::uint32_t kMostBins = 4096;        // along each axis
 constexpr std::uint64_t kMostVoxels = 1u << 24;  // of a box
 
-std::optional<double> edge(std::string_view text) {
+std::optional<double> edge_of(std::string_view text) {
   double value = 0;
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);
@@ -41,7 +41,7 @@ std::optional<std::uint32_t> bins_between(std::string_view edges) {
   double last = -std::numeric_limits<double>::infinity();
   for (;;) {
     const std::size_t comma = edges.find(',');
-    const auto edge = edge(edges.substr(0, comma));
+    const auto edge = edge_of(edges.substr(0, comma));
     if (!edge || !(*edge > last)) return std::nullopt;
     last = *edge;
     if (comma == std::string_view::npos) return count;

@@ -21,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/data_error.h"
 #include "pipeline/data/remote_request.h"
 #include "runtime/base/bytes.h"
 #include "runtime/base/descriptor.h"
@@ -40,8 +41,6 @@ constexpr std::size_t kMostNoteBytes = 4096;
 // What stays free of a file system: so much, or so small a share of a small one.
 constexpr std::uint64_t kLeastFreeBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLeastFreeShare = 20;
-
-Error data_error(std::string message) { return {ErrorKind::kData, std::move(message)}; }
 
 std::string note_of(const RemoteVersion& version) {
   return fmt::format("{}\n{}\n", version.has_size ? fmt::format("{}", version.size) : "?",

@@ -32,7 +32,6 @@ namespace troupe::pipeline {
 
 using runtime::Descriptor;
 using runtime::Error;
-using runtime::ErrorKind;
 using runtime::Result;
 
 namespace {

@@ -140,10 +140,11 @@ TEST_F(PoolRun, NodeThatCannotBeStoppedDoesNotCountAsEnded) {
 
 TEST_F(PoolRun, FolderThatHoldsNoRunHasNoPools) {
   std::filesystem::create_directories(path("empty"));
-  for (const Words& more : {Words{}, Words{"--json"}, Words{"--stop"}}) {
+  for (const Words& more : {Words{}, Words{"--stop"}}) {
     expect_refused(call(Words{"pools", path("empty")} + more), 2, {"empty is no run's folder"});
     expect_refused(call(Words{"pools", path("none")} + more), 2, {"none is no run's folder"});
   }
+  EXPECT_EQ(last_line(call({"pools", path("none"), "--json"}))["exit_code"].integer(), 2);
 }
 
 TEST_F(PoolRun, NodeWhoseStartFailsBehindItIsStopped) {

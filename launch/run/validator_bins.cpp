@@ -32,7 +32,7 @@ void tell_empty(std::string_view field, const char* unit,
                 const config::Origins& origins, runtime::Log& log) {
   const auto [least, largest] = std::ranges::minmax(values);
   for (std::size_t i = 0; i < bins.size(); ++i) {
-    const auto [low, high] = bins[i];
+    const double low = bins[i][0], high = bins[i][1];
     const auto inside = [&](double value) { return value >= low && value <= high; };
     if (std::ranges::any_of(values, inside)) continue;
     const std::string what = fmt::format(

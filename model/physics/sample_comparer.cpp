@@ -61,8 +61,6 @@ constexpr FigureText kOfWholeSamples[] = {
     {kAreaFigure, "how well a classifier tells the two apart (AUC)", "",
      "CaloChallenge, code/evaluate.py: cls-high", 0.5}};
 
-bool has(const ShowerObservable& observable, bool angle) { return angle || !observable.of_angle; }
-
 template <class Number>
 std::vector<Number> picked(std::span<const Number> of_all,
                            const std::vector<std::uint32_t>& showers) {
@@ -94,11 +92,11 @@ FeatureTable part_of(const FeatureTable& table, const std::vector<std::uint32_t>
 FeatureTable features(const ShowerSample& sample) {
   FeatureTable table;
   for (const ShowerObservable& observable : shower_observables()) {
-    if (has(observable, sample.options().angle)) ++table.size;
+    if (observable.is_known(sample.options().angle)) ++table.size;
   }
   for (const SampledShower& shower : sample.showers()) {
     for (const ShowerObservable& observable : shower_observables()) {
-      if (!has(observable, sample.options().angle)) continue;
+      if (!observable.is_known(sample.options().angle)) continue;
       const bool known = shower.usable() && !(observable.of_filled && shower.found.empty());
       table.values.push_back(known ? observable.of(shower) : 0.0);
     }
@@ -126,7 +124,7 @@ std::vector<Figure> figure_list(bool angle) {
     add(text.name, text.title, text.unit, text.source, text.ideal);
   }
   for (const ShowerObservable& observable : shower_observables()) {
-    if (!has(observable, angle)) continue;
+    if (!observable.is_known(angle)) continue;
     for (const DistanceRule& rule : kDistances) {
       add(fmt::format("{}.{}", observable.name, rule.name),
           fmt::format("{}: {}", observable.title, rule.title), "", rule.source, 0.0);
@@ -143,7 +141,7 @@ SampleComparer::SampleComparer(const ShowerSample& data, const ShowerSample& gen
   CHECK(data.options() == generated.options(),
         "samples measured with different options do not compare");
   for (const ShowerObservable& observable : shower_observables()) {
-    if (!has(observable, data.options().angle)) continue;
+    if (!observable.is_known(data.options().angle)) continue;
     observables_.push_back(pair(observable.of_filled, observable.of));
   }
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(data.options().space[2]); ++layer) {

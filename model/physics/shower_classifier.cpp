@@ -43,8 +43,6 @@ NetworkDescription network_for(std::size_t features) {
   return network;
 }
 
-bool has(const ShowerObservable& observable, bool angle) { return angle || !observable.of_angle; }
-
 float logarithm(double value) {
   return static_cast<float>(runtime::math::log(std::max(value, 1e-30)));
 }
@@ -52,7 +50,7 @@ float logarithm(double value) {
 void append_features(const SampledShower& shower, bool angle, std::vector<float>& out) {
   out.push_back(logarithm(shower.energy_gev));
   for (const ShowerObservable& observable : shower_observables()) {
-    if (!has(observable, angle)) continue;
+    if (!observable.is_known(angle)) continue;
     const bool known = !(observable.of_filled && shower.found.empty());
     out.push_back(known ? static_cast<float>(observable.of(shower)) : 0.0F);
   }
@@ -251,7 +249,7 @@ std::size_t classifier_feature_count(const StatisticsOptions& options) {
   std::size_t count =
       1 + static_cast<std::size_t>(options.space[2]) + kSparsityLevels - kLowestLevel;
   for (const ShowerObservable& observable : shower_observables()) {
-    if (has(observable, options.angle)) ++count;
+    if (observable.is_known(options.angle)) ++count;
   }
   return count;
 }

@@ -30,6 +30,9 @@ struct ShowerObservable {
   bool of_filled;
   // True for what only samples with measured angles have.
   bool of_angle;
+
+  // Whether a sample has it, by whether its angles were measured.
+  bool is_known(bool with_angles) const { return with_angles || !of_angle; }
 };
 
 // In the order in which they are shown.

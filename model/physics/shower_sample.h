@@ -15,7 +15,7 @@
 
 namespace troupe::model {
 
-// About 2 kB a shower, sketches included. One thread at a time.
+// About 2 kB a shower, sketches included; figures take as much again. One thread at a time.
 class ShowerSample {
  public:
   // sketches: true to keep what nearest neighbours are found by, and the first images.

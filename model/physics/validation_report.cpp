@@ -166,7 +166,7 @@ std::string plots(const ValidationReport& report) {
   }
   cells = plot_html(spectrum_plot(data, generated)) + plot_html(occupancy_plot(data, generated));
   for (const ShowerObservable& observable : shower_observables()) {
-    if (observable.of_angle && !data.options().angle) continue;
+    if (!observable.is_known(data.options().angle)) continue;
     ComparisonPlot plot = observable_plot(data, generated, observable);
     plot.note = distances(observable, report.judged.front().figures);
     observables += plot_html(plot);

@@ -227,7 +227,7 @@ TEST_F(Validate, BestIsThatOfTheFigureThatTheTopologyNames) {
   EXPECT_EQ(ranked["by"].text(), "longitudinal");
   EXPECT_EQ(ranked["events"].integer(), 20);
   const ProcessEnd watched = call({"watch", path("a")});
-  EXPECT_THAT(watched.err, HasSubstr("best so far  energy missing, extra or misplaced along z: "));
+  EXPECT_THAT(watched.out, HasSubstr("best so far  energy missing, extra or misplaced along z: "));
 }
 
 TEST_F(Validate, BestMayBeOfAFigureThatTakesMoreThanSums) {

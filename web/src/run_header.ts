@@ -6,7 +6,7 @@ import { Figures } from "./figures.ts";
 import { count, dateAndTime, duration, figure, percent, timeOfDay } from "./format.ts";
 import type { ShownRun } from "./panel.ts";
 import type { ChosenFigure } from "./protocol.ts";
-import { bestChosen, chosenOf, comparisonOf, ERRORS, meritOf, unlikeOf } from "./validations.ts";
+import { bestChosen, comparisonOf, ERRORS, meritOf, unlikeOf } from "./validations.ts";
 
 const STATES: Record<string, string> = {
   starting: "starting", training: "training", ended: "finished", failed: "failed",
@@ -77,10 +77,6 @@ export class RunHeader {
     this.unlike.hidden = unlike.length === 0;
     setText(this.unlike, `! The showers are nothing like the data (${unlike.join(", ")}), so that ` +
       "their figure of merit means nothing.");
-    const chosen = chosenOf(last);
-    const by_merit = chosen.figure === "merit";
-    this.quality.set("Chosen by", !last || several || by_merit ? undefined
-      : `${chosen.title}: ${chosenText(chosen)}`);
     this.quality.set("Best so far", last && !several
       ? chosenText(bestChosen(state.validations)) : undefined);
     for (const [name, label] of ERRORS) {
@@ -91,9 +87,11 @@ export class RunHeader {
   }
 }
 
+// A figure other than that of merit, which stands beside it, has its name behind it.
 function chosenText(chosen: ChosenFigure | undefined): string {
   const value = figure(chosen?.value ?? undefined);
-  return chosen?.unit ? `${value} ${chosen.unit}` : value;
+  if (!chosen || chosen.figure === "merit") return value;
+  return `${value}${chosen.unit ? ` ${chosen.unit}` : ""} (${chosen.title})`;
 }
 
 // "saved": of a run that has ended there is no news to wait for.

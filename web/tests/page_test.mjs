@@ -154,13 +154,13 @@ test("The best so far is that of the figure that chooses it, and has a curve", o
   const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
   await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
   assert.match(await page.textContent(".glance"),
-    /Chosen byerror of the response: 2(\.00)? %Best so far1\.50? %/);
+    /Best so far1\.50? % \(error of the response\)Response/);
   await showAll(page);
   assert.match(await page.textContent("#merit"), /Distance of the error of the response/);
   await page.goto(`${it.address}#runs=0`);
   await page.reload();
   await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
-  assert.doesNotMatch(await page.textContent(".glance"), /Chosen by/);
+  assert.doesNotMatch(await page.textContent(".glance"), /error of the response/);
 });
 
 test("Who waits for whom is asked for, and the trace can be saved", options, async () => {

@@ -4,9 +4,9 @@
 //
 // The shapes are those of Grindhammer and Peters, "The parameterized simulation of electromagnetic
 // showers in homogeneous and sampling calorimeters", hep-ex/0001020: a gamma distribution along the
-// axis (their section 2.1), whose maximum T and shape alpha vary from shower to shower with normal,
-// correlated logarithms (2.2), around it a core and a tail, f(r) = 2 r R^2 / (r^2 + R^2)^2 each,
-// whose radii and weights depend on tau, the depth over T (3.1).
+// axis, whose maximum T and shape alpha vary from shower to shower with normal, correlated
+// logarithms, around it a core and a tail, f(r) = 2 r R^2 / (r^2 + R^2)^2 each, whose radii and
+// weights depend on tau, the depth over T.
 //
 // The constants are not theirs: they are fitted to 2,066 electrons of 10 to 100 GeV that Geant4
 // 11.2.2 made in the detector of shower_detector.h, whose silicon lies behind the tungsten of its
@@ -16,7 +16,8 @@
 // correlations of layers are wrong; a response that follows T and alpha; and the halo, a little
 // energy in each piece of silicon however deep, which is most of what the first ones see.
 //
-// Energies in GeV, depth t in radiation lengths (X0) along the axis, radii in Moliere radii.
+// Energies in GeV, depth t in radiation lengths (X0) along the axis, radii in units of
+// AbsorberMixture::spread_mm.
 
 #include "pipeline/data/shower_random.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "runtime/base/error.h"
 #include "tests/main/cluster_run.h"
@@ -116,11 +117,20 @@ TEST_F(DataFormats, ConversionRefusesToReplaceAndLeavesNothing) {
 
 class DataServer : public DataFormats {
  protected:
-  DataServer() : server_({TROUPE_SOURCE_DIR "/tests/pipeline/file_server", folder_.path()}) {
-    CHECK(server_.wait_until([&] { return server_.out().ends_with('\n'); }), server_.err());
-    address_ = "http://127.0.0.1:" + server_.out().substr(0, server_.out().size() - 1);
+  DataServer()
+      : server_(std::make_unique<Process>(
+            Words{TROUPE_SOURCE_DIR "/tests/pipeline/file_server", served_.path()})) {
+    CHECK(server_->wait_until([&] { return server_->out().ends_with('\n'); }), server_->err());
+    address_ = "http://127.0.0.1:" + server_->out().substr(0, server_->out().size() - 1);
+    std::filesystem::copy(path("toy.h5"), served_ / "toy.h5");
   }
-  Process server_;
+  // It is no process that a run may leave.
+  void TearDown() override {
+    server_.reset();
+    DataFormats::TearDown();
+  }
+  TemporaryFolder served_;
+  std::unique_ptr<Process> server_;
   std::string address_;
 };
 
@@ -135,9 +145,9 @@ TEST_F(DataServer, TrainsOnAFileOfAServerToTheHashOfTheFileItself) {
 }
 
 TEST_F(DataServer, FetchCopiesAndChecks) {
-  const Words fetch{"data", "fetch", address_ + "/plain/toy.h5", "--out", path("copies"), "--json"};
+  const Words fetch{"data", "fetch", address_ + "/plain/toy.h5", "--out", path("copies")};
   std::filesystem::create_directory(path("copies"));
-  const ProcessEnd end = call(fetch);
+  const ProcessEnd end = call(fetch + Words{"--json"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["files"].list().at(0).text(), path("copies/toy.h5"));
   EXPECT_EQ(info("copies/toy.h5")["events"].integer(), 200u);

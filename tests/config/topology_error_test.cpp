@@ -48,7 +48,8 @@ constexpr const char* kAllProblems[] = {
     "\"gan3d_2\"; did you mean",
     "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
     "t.yaml:5:14: model.precision: only fp32, bf16 are available in this version, not fp16",
-    "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, found text "
+    "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "
+    "idx, tfrecord, found text "
     "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
     "t.yaml:6:51: data.cache: only memory, none are available in this version, not disk",
     "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
@@ -348,8 +349,7 @@ TEST(TopologyErrors, ImagesHaveTwoOrThreeAxesAndOneChannelWhereTheyAreValidated)
   two.emplace_back("actors.validator.every=none");
   const auto parsed = parse(kLeast, two);
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-  EXPECT_EQ(parsed->topology.data.dataset.expected_shape,
-            (pipeline::ImageShape{{4, 4, 4}, 2}));
+  EXPECT_EQ(parsed->topology.data.dataset.expected_shape, (pipeline::ImageShape{{4, 4, 4}, 2}));
 }
 
 TEST(TopologyErrors, BinningActsOnCaloChallengeOnly) {

@@ -36,7 +36,7 @@ class BookedNode {
   void started(const std::string& id, bool lists, runtime::TimePoint now);
   void start_failed(const runtime::Error& why, runtime::TimePoint now);
   void gone(runtime::TimePoint now) { set(PoolNodeState::kGone, now); }
-  // What its launcher lists of it; null: nothing. Returns whether it is lost, which nobody asked
+  // Its launcher lists this of it; null: nothing. Returns whether it is lost, which nobody asked
   // for, and has not helped.
   bool look_at(const ListedNode* row, runtime::TimePoint now);
 

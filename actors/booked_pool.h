@@ -28,7 +28,7 @@ struct PoolLimits {
   bool lists = true;  // Launcher::lists()
 };
 
-// What is to be done.
+// An order to whoever carries out the book's decisions.
 struct AskForNode {
   std::string pool, node;
 };
@@ -69,7 +69,7 @@ class BookedPool {
   // Nodes beside its own are to be stopped, as they may have been started twice.
   void listed(const std::vector<ListedNode>& rows, runtime::TimePoint now);
 
-  // What is to be done with its nodes and beside them. It counts as done.
+  // Adds the orders about its nodes and those beside them. These count as carried out.
   void give_orders(std::vector<PoolOrder>& orders, runtime::TimePoint now);
   // Asks for a node, where one is wanted. It counts as asked for.
   bool ask_for_one(std::vector<PoolOrder>& orders, runtime::TimePoint now);

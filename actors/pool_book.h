@@ -24,7 +24,7 @@ class PoolBook {
  public:
   explicit PoolBook(const std::vector<PoolLimits>& pools);
 
-  // What the head before this one knew. Nodes that are gone keep their names. A member of a node
+  // The head before this one knew it. Nodes that are gone keep their names. A member of a node
   // that ran has to come back first.
   void adopt(const PoolNode& node, runtime::TimePoint now);
 
@@ -38,7 +38,7 @@ class PoolBook {
   // The run is over: the book is closed, and what is left is stopped.
   void end(runtime::TimePoint now);
 
-  // What a launcher says. `id`: under which it will look for the node; "": not known.
+  // A launcher says so. `id`: under which it will look for the node; "": not known.
   void set_id(const std::string& node, const std::string& id);
   void started(const std::string& node, const std::string& id, runtime::TimePoint now);
   // As Launcher::start() fails.

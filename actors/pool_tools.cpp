@@ -45,8 +45,11 @@ void PoolTools::look(Context& context, PoolBook& book, bool is_urgent) {
     const auto pause = book.changes(name) || is_urgent ? kLookSoon : kLookLater;
     const bool is_due = context.now() - looked_at_[name] >= pause;
     if (!is_due || !pool.launcher->lists() || !book.has_any(name)) continue;
+    const runtime::TimePoint asked = context.now();
     const auto listed = pool.launcher->list();
-    looked_at_[name] = context.now();
+    // One that takes long, as of many hosts, leaves time for nodes that are to be asked for.
+    looked_at_[name] =
+        context.now() + std::min<runtime::Duration>(3 * (context.now() - asked), kLookLater);
     if (listed.ok()) {
       warned_.erase(list_of(name));
       book.listed(name, *listed, context.now());

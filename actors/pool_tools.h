@@ -54,7 +54,7 @@ class PoolTools {
     return pool(node.pool).launcher->last_words(node.name);
   }
 
-  // What commands tell whose turn it is, by pool.
+  // By pool: prices as their commands tell them, where it is their turn.
   std::map<std::string, double> ask_prices(runtime::Context& context);
   // Why the pool's price was not told when it was asked for last; "": it was.
   std::string price_fault(const std::string& of) const;
@@ -64,8 +64,8 @@ class PoolTools {
   void warn_once(runtime::Context& context, const std::string& of, const std::string& why);
 
   std::vector<Pool> pools_;
-  std::map<std::string, runtime::TimePoint> looked_at_;  // when a pool's launcher was asked,
-  std::map<std::string, runtime::TimePoint> priced_at_;  // and its price
+  std::map<std::string, runtime::TimePoint> looked_at_;  // from when on its pause counts,
+  std::map<std::string, runtime::TimePoint> priced_at_;  // when its price was asked
   std::map<std::string, std::string> warned_;            // of a list or a price: what was said last
 };
 

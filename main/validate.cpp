@@ -148,8 +148,9 @@ Command validate_verb() {
           .summary = "generated showers against data",
           .about =
               "Compares showers with data and says what is wrong: response, profiles, moments, "
-              "hits, cells, correlations, copies, each figure with its uncertainty and with what "
-              "the data have against themselves. GENERATED is a file of showers, or a checkpoint, "
+              "hits, cells, correlations, copies, what a classifier can tell, each figure with its "
+              "uncertainty and with what the data have against themselves. GENERATED is a file of "
+              "showers, or a checkpoint, "
               "which makes a shower for each of the data; a run's folder stands for its best, and "
               "without --against for all of them, ranked.",
           .example = "troupe validate showers.h5 --against data.h5 --report report.html",

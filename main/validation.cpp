@@ -59,7 +59,7 @@ Result<std::vector<std::string>> checkpoints_in(const std::string& path) {
   return found;
 }
 
-// Of the figure `by` from what equal samples have.
+// How far the figure `by` is from what equal samples have.
 double distance(const std::string& by, const model::RankedSample& sample) {
   const model::Figure* figure = model::find_figure(sample.figures, by);
   return figure != nullptr && figure->value ? figure->distance()

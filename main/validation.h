@@ -27,7 +27,7 @@ struct Validated {
   std::vector<model::Fault> remarks = {};           // on the data
   std::vector<model::RankedSample> generated = {};  // one, or those that are ranked, best first
   std::string by = {};                              // the figure that ranks
-  // Of the best: its showers, and what its discriminator says, where that is asked for.
+  // The showers of the best, and what its discriminator says, where that is asked for.
   std::optional<model::ShowerSample> best = {};
   std::vector<model::DiscriminatorOutput> outputs = {};
 };

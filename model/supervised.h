@@ -57,7 +57,7 @@ class SupervisedNetwork {
   std::uint64_t updates() const { return counters_.updates; }
 
  private:
-  // What a micro-batch adds to an update.
+  // The part of a micro-batch in an update.
   struct Part {
     std::vector<float> gradients, statistics, inputs, targets;
     float loss = 0.0F;

@@ -68,7 +68,7 @@ class Replicas {
   std::size_t count_;
 };
 
-// Of distances of equal samples from the ideal.
+// From distances of equal samples from the ideal.
 void set_floor(Figure& figure, std::vector<double> distances) {
   if (distances.empty()) return;
   std::sort(distances.begin(), distances.end());
@@ -78,7 +78,7 @@ void set_floor(Figure& figure, std::vector<double> distances) {
   figure.floor_95 = distances[static_cast<std::size_t>(std::ceil(place))];
 }
 
-// Of figures of pairs of samples drawn from the data.
+// From figures of pairs of samples drawn from the data.
 void set_floor(Figure& figure, std::vector<double> draws, double widening) {
   if (draws.empty()) return;
   // An intercept has lost the part that grows with 1 / n, which is all that draws of the data have
@@ -91,7 +91,7 @@ void set_floor(Figure& figure, std::vector<double> draws, double widening) {
   set_floor(figure, std::move(draws));
 }
 
-// Of a number that equal samples have normally distributed around the ideal.
+// For a number that equal samples have normally distributed around the ideal.
 void set_floor(Figure& figure, double deviation) {
   figure.floor = deviation * std::sqrt(2.0 / std::numbers::pi);
   figure.floor_95 = kNormal95 * deviation;

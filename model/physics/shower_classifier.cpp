@@ -75,7 +75,7 @@ Learned usable(const ShowerSample& sample, const std::vector<float>& features) {
   return found;
 }
 
-// Of the showers of neighbouring ranks one is in each half.
+// Two showers of neighbouring ranks are in different halves.
 std::uint8_t half_of(std::size_t rank, std::uint32_t division, std::uint64_t seed) {
   const runtime::RandomPosition position{seed, static_cast<std::uint32_t>(rank / 2), division, 0,
                                          kHalvesStream};

@@ -26,7 +26,7 @@ class ClassifierOutputs {
  public:
   static constexpr std::uint8_t kHalves = 2;
 
-  // Of two samples with so many showers; nothing is known of any yet.
+  // For two samples with so many showers; nothing is known of any yet.
   ClassifierOutputs(std::size_t data, std::size_t generated);
 
   // The area under the curve of each network, mean over the two, where each shower counts so often

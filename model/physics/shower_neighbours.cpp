@@ -11,9 +11,9 @@
 namespace troupe::model {
 namespace {
 
-// Of each sample. The work grows with their number times that of all showers of the data.
+// Showers of each sample. The work grows with their number times that of all showers of the data.
 constexpr std::size_t kMostCompared = 2000;
-// Of the data whose sketches are gathered at a time.
+// Showers of the data whose sketches are gathered at a time.
 constexpr std::size_t kTargetsAtOnce = 20000;
 
 constexpr double kRareShare = 0.01;

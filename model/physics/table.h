@@ -22,7 +22,7 @@ struct TableRow {
   std::optional<Comparison> comparison;
   // Of the data: how far they are from themselves (compare_with_itself()).
   std::optional<Comparison> floor;
-  // Of a generator that is one of several: the figure by which the best is chosen.
+  // The figure by which the best is chosen, for a generator that is one of several.
   std::optional<Figure> chosen = {};
 };
 

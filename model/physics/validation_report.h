@@ -18,7 +18,7 @@ struct ValidationReport {
   const ShowerSample& generated;         // of the first of `judged`
   std::span<const RankedSample> judged;  // one, or several with the best first
   std::span<const Fault> remarks = {};   // on the data
-  // Of the discriminator that was trained with the generator, if there is one.
+  // From the discriminator that was trained with the generator, if there is one.
   std::span<const DiscriminatorOutput> outputs = {};
 };
 

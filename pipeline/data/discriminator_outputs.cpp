@@ -110,7 +110,7 @@ void DiscriminatorReader::read(std::span<const float> weights, std::span<const f
     model::Workspace& workspace = workspaces_[static_cast<std::size_t>(thread)];
     const std::size_t first = static_cast<std::size_t>(batch) * kSome;
     const std::size_t some = std::min(kSome, count - first);
-    // What stands behind the last shower is not taken.
+    // A batch is computed whole; the rest behind the last shower is not taken.
     std::ranges::copy(showers.images.subspan(first * cells, some * cells),
                       program_->input<float>(workspace).begin());
     program_->run(model::Pass::kForwardInference, bindings, workspace);

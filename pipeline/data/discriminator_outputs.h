@@ -1,6 +1,6 @@
 #pragma once
 
-// What a discriminator says of showers, for people.
+// The opinion of a discriminator on showers, for people.
 
 #include <memory>
 #include <span>

@@ -188,7 +188,7 @@ TEST_F(Validate, ClassifierTellsShowersOfOtherEnergiesFromTheData) {
   EXPECT_GT(other["value"].number() - 0.5, other["floor_95"].number());
 }
 
-// What the topology names chooses the checkpoint that is kept, and everything follows it.
+// The topology names the figure; the checkpoint that is kept and everything else follow it.
 TEST_F(Validate, BestIsThatOfTheFigureThatTheTopologyNames) {
   const auto best_of = [&](const std::string& run) {
     return parse_json(read_text(path(run + "/checkpoints/best.json")));

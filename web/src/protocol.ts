@@ -171,7 +171,7 @@ export interface ValidationRow {
   comparison?: Comparison | null;
   // Errors that two samples drawn from the data have; the row of the data has them.
   floor?: Comparison | null;
-  // Of the generator: the figure by which the run chooses its best state.
+  // The figure of the generator by which the run chooses its best state.
   chosen?: ChosenFigure | null;
 }
 

@@ -9,7 +9,6 @@ namespace troupe::config {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::string kThreeWorkers =

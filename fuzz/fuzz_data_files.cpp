@@ -46,7 +46,7 @@ class Files {
   std::string folder_;
 };
 
-// What opens can be read; what does not says why.
+// A file that opens can be read; one that does not says why.
 void use_data(const std::string& path, pipeline::DataSchema schema) {
   pipeline::DatasetOptions options;
   options.paths = {path};

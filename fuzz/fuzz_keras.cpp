@@ -20,7 +20,7 @@ using namespace troupe;
 using pipeline::NetworkState;
 using Names = std::vector<std::string>;
 
-// What the HDF5 library keeps for any file.
+// The HDF5 library keeps so much for any file.
 constexpr std::size_t kConstantBytes = std::size_t{4} << 20;
 
 model::Layer layer(const char* name, model::LayerKind kind) { return {name, std::move(kind), {}}; }

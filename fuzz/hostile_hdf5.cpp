@@ -73,7 +73,7 @@ class Editor {
     }
   }
 
-  // What stands in the file, behind so many zeros.
+  // The bytes in the file, behind so many zeros.
   runtime::Buffer image(std::size_t zeros) const {
     H5Fflush(file_.id(), H5F_SCOPE_GLOBAL);
     const ssize_t size = H5Fget_file_image(file_.id(), nullptr, 0);

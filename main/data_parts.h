@@ -13,7 +13,7 @@ namespace troupe {
 
 std::vector<Option> part_options();
 
-// What a command line says by them. Errors: kUsage.
+// A command line's options of that kind. Errors: kUsage.
 runtime::Result<pipeline::DescribeOptions> describe_options(const CommandLine& line);
 
 }  // namespace troupe

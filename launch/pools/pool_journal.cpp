@@ -179,7 +179,7 @@ Result<PoolJournal> PoolJournal::open(const std::string& path) {
   return PoolJournal(std::move(file), std::move(history));
 }
 
-// What tools have said may be long, and a line that cannot be read again loses its node.
+// Words of tools may be long, and a line that cannot be read again loses its node.
 Result<void> PoolJournal::add(const actors::PoolNode& node) {
   return file_.add_for_good(text_of(
       NodeLine{node.name, node.pool, actors::word_of(node.state), node.id,

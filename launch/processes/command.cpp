@@ -91,7 +91,7 @@ Result<void> carry_out(const CommandRequest& request) {
   return check_end(request, ended);
 }
 
-// What is cut off could be what matters: a list of nodes would lack some that are there.
+// The part that is cut off could matter: a list of nodes would lack some that are there.
 Result<std::string> output_of(const CommandRequest& request) {
   ASSIGN_OR_RETURN(CommandEnd ended, run_command(request));
   RETURN_IF_ERROR(check_end(request, ended));

@@ -59,7 +59,7 @@ struct HeadRunResult {
   // From where --resume goes on: the run's folder, or another if the state could not be saved in
   // it.
   std::string resume_from;
-  // Of pools: nodes that are still there, and how people get rid of them; "": there are none.
+  // Nodes of pools that are still there, and how people get rid of them; "": there are none.
   std::string nodes_left;
 
   // The process is to end with it.

@@ -28,9 +28,10 @@ struct RunOutlook {
 // has one, at most. kUsage, kLostPeers: one tells no price.
 runtime::Result<void> ask_prices(std::vector<config::PoolSection>& pools);
 
-// Of pools whose prices were asked. `workers`: members of no pool, as of --workers; none: those of cluster.hosts. Without pools and
-// without these, nodes are like this machine, and cost actors.monitor.price_per_node_hour.
-// `earlier`: the folder of the run whose pace it is, whose pools started their nodes; "": none.
+// The outlook of pools whose prices were asked. `workers`: members of no pool, as of --workers;
+// none: those of cluster.hosts. Without pools and without these, nodes are like this machine, and
+// cost actors.monitor.price_per_node_hour. `earlier`: the folder of the run whose pace it is, whose
+// pools started their nodes; "": none.
 runtime::Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
                                         std::optional<std::uint32_t> workers,
                                         const MeasuredPace& pace, const std::string& earlier);

@@ -35,7 +35,7 @@ bool holds_angles(DataSchema schema) {
   return schema == DataSchema::kLcdAngle || schema == DataSchema::kTfRecord;
 }
 
-// What the file to be made says of where it comes from.
+// The file to be made says by this where it comes from.
 Attributes origin_of(const StoredEvents& events, const std::string& program) {
   std::vector<std::string> names;
   for (const std::string& path : events.paths()) {
@@ -161,7 +161,7 @@ Result<std::uint64_t> convert_dataset(const ConversionOptions& options, const st
                                   std::span<float> cells) {
     converter.take(first, primaries, cells);
   };
-  // What reading meets ends the writing here.
+  // An error of reading ends the writing here.
   const Progress watch = [&](std::uint64_t done, std::uint64_t total) -> Result<void> {
     if (converter.error()) return *converter.error();
     return progress ? progress(done, total) : Result<void>{};

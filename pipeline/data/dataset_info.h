@@ -51,10 +51,10 @@ struct DatasetInfo {
   std::vector<std::string> not_understood;
 };
 
-// What a caller knows of files that do not tell it themselves.
+// A caller's knowledge of files that do not tell it themselves.
 struct DescribeOptions {
   std::optional<DataSchema> schema;  // unset: as found
-  // Of the parts. Unset: those of the schema. Set, with an unset schema: it is custom.
+  // The names of the parts. Unset: those of the schema. Set, with an unset schema: it is custom.
   std::optional<DatasetNames> names;
   std::string binning;  // as DatasetOptions has it
   ImageShape shape;     // as DatasetOptions::expected_shape

@@ -148,7 +148,7 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
                              "them out)",
                              index.bad_events.front(), index.bad, index.rows())};
   }
-  // Of blocks that no event is taken from nothing is kept.
+  // Nothing is kept of blocks that no event is taken from.
   for (std::size_t i = blocks_before; keeps && i < blocks.size(); ++i) {
     opening.packed.push_back(std::move(in_file[blocks[i].number]));
   }

@@ -22,7 +22,7 @@ enum class BadEventPolicy : std::uint8_t { kFail, kSkip };
 std::string_view text(DataSplit split);
 std::string_view text(CacheMode mode);
 std::string_view text(BadEventPolicy policy);
-// What an image has along its axes, and the channels of each cell.
+// The cells of an image along its axes, and the channels of each cell.
 struct ImageShape {
   std::array<std::uint32_t, 3> space{};  // X, Y, Z; an image without depth has Z = 1
   std::uint32_t channels = 1;
@@ -45,7 +45,7 @@ struct DatasetOptions {
   // With calochallenge: the XML file of the binning. Showers are then boxes of angles, radii and
   // layers (calo_binning.h), else vectors.
   std::string binning;
-  // What the images must be; not known: whatever the first file has.
+  // The shape that images must have; not known: that of the first file.
   ImageShape expected_shape;
   DataSplit split = DataSplit::kAll;
   // One file (or event) in `test_one_in` is for testing: the last of the files with the same name

@@ -16,7 +16,7 @@
 
 namespace troupe::pipeline {
 
-// What is known of a part without reading its values.
+// The facts of a part that are known without reading its values.
 struct PartInfo {
   std::string name;                       // path inside the file
   std::vector<std::uint64_t> shape;       // rows first
@@ -64,7 +64,7 @@ class EventContainer {
                                                                std::uint64_t values) const = 0;
   virtual runtime::Result<Column> column(const std::string& name) const = 0;
   virtual runtime::Result<PartList> parts() const = 0;
-  // What the file says of itself: a number, nothing if it does not say it; all of it as text.
+  // The file's word of itself: a number, nothing if it does not say it; all of it as text.
   virtual std::optional<double> number_attribute(const std::string& name) const;
   virtual std::vector<std::pair<std::string, std::string>> attributes() const;
 };

@@ -76,7 +76,7 @@ Result<void> for_rounds(const ShowerFileOptions& options, const ShowerSource& so
 
 std::string origin_path(const std::string& path) { return path + ".origin.json"; }
 
-// What the file cannot say of itself.
+// Facts that the file cannot tell itself.
 Result<GrowingFile> write_origin(const ShowerFileOptions& options, const std::string& path) {
   ASSIGN_OR_RETURN(GrowingFile file, GrowingFile::create(origin_path(path)));
   std::string members;

@@ -34,7 +34,7 @@ struct IdxHeader {
   std::vector<std::uint64_t> shape;
 
   std::size_t bytes() const { return 4 + 4 * shape.size(); }
-  // Of the whole file; nothing if they do not fit 63 bits.
+  // The size of the whole file; nothing if they do not fit 63 bits.
   std::optional<std::uint64_t> file_bytes() const;
 };
 

@@ -51,7 +51,7 @@ class Calibration {
   std::vector<float> energies_, angles_;
 };
 
-// Of the first images in both.
+// Compares the first images in both.
 bool is_close(const std::vector<float>& exact, const std::vector<float>& other) {
   double change = 0.0, sum = 0.0;
   for (std::size_t i = 0; i < other.size(); ++i) {

@@ -37,7 +37,7 @@ using runtime::Result;
 namespace {
 
 constexpr std::size_t kMostNoteBytes = 4096;
-// What stays free of a file system: so much, or so small a share of a small one.
+// So much of a file system stays free: so much, or so small a share of a small one.
 constexpr std::uint64_t kLeastFreeBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLeastFreeShare = 20;
 
@@ -133,7 +133,7 @@ class Copying {
     return data_error(fmt::format("{}: {}", address_, failure_));
   }
 
-  // What is there is of two versions.
+  // The bytes that are there are those of two versions.
   bool changed() {
     failure_ = "the file changes while it is copied";
     std::error_code ignored;

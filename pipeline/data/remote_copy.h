@@ -20,7 +20,8 @@ struct CopyOptions {
   std::chrono::milliseconds pause{500};
   // A transfer that stands still so long is broken off.
   std::chrono::seconds patience{30};
-  // What the copy must be: "sha256:" or "md5:" and hexadecimal digits; empty: anything.
+  // The checksum that the copy must have: "sha256:" or "md5:" and hexadecimal digits; empty:
+  // anything.
   std::string checksum;
 };
 
@@ -34,7 +35,7 @@ runtime::Result<std::string> checksum_of(const std::string& path, std::string_vi
 bool is_readable_address(std::string_view address);
 
 // Copies what lies at the address to `path`, which then holds all of it or what it held before.
-// What has come of a copy that failed, or whose process was killed, stays in "PATH.part", and the
+// The bytes of a copy that failed, or whose process was killed, stay in "PATH.part", and the
 // next attempt asks for the rest, unless the server has another version meanwhile.
 //
 // S3: credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or else those

@@ -213,7 +213,7 @@ void set_common(CURL* handle, const std::string& address, const CopyOptions& opt
   if (!bundle.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, bundle.c_str());
 }
 
-// What proves who asks; appends to the headers.
+// The proof of who asks; appends to the headers.
 void set_credentials(CURL* handle, const std::string& address, List& headers) {
   if (!address.starts_with(kS3)) {
     curl_easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));

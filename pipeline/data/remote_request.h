@@ -1,6 +1,6 @@
 #pragma once
 
-// What is asked of a server, and what it answers; for remote_copy.cpp.
+// Requests to a server and its answers; for remote_copy.cpp.
 
 #include <cstdint>
 #include <functional>

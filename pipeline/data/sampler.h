@@ -35,7 +35,7 @@ class Permutation {
   std::array<std::uint64_t, kRounds> round_keys_;
 };
 
-// What becomes of the events at the end of an epoch's order that fill no iteration.
+// The fate of events at the end of an epoch's order that fill no iteration.
 enum class Remainder : std::uint8_t {
   kDrop,   // they are left out; the next epoch orders all events anew
   kCarry,  // the next iteration begins with them, and goes on with the next order

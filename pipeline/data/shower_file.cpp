@@ -27,7 +27,7 @@ constexpr std::size_t kRoundBytes = 32u << 20;
 // PDG number of the electron.
 constexpr float kElectron = 11.0f;
 
-// What is known of an event besides its cells.
+// The facts of an event besides its cells.
 struct EventFacts {
   Primary primary;
   double measured_angle = 0;  // lcd-angle only

@@ -34,13 +34,13 @@ class StoredEvents {
   const std::vector<std::string>& paths() const { return paths_; }
   bool of_bytes() const { return of_bytes_; }      // all images are of bytes
   bool has_angles() const { return has_angles_; }  // otherwise all are at 90 degrees
-  // What the first file says of itself.
+  // The first file's word of itself.
   const std::vector<std::pair<std::string, std::string>>& attributes() const { return attributes_; }
 
   // The next primaries.size() events, of which there are as many (CHECKed). Errors (kData): what
   // cannot be read, and an event that is bad (preprocessing.h) or beyond a float.
   runtime::Result<void> next(std::span<Primary> primaries, std::span<float> cells);
-  // Of all that next() has given so far.
+  // The hash of all that next() has given so far.
   runtime::Hash128 content() const { return content_.digest(); }
 
  private:

@@ -58,7 +58,7 @@ void add_text(Hdf5Writer& file, const std::string& name, const std::string& text
   }
 }
 
-// What add_names() has written, or Keras.
+// The names that add_names() has written, or Keras.
 std::vector<std::string> names_in(Hdf5TreeReader& file, const std::string& object,
                                   const std::string& name) {
   std::vector<std::string> names;

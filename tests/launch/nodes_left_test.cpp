@@ -1,4 +1,4 @@
-// What a run says of nodes of its pools that are still there at its end.
+// A run tells of nodes of its pools that are still there at its end.
 
 #include <gmock/gmock.h>
 

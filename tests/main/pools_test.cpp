@@ -187,7 +187,7 @@ TEST_F(PoolRun, NodesThatDoNotEndAreInTheLastLineAndTheSummary) {
   EXPECT_TRUE(all_gone());
 }
 
-// Whatever /bin/sh is.
+// For any /bin/sh.
 TEST_F(PoolRun, ScriptOfTheManualGivesItsNodeTheToken) {
   const auto folder = std::filesystem::path(TROUPE_MADE_CLOUD).parent_path() / "../../docs";
   const std::string page = read_text((folder / "launching.md").string());

@@ -76,7 +76,7 @@ class Definition {
     }
   }
 
-  // Of one event.
+  // The outputs of one event.
   Numbers outputs(const float* image, const float* bias) const {
     Numbers largest(at(g_.in_channels), 0.0f);
     for (std::int64_t i = 0; i < g_.in[0] * g_.in[1] * g_.in[2] * g_.in_channels; ++i) {

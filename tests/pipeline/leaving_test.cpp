@@ -203,7 +203,7 @@ TEST_F(Leaving, KerasFilesHaveTheOrderOf3dgan) {
   EXPECT_TRUE(d.result().ok()) << d.result().error().message;
 }
 
-// What flattens there does not begin heads.
+// A layer that flattens there does not begin heads.
 TEST_F(Leaving, KerasFileOfAGeneratorThatFlattensIsOneGroup) {
   gan_.generator.layers.insert(gan_.generator.layers.begin() + 2,
                                {layer("flat", model::Flatten{}), layer("model_1", model::Dense{24}),

@@ -143,10 +143,10 @@ class QuantisedKernel final : public UpsampledForward {
 
   const std::vector<float> ranges_;
   const std::int64_t quads_;
-  // Of all samples: kernels times ranges, quantised, their steps, and the sums of those of all taps
-  // before each one.
+  // For all samples: kernels times ranges, quantised, their steps, and the sums of those of all
+  // taps before each one.
   std::size_t scaled_ = 0, weights_ = 0, weight_steps_ = 0, weight_sums_ = 0;
-  // Of a sample.
+  // In one sample.
   std::size_t image_ = 0, numbers_ = 0, factors_ = 0, scales_ = 0, offsets_ = 0, taps_ = 0;
 };
 

@@ -50,8 +50,6 @@ function(troupe_jumbo name)
   set(before_each "#if !defined(__clang__)\n#pragma GCC diagnostic ignored \"-Wsubobject-linkage\"\n#endif")
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${TROUPE_JUMBO}
                         UNITY_BUILD_CODE_BEFORE_INCLUDE ${before_each})
-  # GCC 12 warns falsely of what it inlines from one of these sources into another.
-  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   get_target_property(sources ${name} SOURCES)
   add_library(${name}_each OBJECT EXCLUDE_FROM_ALL ${sources})
   target_link_libraries(${name}_each PRIVATE $<TARGET_PROPERTY:${name},LINK_LIBRARIES>)

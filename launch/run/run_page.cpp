@@ -204,13 +204,13 @@ void RunPage::ask(actors::Probe::Wants wants, Answer answer) {
 void RunPage::burst(const telemetry::PoolWish& wish, Answer answer) {
   const std::scoped_lock lock(mutex_);
   if (node_ == nullptr) return answer(not_training());
-  const auto reply = std::make_shared<runtime::RequestReply>(std::move(answer));
-  node_->send_control(
-      "coordinator",
-      Message::of(runtime::RequestAsked{
-          {.kind = runtime::HeadRequest::Kind::kBurst, .name = wish.pool, .change = wish.nodes},
-          "on the page",
-          reply}));
+  runtime::HeadRequest request;
+  request.kind = runtime::HeadRequest::Kind::kBurst;
+  request.name = wish.pool;
+  request.change = wish.nodes;
+  auto reply = std::make_shared<runtime::RequestReply>(std::move(answer));
+  node_->send_control("coordinator", Message::of(runtime::RequestAsked{
+                                         std::move(request), "on the page", std::move(reply)}));
 }
 
 void RunPage::write_answers() {

@@ -7,13 +7,13 @@
 namespace troupe::pipeline {
 namespace {
 
-using Speeds = std::vector<std::uint64_t>;
+using WorkerSpeeds = std::vector<std::uint64_t>;
 using Members = std::vector<std::uint32_t>;
 
 TEST(MicroBatch, QuotasFollowTheSpeeds) {
   const struct {
     std::uint32_t count;
-    Speeds speeds;
+    WorkerSpeeds speeds;
     Members quotas;
   } table[] = {
       {4, {1}, {4}},
@@ -35,7 +35,8 @@ TEST(MicroBatch, QuotasFollowTheSpeeds) {
 
 TEST(MicroBatch, EveryIndexHasExactlyOneOwner) {
   for (std::uint32_t count = 0; count < 40; ++count) {
-    for (const Speeds& speeds : {Speeds{1}, Speeds{3, 1, 4, 1, 5}, Speeds{0, 7, 0}}) {
+    for (const WorkerSpeeds& speeds :
+         {WorkerSpeeds{1}, WorkerSpeeds{3, 1, 4, 1, 5}, WorkerSpeeds{0, 7, 0}}) {
       const Members owners = assign_micro_batches(count, speeds);
       ASSERT_EQ(owners.size(), count);
       std::size_t sum = 0;
@@ -51,14 +52,14 @@ TEST(MicroBatch, EveryIndexHasExactlyOneOwner) {
 }
 
 TEST(MicroBatch, RangesAreContiguous) {
-  EXPECT_EQ(assign_micro_batches(5, Speeds{2, 1, 2}), (Members{0, 0, 1, 2, 2}));
+  EXPECT_EQ(assign_micro_batches(5, WorkerSpeeds{2, 1, 2}), (Members{0, 0, 1, 2, 2}));
   EXPECT_EQ(micro_batches_of(Members{0, 0, 1, 2, 2}, 2), (Members{3, 4}));
 }
 
 TEST(MicroBatch, SurvivorsKeepWhatTheyHave) {
   const struct {
     Members owners;
-    Speeds speeds;
+    WorkerSpeeds speeds;
     Members result;
   } table[] = {
       {{0, 0, 1, 1, 2, 2}, {1, 0, 1}, {0, 0, 0, 2, 2, 2}},  // member 1 died
@@ -74,9 +75,9 @@ TEST(MicroBatch, SurvivorsKeepWhatTheyHave) {
 }
 
 TEST(MicroBatchDeathTest, NobodyWhoCanWorkIsABrokenInvariant) {
-  EXPECT_DEATH(micro_batch_quotas(3, Speeds{0, 0}), "at least one member");
-  EXPECT_DEATH(micro_batch_quotas(3, Speeds{}), "at least one member");
-  EXPECT_DEATH(micro_batch_quotas(3, Speeds{UINT64_MAX, 1}), "64 bits");
+  EXPECT_DEATH(micro_batch_quotas(3, WorkerSpeeds{0, 0}), "at least one member");
+  EXPECT_DEATH(micro_batch_quotas(3, WorkerSpeeds{}), "at least one member");
+  EXPECT_DEATH(micro_batch_quotas(3, WorkerSpeeds{UINT64_MAX, 1}), "64 bits");
 }
 
 }  // namespace

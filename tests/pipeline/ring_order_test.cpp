@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 using Order = std::vector<std::uint32_t>;
-using Speeds = std::vector<std::uint64_t>;
+using RingSpeeds = std::vector<std::uint64_t>;
 
 Order one_each(std::size_t count) {
   Order hosts(count);
@@ -25,7 +25,7 @@ Order one_each(std::size_t count) {
 }
 
 HostBandwidths equal(std::size_t hosts, std::uint64_t speed) {
-  return HostBandwidths(hosts, Speeds(hosts, speed));
+  return HostBandwidths(hosts, RingSpeeds(hosts, speed));
 }
 
 void set(HostBandwidths& bandwidths, std::size_t a, std::size_t b, std::uint64_t speed) {
@@ -46,8 +46,8 @@ HostBandwidths drawn(std::size_t hosts, std::uint32_t values, std::uint32_t numb
 }
 
 // For the edges of a cycle of hosts, slowest first.
-Speeds edges_of(const Order& cycle, const HostBandwidths& bandwidths) {
-  Speeds speeds;
+RingSpeeds edges_of(const Order& cycle, const HostBandwidths& bandwidths) {
+  RingSpeeds speeds;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     speeds.push_back(bandwidths[cycle[i]][cycle[(i + 1) % cycle.size()]]);
   }
@@ -58,9 +58,9 @@ Speeds edges_of(const Order& cycle, const HostBandwidths& bandwidths) {
 // Tries all, in lexicographical order.
 Order best_of_all(std::size_t hosts, const HostBandwidths& bandwidths) {
   Order order = one_each(hosts), best = order;
-  Speeds of_best = edges_of(best, bandwidths);
+  RingSpeeds of_best = edges_of(best, bandwidths);
   while (std::next_permutation(order.begin() + 1, order.end())) {
-    Speeds speeds = edges_of(order, bandwidths);
+    RingSpeeds speeds = edges_of(order, bandwidths);
     if (speeds <= of_best) continue;
     best = order;
     of_best = std::move(speeds);
@@ -172,7 +172,7 @@ TEST(RingOrder, Of64HostsInFourRacksCrossesBetweenRacksFourTimesOnly) {
   }
   const Order order = ring_order(one_each(64), bandwidths);
   ASSERT_TRUE(is_permutation_from_0(order, 64));
-  Speeds expected(64, 1000);
+  RingSpeeds expected(64, 1000);
   std::fill_n(expected.begin(), 4, 10);
   EXPECT_EQ(edges_of(order, bandwidths), expected);
 }
@@ -186,7 +186,7 @@ TEST(RingOrder, BeyondTheExactHostsLeavesNoExchangeOfTwoEdgesThatHelps) {
     }
     const Order order = ring_order(one_each(hosts), bandwidths);
     ASSERT_TRUE(is_permutation_from_0(order, hosts));
-    const Speeds speeds = edges_of(order, bandwidths);
+    const RingSpeeds speeds = edges_of(order, bandwidths);
     for (std::size_t i = 1; i < hosts; ++i) {
       for (std::size_t j = i + 2; j <= hosts; ++j) {
         Order other = order;

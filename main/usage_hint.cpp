@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -157,7 +158,8 @@ std::string unknown_verb(const Arguments& words) {
   const std::string& word = words.front();
   const std::vector<std::string> below = verbs_below(word);
   if (!below.empty()) {
-    const std::string known = fmt::format("{}", fmt::join(below, " and "));
+    const auto but_last = std::span(below).first(below.size() - 1);
+    const std::string known = fmt::format("{} and {}", fmt::join(but_last, ", "), below.back());
     if (words.size() == 1) return fmt::format("{} has the verbs {}", word, known);
     const std::string nearest = runtime::nearest_word(words[1], below);
     return fmt::format("no verb '{} {}'; {}", word, words[1],

@@ -141,7 +141,7 @@ TEST_F(Shells, BashOffersVerbsOptionsAndValues) {
   using testing::ElementsAre;
   if (!is_installed("bash")) GTEST_SKIP() << "no bash";
   EXPECT_THAT(offered({"troupe", "ru"}), ElementsAre("run"));
-  EXPECT_THAT(offered({"troupe", "data", ""}), ElementsAre("make", "info"));
+  EXPECT_THAT(offered({"troupe", "data", ""}), ElementsAre("make", "info", "convert", "fetch"));
   EXPECT_THAT(offered({"troupe", "data", "make", "--det"}), ElementsAre("--detector"));
   EXPECT_THAT(offered({"troupe", "data", "make", "--detector", "lcd-a"}),
               ElementsAre("lcd-angle-51"));

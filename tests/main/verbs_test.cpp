@@ -353,7 +353,7 @@ TEST(Verbs, DataInfoOfAFileWithoutASchemaIsDescribedAndAnError) {
   for (const Words& more : {Words{}, Words{"--json"}}) {
     const ProcessEnd end = call(Words{"data", "info", folder / "a.h5"} + more);
     EXPECT_EQ(end.exit_code, 4);
-    EXPECT_THAT(end.err, HasSubstr("a.h5: neither lcd-fixed"));
+    EXPECT_THAT(end.err, HasSubstr("a.h5: HDF5 of no schema that is known here: lcd-fixed"));
     EXPECT_THAT(end.err, HasSubstr("it has group/showers"));
     if (more.empty()) {
       EXPECT_THAT(end.out, HasSubstr("group/showers float32"));

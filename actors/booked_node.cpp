@@ -1,5 +1,6 @@
 #include "actors/booked_node.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,6 +34,8 @@ BookedNode::BookedNode(const PoolNode& known, bool lists, TimePoint now)
       had_members_(known.state >= State::kLearning && known.state <= State::kDraining),
       alone_since_(now + kComesBackWithin),
       changed_(false) {
+  // Nobody has seen it, and why it is stopped is known: its start seemed to fail.
+  failed_ = known.state == State::kStopping && known.where.empty() && !known.cause.empty();
   if (facts_.state == State::kAsked && !lists) facts_.state = State::kStarting;
 }
 

@@ -1,6 +1,7 @@
 #include "actors/pool_tools.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <span>
 #include <utility>

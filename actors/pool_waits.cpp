@@ -1,5 +1,7 @@
 #include "actors/pool_waits.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -268,9 +268,10 @@ void Provisioner::tell_deadline(Context& context, const pipeline::BurstDecision&
 // Behind what was done there may be more.
 void Provisioner::act(Context& context) {
   tools_.look(context, book_, ends_by_.has_value());
-  if (!is_closed_) {
+  // Nodes cost something until they end.
+  if (!ends_by_) {
     ask_prices(context);
-    decide(context);
+    if (!is_closed_) decide(context);
     tell_bill(context, "");
   }
   const std::vector<PoolOrder> orders = book_.next(context.now());
@@ -293,7 +294,7 @@ void Provisioner::act(Context& context) {
   context.post_progress();
   tell_changes(context);
   if (!is_closed_ && treasurer_.waits_for_a_node()) tell_wait(context);
-  if (!orders.empty()) ask_for_turn(context);
+  if (asked || !stops.empty()) ask_for_turn(context);
 }
 
 void Provisioner::ask_for(Context& context, const AskForNode& asked,

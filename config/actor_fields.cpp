@@ -1,5 +1,7 @@
 // The `actors` section: who does the work.
 
+#include <array>
+
 #include <fmt/format.h>
 
 #include "config/list_codecs.h"

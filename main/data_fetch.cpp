@@ -53,7 +53,8 @@ Error usage(std::string message) { return {ErrorKind::kUsage, std::move(message)
 // The last part of an address.
 Result<std::string> name_in(const std::string& address) {
   const std::string name = address.substr(address.rfind('/') + 1);
-  if (name.empty() || name.find_first_of("?#") != std::string::npos || name == "..") {
+  if (name.empty() || name.find_first_of("?#") != std::string::npos || name == "." ||
+      name == "..") {
     return usage(address + ": its last part is no name for a file");
   }
   return name;

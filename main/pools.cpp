@@ -3,9 +3,13 @@
 #include <iostream>
 #include <map>
 #include <span>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/topology_file.h"
 #include "launch/folder/run_folder.h"
@@ -75,27 +79,34 @@ void tell_to_end(actors::Launcher& launcher, LeftNodes& left) {
   }
 }
 
-// Those that have not ended: as the launcher lists them, or else those that it could not stop.
+// Those that have not ended: as the launcher listed them last, or else those that it could not
+// stop. An Error: it could not list them at the end.
 Result<void> wait_for_their_end(actors::Launcher& launcher, LeftNodes& left) {
   if (!launcher.lists()) {
     std::erase_if(left.there, [&](const auto& node) { return !left.faults.contains(node.name); });
     return {};
   }
+  Result<void> asked;
   const auto until = runtime::steady_now() + kWithin;
   while (!left.there.empty() && runtime::steady_now() <= until) {
     std::this_thread::sleep_for(kLookAgain);
-    ASSIGN_OR_RETURN(left.there, launcher.list());
+    auto listed = launcher.list();
+    asked = listed.ok() ? Result<void>{} : Result<void>{listed.error()};
+    if (listed.ok()) left.there = std::move(*listed);
   }
-  return {};
+  return asked;
 }
 
 runtime::Error error_of(const LeftNodes& left, const std::string& pool) {
-  const actors::ListedNode& first = left.there.front();
-  const auto fault = left.faults.find(first.name);
-  return {runtime::ErrorKind::kLostPeers,
-          fmt::format("{} of pool {} is still there{}{}", first.name, pool,
-                      fault == left.faults.end() ? "" : ", and could not be told to end: ",
-                      fault == left.faults.end() ? "" : fault->second)};
+  std::vector<std::string> words;
+  for (const actors::ListedNode& node : left.there) {
+    const auto fault = left.faults.find(node.name);
+    words.push_back(
+        fmt::format("{} of pool {} is still there{}{}", node.name, pool,
+                    fault == left.faults.end() ? "" : ", and could not be told to end: ",
+                    fault == left.faults.end() ? "" : fault->second));
+  }
+  return {runtime::ErrorKind::kLostPeers, fmt::format("{}", fmt::join(words, "; "))};
 }
 
 // Stops what the launcher lists of the run, whether the journal knows it or not. A node that is
@@ -117,7 +128,7 @@ Result<void> stop_pool(config::PoolSection pool, const launch::PoolHistory& hist
     ASSIGN_OR_RETURN(left.there, launcher->list());
   }
   tell_to_end(*launcher, left);
-  RETURN_IF_ERROR(wait_for_their_end(*launcher, left));
+  const auto waited = wait_for_their_end(*launcher, left);
   for (PoolNode& node : known) {
     const bool is_there =
         std::ranges::any_of(left.there, [&](const auto& each) { return each.name == node.name; });
@@ -126,6 +137,7 @@ Result<void> stop_pool(config::PoolSection pool, const launch::PoolHistory& hist
     node.cause = "troupe pools --stop";
     RETURN_IF_ERROR(journal.add(node));
   }
+  if (!waited.ok()) return waited;
   if (!left.there.empty()) return error_of(left, pool.name);
   return {};
 }

@@ -81,6 +81,7 @@ const char* fault_of(const NodeLine& line) {
   return line.name.empty() || line.pool.empty() ? "a node without a name or a pool" : nullptr;
 }
 
+// One that is gone and was not paid was never there.
 std::optional<actors::PoolNode> node_of(const NodeLine& line) {
   const auto state = actors::pool_node_state(line.state);
   if (!state) return std::nullopt;
@@ -91,7 +92,8 @@ std::optional<actors::PoolNode> node_of(const NodeLine& line) {
                           line.where,
                           line.cause,
                           {line.paid_seconds, line.cost},
-                          line.price_per_node_hour};
+                          line.price_per_node_hour,
+                          *state != actors::PoolNodeState::kGone || line.paid_seconds > 0.0};
 }
 
 void take_line(std::string_view text, PoolHistory& history) {
@@ -179,12 +181,12 @@ Result<PoolJournal> PoolJournal::open(const std::string& path) {
   return PoolJournal(std::move(file), std::move(history));
 }
 
-// Words of tools may be long, and a line that cannot be read again loses its node.
+// Tools may say much, and terminals show what stands here: it has the shown part of their words.
 Result<void> PoolJournal::add(const actors::PoolNode& node) {
   return file_.add_for_good(text_of(
       NodeLine{node.name, node.pool, actors::word_of(node.state), node.id,
-               shown_line(node.where, kMostText), shown_line(node.cause, kMostText), time_of_day(),
-               node.paid.seconds, node.paid.cost, node.price_per_node_hour}));
+               shown_line(node.where, kLongestText), shown_line(node.cause, kLongestText),
+               time_of_day(), node.paid.seconds, node.paid.cost, node.price_per_node_hour}));
 }
 
 Result<void> PoolJournal::add_work(const std::map<std::string, double>& contributed,

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -25,7 +26,8 @@ using runtime::Result;
 
 // How the script that starts a node ends before it has done so.
 constexpr int kNoProgram = 127, kHasNode = 126;
-// It says this before it starts the node. Without it nothing was started.
+// It says this before it starts the node. A connection that breaks may swallow it: whether the node
+// is there then, list() tells, and where it is, no other starts.
 constexpr std::string_view kBegun = "troupe begins";
 constexpr std::string_view kMachine = "troupe-machine=";
 constexpr const char* kCopy = ".cache/troupe/troupe";  // below the home folder there
@@ -55,6 +57,7 @@ class SshLauncher final : public actors::Launcher {
                                pool_.hosts.size(), pool_.name)};
     }
     used_[host] = order.name;
+    silent_.erase(host);
     auto started = start_at(host, order, pool_);
     if (started.ok()) return host;
     ++failures_[host];
@@ -73,16 +76,19 @@ class SshLauncher final : public actors::Launcher {
     std::vector<ListedNode> nodes, silent;
     std::map<std::string, std::size_t> found;  // by machine and node: its place among them
     const auto before = used_;
+    answers_.clear();
     for (const std::string& host : pool_.hosts) {
       const auto known = before.find(host);
       const bool is_known = known != before.end();
-      // One that failed and has no node is not waited for again.
-      if (!is_known && failures_[host] > 0) continue;
+      // It has no node that is known of, and is not waited for again before the next start there.
+      if (!is_known && silent_.contains(host)) continue;
       const auto output = output_of(at(host, search_script()));
       if (!output.ok()) {
+        silent_.insert(host);
         if (is_known) silent.push_back({known->second, host, false, host + " (does not answer)"});
         continue;
       }
+      silent_.erase(host);
       used_.erase(host);
       for (const auto& [node, key] : nodes_in(host, *output)) {
         const auto [place, is_new] = found.try_emplace(key, nodes.size());
@@ -98,6 +104,7 @@ class SshLauncher final : public actors::Launcher {
       if (by_another == nodes.end()) {
         nodes.push_back(std::move(node));
       } else {
+        answers_[node.id] = by_another->where;
         by_another->id = node.id;
       }
     }
@@ -119,7 +126,10 @@ class SshLauncher final : public actors::Launcher {
         mark);
     Result<void> all;
     for (const std::string& host : hosts) {
-      const auto stopped = carry_out(at(host, script));
+      auto stopped = carry_out(at(host, script));
+      if (const auto other = answers_.find(host); !stopped.ok() && other != answers_.end()) {
+        stopped = carry_out(at(other->second, script));
+      }
       if (stopped.ok() || !all.ok()) continue;
       all = Error{stopped.error().kind, fmt::format("{}: {}", host, stopped.error().message)};
     }
@@ -153,7 +163,10 @@ class SshLauncher final : public actors::Launcher {
     std::string machine = host;
     std::map<std::string, std::string> nodes;
     for (std::string word; words >> word;) {
-      if (word.starts_with(kMachine)) machine = word;
+      // Without a boot_id it does not tell one host from another.
+      const bool has_id = word.starts_with(kMachine) && word.size() > kMachine.size() &&
+                          word[kMachine.size()] != '/';
+      if (has_id) machine = word;
       const std::string node = launched_node(plan_.run, word);
       if (!node.empty()) nodes[node] = fmt::format("{} {}", machine, node);
     }
@@ -224,8 +237,10 @@ class SshLauncher final : public actors::Launcher {
 
   const config::PoolSection pool_;
   const JoinPlan plan_;
-  std::map<std::string, std::string> used_;  // the node of a host
-  std::map<std::string, int> failures_;
+  std::map<std::string, std::string> used_;     // the node of a host
+  std::map<std::string, int> failures_;         // of starts: the order of hosts
+  std::set<std::string> silent_;                // did not answer list() last
+  std::map<std::string, std::string> answers_;  // of a host that does not: its other name
 };
 
 }  // namespace

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/utf8.h"
+
 namespace troupe::launch {
 namespace {
 
@@ -29,6 +31,13 @@ Result<std::string> path_of(const std::string& program) {
     if (::access(file.c_str(), X_OK) == 0) return file;
   }
   return Error{ErrorKind::kUsage, fmt::format("there is no program '{}' in PATH", program)};
+}
+
+// `at`, or where the character begins that goes on there; the end of a text that is shorter.
+std::size_t before_character(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return text.size();
+  while (at > 0 && (text[at] & 0xC0) == 0x80) --at;
+  return at;
 }
 
 }  // namespace
@@ -102,15 +111,15 @@ Result<std::string> output_of(const CommandRequest& request) {
 
 std::string shown_line(std::string_view text, std::size_t most) {
   constexpr std::string_view kMore = "...";
-  std::string line(text.substr(0, most + 1));
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  }
-  line.resize(line.find_last_not_of(' ') + 1);
-  if (line.size() <= most) return line;
-  std::size_t end = most - kMore.size();
-  while (end > 0 && (line[end] & 0xC0) == 0x80) --end;  // within a character
-  return line.substr(0, end).append(kMore);
+  const auto is_blank = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; };
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  std::string line(text.substr(0, before_character(text, most)));
+  const bool is_cut = line.size() < text.size();
+  std::ranges::replace_if(line, is_blank, ' ');
+  line = runtime::printable(line);
+  if (!is_cut && line.size() <= most) return line;
+  line.resize(before_character(line, most - kMore.size()));
+  return line.append(kMore);
 }
 
 }  // namespace troupe::launch

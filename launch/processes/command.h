@@ -50,8 +50,8 @@ runtime::Result<void> carry_out(const CommandRequest& request);
 // The same, and all that it has printed. kUsage: that is more than `most_output`.
 runtime::Result<std::string> output_of(const CommandRequest& request);
 
-// A tool's words, as a line of so many bytes at most, for people: no control characters, "..." in
-// the place of what is left out.
+// A tool's words, as a line of so many bytes at most, for people: blanks for control characters,
+// escapes for other hidden ones (runtime::printable), "..." in the place of what is left out.
 std::string shown_line(std::string_view text, std::size_t most = 1000);
 
 }  // namespace troupe::launch

@@ -258,6 +258,29 @@ TEST_F(PoolBookTest, NodeWhoseStartSeemedToFailIsStoppedWhereItWasStartedAllTheS
   EXPECT_TRUE(book_.nodes()[0].was_there) << "it has cost something";
 }
 
+// Its head is lost meanwhile. One that was seen is gone sooner, and has cost something.
+TEST_F(PoolBookTest, NextHeadWaitsForANodeWhoseStartSeemedToFail) {
+  PoolBook next({{"hpc", 0, 4, seconds(100)}});
+  next.adopt({.name = "hpc.3",
+              .pool = "hpc",
+              .state = PoolNodeState::kStopping,
+              .cause = "no answer within 30 s"},
+             at(0));
+  next.adopt({.name = "hpc.4",
+              .pool = "hpc",
+              .state = PoolNodeState::kStopping,
+              .where = "vm-4",
+              .cause = "its members are gone"},
+             at(0));
+  next.listed("hpc", {}, at(30));
+  EXPECT_EQ(next.nodes()[0].state, PoolNodeState::kStopping);
+  EXPECT_EQ(next.nodes()[1].state, PoolNodeState::kGone);
+  EXPECT_TRUE(next.nodes()[1].was_there);
+  next.listed("hpc", {}, at(60));
+  EXPECT_EQ(next.nodes()[0].state, PoolNodeState::kGone);
+  EXPECT_FALSE(next.nodes()[0].was_there);
+}
+
 TEST_F(PoolBookTest, SecondJobOfTheSameNameIsStopped) {
   ASSERT_TRUE(book_.want("hpc", 1).ok());
   orders(0);

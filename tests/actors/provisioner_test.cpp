@@ -131,6 +131,26 @@ TEST_F(ProvisionerTest, NoNodeIsAskedForAnyMoreWhenTheRunIsToEnd) {
   EXPECT_THAT(launcher_->calls, testing::IsEmpty());
 }
 
+// Nodes that are there cost something until they end.
+TEST_F(ProvisionerTest, BillIsToldUntilTheLastMomentAlthoughNoNodeIsAskedForAnyMore) {
+  int bills = 0;
+  Script root, monitor;
+  root.start = [](Context& context) {
+    context.send_control("provisioner", Message::of(NoMoreNodes{}));
+    context.after(seconds(35));
+  };
+  root.timer = [](Context& context, runtime::TimerId) { context.finish(); };
+  monitor.receive = [&](Context&, const Message& message) {
+    if (message.as<EventMetrics>() != nullptr) ++bills;
+  };
+  Play play;
+  play.actor("coordinator", root).actor("monitor", monitor).actor("provisioner", [&] {
+    return std::make_unique<Provisioner>(options_, outcome_);
+  });
+  play.run(1);
+  EXPECT_GE(bills, 3);
+}
+
 // It comes while the tool is asked for the first one.
 TEST_F(ProvisionerTest, WordOfTheEndIsHeardBetweenTwoNodes) {
   options_.pools[0].limits.nodes = 4;

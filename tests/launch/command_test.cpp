@@ -68,5 +68,12 @@ TEST(Command, ShownLineEndsBehindAWholeCharacter) {
   EXPECT_EQ(shown_line(" \n\x7f", 6), "");
 }
 
+TEST(Command, ShownLineTellsThatItIsCutAndShowsWhatIsHidden) {
+  EXPECT_EQ(shown_line("abcdef    \n", 6), "abcdef");
+  EXPECT_EQ(shown_line("ab        c", 6), "ab ...");
+  EXPECT_EQ(shown_line("a\u202eb\xff"), "a\\u202eb\\xff");
+  EXPECT_EQ(shown_line("a\u202eb", 6), "a\\u...");
+}
+
 }  // namespace
 }  // namespace troupe::launch

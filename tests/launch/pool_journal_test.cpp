@@ -81,21 +81,25 @@ TEST_F(PoolJournalTest, NodesThatWereNotGoneWerePaidEverSince) {
   EXPECT_EQ(history.nodes[2].paid.seconds, 0.0);
 }
 
-// A minute to start, an hour of training, and a loss; and one that is still on its way.
+// A minute to start, an hour of training, and a loss; one that is still on its way; and one that
+// was refused.
 TEST_F(PoolJournalTest, TellsHowLongNodesTookToStartAndHowOftenTheyWereLost) {
   std::ofstream file(path_);
-  const auto write = [&](const char* node, const char* state, const char* time, const char* cause) {
+  const auto write = [&](const char* node, const char* state, const char* time, const char* cause,
+                         double paid = 0.0) {
     file << fmt::format(
         R"({{"kind":"node","name":"{}","pool":"a","state":"{}","id":"","where":"","cause":"{}",)"
-        R"("time":"2020-01-01T{}.000Z","paid_seconds":0}})"
+        R"("time":"2020-01-01T{}.000Z","paid_seconds":{}}})"
         "\n",
-        node, state, cause, time);
+        node, state, cause, time, paid);
   };
   write("a.0", "asked", "10:00:00", "");
   write("a.0", "starting", "10:00:10", "");
   write("a.1", "asked", "10:00:30", "");
   write("a.0", "running", "10:01:00", "");
-  write("a.0", "ended", "11:01:00", "it is gone");
+  write("a.2", "asked", "10:01:00", "");
+  write("a.2", "ended", "10:31:00", "no quota");
+  write("a.0", "ended", "11:01:00", "it is gone", 3660.0);
   file << "no line at all\n";
   file.close();
   const actors::PoolAccount account = read_pool_accounts(path_).at("a");

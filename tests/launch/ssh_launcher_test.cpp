@@ -32,6 +32,8 @@ class SshLauncher : public MadeTools {
              "/$host || exit 255; "
              "[ ! -e refuses ] || { echo 'Permission denied (publickey)' >&2; exit 255; }; "
              "[ ! -e forced ] || exec echo hello; "
+             "[ ! -e blind ] || script=$(printf %s \"$script\" | sed s/boot_id/no_id/); "
+             "[ ! -e swallows ] || { setsid sh -c \"$script\" >late 2>&1 & exit 255; }; "
              "setsid -w sh -c \"$script\"; code=$?; [ ! -e breaks ] || exit 255; exit $code");
     const std::string program = folder_ / "bin/member";
     std::ofstream(program) << "#!/bin/sh\nread token\nwhile :; do sleep 0.1; done\n";
@@ -125,6 +127,63 @@ TEST_F(SshLauncher, ConnectionThatBreaksBehindTheStartLeavesANodeThatKeepsItsHos
   std::filesystem::remove(folder_ / "node-a/refuses");
   std::filesystem::remove(folder_ / "node-a/breaks");
   EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));
+}
+
+// Nobody hears that it has begun, so that it is no node of its pool until it is found.
+TEST_F(SshLauncher, NodeWhoseStartSaidNothingIsFoundWhenItsHostAnswers) {
+  host("node-a");
+  make();
+  mark("node-a/swallows");
+  const auto broken = launcher_->start({"campus.0", 1, ""});
+  ASSERT_FALSE(broken.ok());
+  std::filesystem::remove(folder_ / "node-a/swallows");
+  ASSERT_TRUE(wait_for([&] { return !launcher_->list()->empty(); }));
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));
+  EXPECT_TRUE(launcher_->id_for("campus.1").empty()) << "its host is taken";
+}
+
+// It is asked once, and again behind the next start there.
+TEST_F(SshLauncher, HostThatDoesNotAnswerIsNotWaitedForUntilTheNextStartThere) {
+  host("node-a");
+  make();
+  mark("node-a/refuses");
+  const auto asked = [&] {
+    const std::string before = calls();
+    EXPECT_THAT(nodes(), IsEmpty());
+    return calls() != before;
+  };
+  EXPECT_TRUE(asked());
+  EXPECT_FALSE(asked());
+  EXPECT_FALSE(launcher_->start({"campus.0", 1, ""}).ok());
+  std::filesystem::remove(folder_ / "node-a/refuses");
+  EXPECT_TRUE(asked());
+  EXPECT_TRUE(asked()) << "it has answered, although a start there has failed";
+}
+
+TEST_F(SshLauncher, NodeIsStoppedByTheNameThatAnswers) {
+  host("node-a");
+  alias("node-b", "node-a");
+  make();
+  ASSERT_TRUE(launcher_->start({"campus.0", 1, ""}).ok());
+  tool("ssh",
+       "for word; do host=$script script=$word; done; [ $host != node-a ] || exit 255; "
+       "cd " +
+           folder_.path() + "/$host && exec sh -c \"$script\"");
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-b"));
+  EXPECT_TRUE(launcher_->stop("campus.0", "node-a").ok());
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a (does not answer)")) << "gone from the other";
+  launcher_ = *make_launcher(pool_, plan_);
+}
+
+// The same node of two such hosts is two nodes: their machines look alike.
+TEST_F(SshLauncher, HostsThatDoNotTellTheirBootsAreToldByTheirNames) {
+  host("node-a");
+  host("node-b");
+  make();
+  mark("node-a/blind");
+  mark("node-b/blind");
+  ASSERT_TRUE(launcher_->start({"campus.0", 1, ""}).ok());
+  EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a", "campus.0 node-b"));
 }
 
 // The next head looks where the one before it has looked.

@@ -130,8 +130,8 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
   expect_refused(call({"validate", path("a"), "--against", path("toy.h5"), "--by", "merit"}), 2,
                  {"--by: ", "stands for its best", "add --rank"});
   expect_refused(call({"validate", path("a"), "--against", data}), 4, {"expected images of"});
-  expect_refused(call({"validate", path("a"), "--by", "merit_angle", "--replicas", "2"}), 2,
-                 {"--by: ", "no angle", "merit_angle"});
+  expect_refused(call({"validate", path("a"), "--by", "angle.wasserstein"}), 2,
+                 {"--by: ", "no angle", "angle.wasserstein"});
   std::filesystem::remove(path("toy.h5"));
   expect_refused(call({"validate", path("a")}), 4, {"name others: --against"});
 }

@@ -132,6 +132,8 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
   expect_refused(call({"validate", path("a"), "--against", data}), 4, {"expected images of"});
   expect_refused(call({"validate", path("a"), "--by", "angle.wasserstein"}), 2,
                  {"--by: ", "no angle", "angle.wasserstein"});
+  expect_refused(call({"validate", path("a"), "--by", "longitudinal_angle", "--replicas", "2"}), 2,
+                 {"--by: no showers that were compared have a longitudinal_angle"});
   std::filesystem::remove(path("toy.h5"));
   expect_refused(call({"validate", path("a")}), 4, {"name others: --against"});
 }

@@ -316,8 +316,11 @@ void Provisioner::tell_wait(Context& context) {
     const std::string& name = pool.limits.name;
     is_any_on_its_way = is_any_on_its_way || book_.present(name) > 0;
     if (treasurer_.decides() && !treasurer_.knows_price(name)) {
-      reasons.push_back(tools_.price_fault(name) +
-                        ", and while that is not known the limits of the run want none");
+      const std::string fault = tools_.price_fault(name);
+      reasons.push_back(
+          (fault.empty() ? fmt::format("pool {}: nothing has told the price of a node yet", name)
+                         : fault) +
+          ", and while that is not known the limits of the run want none");
     } else {
       reasons.push_back(fmt::format("pool {}: {}", name, wait_for(book_.nodes(), name)));
     }

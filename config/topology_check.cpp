@@ -150,11 +150,11 @@ void check_best(const Topology& topology, Reader& reader) {
     reader.broken_rule({"actors.validator.angle_bins"}, "this model is told no angle");
   }
   const std::string figure = model::figure_meant(validator.best);
-  const bool of_angle = figure == "merit_angle" || figure.starts_with("angle.");
-  if (of_angle && !angle) {
+  const bool in_bins = figure.ends_with("_angle");
+  if (!angle && (in_bins || figure.starts_with("angle."))) {
     reader.broken_rule({"actors.validator.best"},
                        fmt::format("this model is told no angle, so there is no {}", figure));
-  } else if (figure.ends_with("_angle") && !of_angle && validator.angle_bins.empty()) {
+  } else if (in_bins && figure != "merit_angle" && validator.angle_bins.empty()) {
     reader.broken_rule({"actors.validator.best", "actors.validator.angle_bins"},
                        fmt::format("{} needs actors.validator.angle_bins", figure));
   }

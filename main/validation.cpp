@@ -1,13 +1,17 @@
 #include "main/validation.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +19,10 @@
 #include "config/validator_statistics.h"
 #include "main/common_options.h"
 #include "main/files.h"
+#include "model/latent.h"
+#include "model/physics/figure.h"
 #include "model/physics/figures.h"
+#include "model/physics/sample_comparer.h"
 #include "model/physics/verdict.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
 #include "pipeline/checkpoint/checkpoint_seal.h"
@@ -79,6 +86,22 @@ std::string data_folder_of(const std::string& path) {
 pipeline::MeasuringOptions measuring(const config::Topology& topology,
                                      const model::StatisticsOptions& statistics) {
   return {statistics, pipeline::image_units(topology.data.dataset), true};
+}
+
+// Bad events of a data set, where all of its others are compared: nothing says how many of them
+// would be in a part of it.
+std::uint64_t bad_of_all(const pipeline::Dataset& dataset, const model::ShowerSample& compared) {
+  const pipeline::DatasetReport& report = dataset.report();
+  return compared.showers().size() + report.bad == report.rows ? report.bad : 0;
+}
+
+Result<void> check_ranked_by(const Validated& sides) {
+  const auto has_figure = [&](const model::RankedSample& sample) {
+    return std::isfinite(distance(sides.by, sample));
+  };
+  if (std::ranges::any_of(sides.generated, has_figure)) return {};
+  return Error{ErrorKind::kUsage,
+               fmt::format("--by: no showers that were compared have a {}", sides.by)};
 }
 
 Result<void> check_usable(const model::ShowerSample& data) {
@@ -189,7 +212,8 @@ Result<Validation::OfFile> Validation::measure(
   ASSIGN_OR_RETURN(
       auto measured,
       pipeline::measure_dataset(dataset, measuring, line_.get<std::uint64_t>("events"), {}, tell_));
-  return OfFile{std::move(measured), dataset.report().bad};
+  const std::uint64_t bad = bad_of_all(dataset, measured.sample);
+  return OfFile{std::move(measured), bad};
 }
 
 Result<Validated> Validation::judge_file(const std::string& path) {
@@ -248,12 +272,20 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
     if (paths.size() == 1 || (!sides && path == paths.back())) return opened.error();
     std::cerr << fmt::format("troupe: left out: {}\n", opened.error().message);
   }
+  if (line_.has("by")) {
+    RETURN_IF_ERROR(check_ranked_by(*sides));
+  }
   std::ranges::stable_sort(sides->generated, {}, [&](const model::RankedSample& sample) {
     return distance(sides->by, sample);
   });
   if (line_.has("report") && backend_ != nullptr) {
-    ASSIGN_OR_RETURN(const Trained best, open_trained(sides->generated.front().name, computing));
-    RETURN_IF_ERROR(ask_discriminator(best, *sides));
+    const Result<Trained> best = open_trained(sides->generated.front().name, computing);
+    const Result<void> asked = best.ok() ? ask_discriminator(*best, *sides) : best.error();
+    if (!asked.ok()) {
+      sides->outputs.clear();
+      std::cerr << fmt::format("troupe: the report has no outputs of the discriminator: {}\n",
+                               asked.error().message);
+    }
   }
   return std::move(*sides);
 }
@@ -288,8 +320,12 @@ Result<Validated> Validation::open_sides(const Trained& trained, const model::Ex
   RETURN_IF_ERROR(check_usable(data.sample));
   set_bins(topology.validator, data.sample);
   Validated sides{std::move(data)};
-  sides.remarks = model::find_remarks(sides.data.sample, dataset.report().bad);
+  sides.remarks = model::find_remarks(sides.data.sample, bad_of_all(dataset, sides.data.sample));
   sides.by = by(topology.validator);
+  if (line_.has("by") && model::find_figure(model::figure_list(angle), sides.by) == nullptr) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("--by: the model is told no angle, so there is no {}", sides.by)};
+  }
   return sides;
 }
 

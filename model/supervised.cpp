@@ -6,6 +6,7 @@
 
 #include "model/moving_statistics.h"
 #include "model/streams.h"
+#include "runtime/base/random.h"
 
 namespace troupe::model {
 namespace {

@@ -113,8 +113,10 @@ std::string mark_of(const ValidationFacts& validation) {
                                        : std::string("no figure of merit");
   const json& chosen = field(row, "chosen");
   const json &title = field(chosen, "title"), &value = field(chosen, "value");
+  const json& unit = field(chosen, "unit");
   if (title.is_string() && value.is_number() && field(chosen, "figure") != "merit") {
     mark += fmt::format(", {} {:.4g}", title.get<std::string>(), value.get<double>());
+    if (unit.is_string() && unit != "") mark += " " + unit.get<std::string>();
   }
   const json& unlike = field(comparison, "unlike");
   if (unlike.is_array() && !unlike.empty()) mark += ", nothing like the data";

@@ -18,18 +18,18 @@ struct Figure {
   std::string title;   // for people
   std::string unit;    // "%", "layers", ...; "" for pure numbers
   std::string source;  // of the formula
-  double ideal = 0.0;  // that of equal samples: 0, or 1 for a ratio
+  double ideal = 0.0;  // that of equal samples: 0, 1 for a ratio, 0.5 for the area of a classifier
   // Nothing where the samples do not have it; then the others mean nothing.
   std::optional<double> value;
   double uncertainty = 0.0;  // standard deviation over samples drawn from the two
-  // How far from `ideal` the figure is for two samples of the data themselves, as large as the two
-  // compared: mean, and the distance that 95 % of them stay within.
+  // How far from `ideal` the figure is for two equal samples, as large as the two compared: mean,
+  // and the distance that 95 % of them stay within. model/physics/figures.h says how it is found.
   double floor = 0.0;
   double floor_95 = 0.0;
 
   // How far the value is from the ideal; 0 without a value.
   double distance() const;
-  // False where samples of the data differ as much: nothing is known against the generator then.
+  // False where equal samples differ as much: nothing is known against the generator then.
   bool beyond_floor() const { return distance() > floor_95; }
 };
 

@@ -4,11 +4,16 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <ranges>
+#include <utility>
+#include <vector>
 
+#include "model/physics/feature_distances.h"
 #include "model/physics/figure_rules.h"
 #include "model/physics/sample_comparer.h"
 #include "model/physics/sample_drawer.h"
+#include "model/physics/shower_classifier.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
@@ -261,7 +266,9 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
     figure.value = figure.name == "frechet" ? intercept(across, options) : values[i];
     figure.uncertainty = widening * deviation(drawn.of(i));
     if (figure.name == kAreaFigure) {
-      if (classified && classified->deviation) set_floor(figure, *classified->deviation);
+      // Nothing says how far it is from the ideal by chance then.
+      if (!classified || !classified->deviation) figure.value.reset();
+      if (figure.value) set_floor(figure, *classified->deviation);
     } else if (!turned.of(i).empty()) {
       set_floor(figure, turned.of(i));
     } else {

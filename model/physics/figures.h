@@ -3,12 +3,20 @@
 // All figures of a generated sample against data, each with its uncertainty and its floor.
 //
 // Both come from samples drawn again (bootstrap, Efron 1979), by a seed. The uncertainty is the
-// figure's spread over draws from the two samples. The floor is what the figure is for two draws
-// from the data: as good as a generator can be found to be with so many showers. Where the
-// generated showers have the energies of the data, as generators that are asked for them do, each
-// shower is drawn from the kStratum that are nearest to it in energy, so that energies are not what
-// differs. The variance that this leaves out is added again as kStratum / (kStratum - 1). The area
-// of a classifier has the floor that model/physics/shower_classifier.h finds.
+// figure's spread over draws from the two samples. The floor is what the figure is for equal
+// samples: as good as a generator can be found to be with so many showers. It is found
+//
+// - from pairs of draws from the data, for most figures. Those of the Frechet distance for samples
+//   without end are taken relative to their mean.
+// - for separations, after showers of the two samples changed places at random (permutation), those
+//   of one rank in energy together where the energies are equal. Draws from one sample would never
+//   fill a bin that it leaves empty.
+// - for the area of a classifier, by model/physics/shower_classifier.h. An area without a floor is
+//   left out.
+//
+// Where the generated showers have the energies of the data, as generators that are asked for them
+// do, each shower is drawn from the kStratum that are nearest to it in energy, so that energies are
+// not what differs. The variance that this leaves out is added again as kStratum / (kStratum - 1).
 
 #include <cstdint>
 #include <functional>

@@ -83,8 +83,8 @@ std::string figures_text(std::span<const Figure> figures) {
   std::string text = aligned(lines);
   if (!distances.empty()) text += fmt::format("\n{}", aligned(distances));
   return text +
-         "\nData against data: two samples drawn from the data themselves, on average (in brackets "
-         "below).\n! beyond what 95 of 100 such samples have.\n";
+         "\nData against data: what two equal samples of these sizes have, on average (in brackets "
+         "below).\n! beyond what 95 of 100 such pairs have.\n";
 }
 
 std::string ranking_text(std::span<const RankedSample> samples) {

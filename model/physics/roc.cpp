@@ -1,6 +1,7 @@
 #include "model/physics/roc.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -19,6 +20,9 @@ std::optional<double> area_under_curve(std::span<const float> low, Times times_l
                                        std::span<const float> high, Times times_high) {
   CHECK(low.size() == times_low.size() && high.size() == times_high.size(),
         "every value needs the number of times it counts");
+  // They are in no order.
+  const auto is_none = [](float value) { return std::isnan(value); };
+  if (std::ranges::any_of(low, is_none) || std::ranges::any_of(high, is_none)) return std::nullopt;
   std::vector<Weighed> all;
   all.reserve(low.size() + high.size());
   double of_low = 0.0, of_high = 0.0;

@@ -11,8 +11,8 @@ namespace troupe::model {
 
 // The area under the receiver operating characteristic: the probability that a value of `high` is
 // above one of `low`, equal ones counting half (Mann and Whitney; roc_auc_score of scikit-learn).
-// 0.5 for equal samples, 1 where all of `high` are above. Nothing where one of them counts nothing.
-// As many times as values, CHECKed.
+// 0.5 for equal samples, 1 where all of `high` are above. Nothing where one of them counts nothing,
+// or where a value is no number. As many times as values, CHECKed.
 std::optional<double> area_under_curve(std::span<const float> low, Times times_low,
                                        std::span<const float> high, Times times_high);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -60,10 +61,14 @@ ShowerNeighbours::ShowerNeighbours(const ShowerSample& data, const ShowerSample&
   within_generated_ =
       same ? within_data_ : distances(generated, of_generated, generated, of_generated, true);
   across_ = same ? within_data_ : distances(generated, of_generated, data, of_data, false);
-  to_all_ = of_data.size() == all.size() || same ? across_
-                                                 : nearest_of(generated, of_generated, data, all);
+  const Values own = nearest_others(within_data_, data, all);
+  if (same) {
+    to_all_ = own;
+  } else {
+    to_all_ = count == all.size() ? across_ : nearest_of(generated, of_generated, data, all);
+  }
   // Without repetitions that the data have themselves.
-  std::vector<double> sorted = within_data_.values;
+  std::vector<double> sorted = own.values;
   std::erase_if(sorted, [](double each) { return !(each > 0.0 && std::isfinite(each)); });
   if (!sorted.empty()) {
     const auto rare = static_cast<std::ptrdiff_t>(kRareShare * static_cast<double>(sorted.size()));
@@ -83,6 +88,17 @@ ShowerNeighbours::Values ShowerNeighbours::distances(const ShowerSample& from,
                                        kSketchSize, same)};
   for (double& value : found.values) value = std::sqrt(value);
   return found;
+}
+
+ShowerNeighbours::Values ShowerNeighbours::nearest_others(Values within, const ShowerSample& sample,
+                                                          const std::vector<std::uint32_t>& all) {
+  std::vector<std::uint32_t> others;
+  std::ranges::set_difference(all, within.showers, std::back_inserter(others));
+  const Values to_others = nearest_of(sample, within.showers, sample, others);
+  for (std::size_t i = 0; i < within.values.size(); ++i) {
+    within.values[i] = std::min(within.values[i], to_others.values[i]);
+  }
+  return within;
 }
 
 ShowerNeighbours::Values ShowerNeighbours::nearest_of(const ShowerSample& from,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/physics/paired_values.h"
@@ -17,8 +18,8 @@ class ShowerNeighbours {
   ShowerNeighbours(const ShowerSample& data, const ShowerSample& generated, bool same);
 
   // The share of generated showers that are nearer to one of all showers of the data than half of
-  // what all but one in a hundred showers of the data are to another; of at most 2,000, evenly over
-  // the sample.
+  // what all but one in a hundred showers of the data are to another of all; of at most 2,000 of
+  // each, evenly over the sample.
   std::optional<double> copies(Times generated) const;
   // Median distance of a generated shower to its nearest of the data / of a shower of the data to
   // its nearest other. Less than 1: the generator stays near the data's showers.
@@ -47,7 +48,11 @@ class ShowerNeighbours {
   static Values distances(const ShowerSample& from, const std::vector<std::uint32_t>& chosen,
                           const ShowerSample& to, const std::vector<std::uint32_t>& targets,
                           bool same);
-  // The same of any number of targets.
+  // The distances of `within.showers` to all others of `all`, where `within` has those among
+  // themselves.
+  static Values nearest_others(Values within, const ShowerSample& sample,
+                               const std::vector<std::uint32_t>& all);
+  // Distances to any number of targets.
   static Values nearest_of(const ShowerSample& from, const std::vector<std::uint32_t>& chosen,
                            const ShowerSample& to, const std::vector<std::uint32_t>& targets);
   static Pairs similarities(const ShowerSample& sample);

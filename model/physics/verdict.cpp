@@ -234,7 +234,9 @@ void find_variation(Finder& finder) {
 }
 
 void find_classifier(Finder& finder) {
-  if (const Figure* area = finder.beyond("auc", kArea)) {
+  // Less than the ideal is no finding: a classifier that had learned something would be above it.
+  const Figure* area = finder.beyond("auc", kArea);
+  if (area != nullptr && *area->value > area->ideal) {
     finder.tell("classifier", fmt::format("a classifier tells them from the data: AUC {:.3g}, data "
                                           "against data 0.5 +- {:.2g}",
                                           *area->value, area->floor));

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/chrono.h>
@@ -146,22 +148,43 @@ void add_errors(const HistoryNews& run, std::vector<std::string>& lines) {
   }
 }
 
-// How good the best state is that is kept, by the figure that chooses it.
-void add_best(const HistoryNews& run, std::vector<std::string>& lines) {
-  const SeriesNews* const distances = run.find("validation/distance");
-  if (distances == nullptr || distances->points.empty() || run.validations.empty()) return;
-  const auto best = std::ranges::min_element(distances->points, {}, &SeriesPoint::low);
-  const nlohmann::json rows = runtime::parse_json(run.validations.back().rows);
-  if (!rows.is_array() || rows.empty() || !rows.back().is_object()) return;
+// What a validation says of the figure that chooses the best state.
+struct ChosenBy {
+  std::string figure, title, unit;
+  std::optional<double> distance = {};
+};
+
+ChosenBy chosen_by(const Validation& validation) {
+  ChosenBy found;
+  const nlohmann::json rows = runtime::parse_json(validation.rows);
+  if (!rows.is_array() || rows.empty() || !rows.back().is_object()) return found;
   const nlohmann::json chosen = rows.back().value("chosen", nlohmann::json());
-  if (!chosen.is_object()) return;
+  if (!chosen.is_object()) return found;
   const auto text = [&](const char* name) {
-    const auto found = chosen.find(name);
-    return found != chosen.end() && found->is_string() ? found->get<std::string>() : std::string();
+    const auto value = chosen.find(name);
+    return value != chosen.end() && value->is_string() ? value->get<std::string>() : std::string();
   };
-  const std::string unit = text("unit");
-  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from that of equal samples",
-                              text("title"), best->low, unit.empty() ? "" : " ", unit));
+  found = {text("figure"), text("title"), text("unit")};
+  const auto distance = chosen.find("distance");
+  if (distance != chosen.end() && distance->is_number()) found.distance = distance->get<double>();
+  return found;
+}
+
+// How good the best state is that is kept, by the figure that chooses it. A run that went on with
+// another one has validations by both.
+void add_best(const HistoryNews& run, std::vector<std::string>& lines) {
+  if (run.validations.empty()) return;
+  const ChosenBy last = chosen_by(run.validations.back());
+  std::optional<double> best;
+  for (const Validation& validation : run.validations) {
+    const ChosenBy each = chosen_by(validation);
+    if (each.distance && each.figure == last.figure) {
+      best = std::min(best.value_or(*each.distance), *each.distance);
+    }
+  }
+  if (!best) return;
+  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from that of equal samples", last.title,
+                              *best, last.unit.empty() ? "" : " ", last.unit));
 }
 
 // The parts of a step's time, lately.

@@ -162,6 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "t.yaml:3:34: actors.validator.angle_bins: this model is told no angle"},
         Mistake{kModel + kData + "actors: {validator: {best: angle.wasserstein}}\n",
                 "t.yaml:3:28: actors.validator.best: this model is told no angle"},
+        Mistake{kModel + kData + "actors: {validator: {best: longitudinal_angle}}\n",
+                "t.yaml:3:28: actors.validator.best: this model is told no angle"},
         Mistake{"model: {zoo: gan3d_51}\ndata: {train: synthetic, schema: lcd-angle}\n"
                 "actors: {validator: {best: longitudinal_angle}}\n",
                 "actors.validator.best: longitudinal_angle needs actors.validator.angle_bins"},

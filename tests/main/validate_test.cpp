@@ -130,6 +130,10 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
   expect_refused(call({"validate", path("a"), "--against", path("toy.h5"), "--by", "merit"}), 2,
                  {"--by: ", "stands for its best", "add --rank"});
   expect_refused(call({"validate", path("a"), "--against", data}), 4, {"expected images of"});
+  expect_refused(call({"validate", path("a"), "--by", "angle.wasserstein"}), 2,
+                 {"--by: ", "no angle", "angle.wasserstein"});
+  expect_refused(call({"validate", path("a"), "--by", "longitudinal_angle", "--replicas", "2"}), 2,
+                 {"--by: no showers that were compared have a longitudinal_angle"});
   std::filesystem::remove(path("toy.h5"));
   expect_refused(call({"validate", path("a")}), 4, {"name others: --against"});
 }
@@ -161,6 +165,11 @@ TEST_F(Validate, BadShowersAreToldAndLeftOut) {
   EXPECT_THAT(generated["faults"].list()[0]["text"].text(),
               testing::StartsWith("1 of 50 showers have "));
   EXPECT_TRUE(last_line(end)["remarks"].list().empty());
+
+  // How many of some of its showers were bad is not known.
+  const JsonValue part = validated({path("bad.h5"), "--against", path("toy.h5"), "--events", "20"});
+  EXPECT_EQ(part["generated"].list()[0]["events"].integer(), 20);
+  EXPECT_EQ(part["generated"].list()[0]["left_out"].integer(), 0);
 
   // The other way round it is the data that are bad, and the generator has no part in that.
   const JsonValue turned = validated({path("toy.h5"), "--against", path("bad.h5")});

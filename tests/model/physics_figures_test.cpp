@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "model/physics/figures_text.h"
 #include "model/physics/sample_comparer.h"
 #include "model/physics/verdict.h"
+#include "runtime/base/error.h"
 #include "tests/model/physics_samples.h"
 
 namespace troupe::model {
@@ -62,16 +64,21 @@ ShowerSample sample(std::uint64_t seed, const Change& change = {}) {
   return made;
 }
 
+const Backend* trainer() {
+  static const auto backend = make_portable_backend();
+  CHECK(backend.ok(), "this machine trains no classifier");
+  return backend->get();
+}
+
 // Some figures take long, and not every test looks at them.
 enum class Classifier { kNone, kTrained };
 
 std::vector<Figure> figures_of(const ShowerSample& data, const ShowerSample& generated,
                                int replicas = 40, Classifier classifier = Classifier::kNone) {
-  static const auto backend = make_portable_backend();
   runtime::ThreadTeam team(1);
   FigureOptions options;
   options.replicas = replicas;
-  if (classifier == Classifier::kTrained) options.classifier = backend->get();
+  if (classifier == Classifier::kTrained) options.classifier = trainer();
   return compute_figures(data, generated, options, team);
 }
 
@@ -107,10 +114,9 @@ TEST(Figures, HaveNamesOfTheirOwn) {
 
 TEST(Figures, AreAPureFunctionOfSeedAndSamplesWhateverTheThreads) {
   const ShowerSample data = sample(1), generated = sample(2);
-  const auto backend = make_portable_backend();
   FigureOptions options;
   options.replicas = 20;
-  options.classifier = backend->get();
+  options.classifier = trainer();
   runtime::ThreadTeam one(1), three(3);
   const auto a = compute_figures(data, generated, options, one);
   const auto b = compute_figures(data, generated, options, three);
@@ -127,11 +133,10 @@ TEST(Figures, AreAPureFunctionOfSeedAndSamplesWhateverTheThreads) {
 
 TEST(Figures, OneAloneIsThatOfAll) {
   const ShowerSample data = sample(1), generated = sample(2);
-  const auto backend = make_portable_backend();
   runtime::ThreadTeam team(1);
   FigureOptions options;
   options.replicas = 2;
-  options.classifier = backend->get();
+  options.classifier = trainer();
   const auto all = compute_figures(data, generated, options, team);
   for (const char* name : {"merit", "response_energy", "layer_separation", "diversity", "frechet",
                            "kernel", "auc", "hits.wasserstein"}) {
@@ -347,6 +352,30 @@ TEST(Verdict, CopiesOfTheDataAreTold) {
   EXPECT_THAT(kinds_of_faults(sample(1), copies), Contains("copies"));
 }
 
+// Of three cells with whatever shares: neighbours are much nearer in a larger sample.
+ShowerSample dense_sample(std::uint64_t seed, std::uint32_t count) {
+  StatisticsOptions options;
+  options.space = {1, 1, 3};
+  options.energy_bins = {{0.0, 200.0}};
+  ShowerSample made(options, true);
+  for (std::uint32_t event = 0; event < count; ++event) {
+    const runtime::RandomPosition position{seed, event, 0, 0, 0};
+    Image image;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      image.push_back(static_cast<float>(0.1 + runtime::random_uniform(position, i)));
+    }
+    made.add(image, 50.0);
+  }
+  return made;
+}
+
+TEST(Verdict, GoodGeneratorCopiesNothingOfDataOfManyShowers) {
+  const auto figures = figures_of(dense_sample(1, 6000), dense_sample(2, 2000), 20);
+  const Figure& copies = *find_figure(figures, "copies");
+  EXPECT_GT(*copies.value, 0.0);
+  EXPECT_FALSE(copies.beyond_floor()) << *copies.value << " beyond " << copies.floor_95;
+}
+
 TEST(Verdict, CopiesOfDataThatRepeatThemselvesAreTold) {
   // Every tenth shower is the one before it.
   const auto repeated = [](std::uint64_t seed) {
@@ -412,6 +441,31 @@ TEST(Verdict, WhatOnlyAClassifierSeesIsTold) {
   EXPECT_THAT(kinds_of_faults(data, made(2, true)), Contains("classifier"));
   const auto equal = figures_of(data, made(3, false), 20, Classifier::kTrained);
   EXPECT_FALSE(find_figure(equal, "auc")->beyond_floor());
+}
+
+TEST(Verdict, AreaBelowThatOfEqualSamplesIsNoFault) {
+  const ShowerSample data = sample(1), good = sample(2);
+  std::vector<Figure> figures = figures_of(data, good);
+  const auto kinds_at = [&](double value) {
+    Figure& area = *std::ranges::find(figures, "auc", &Figure::name);
+    area.value = value;
+    area.floor_95 = 0.05;
+    std::set<std::string> kinds;
+    for (const Fault& fault : find_faults(data, good, figures)) kinds.insert(fault.kind);
+    return kinds;
+  };
+  EXPECT_THAT(kinds_at(0.35), testing::Not(Contains("classifier")));
+  EXPECT_THAT(kinds_at(0.65), Contains("classifier"));
+}
+
+TEST(Figures, AreaWithoutAFloorIsLeftOut) {
+  ShowerSample few(sample(1).options(), true);
+  for (std::uint32_t event = 0; event < 7; ++event) {
+    few.add(made_shower(1, event, energy_of(event)), energy_of(event));
+  }
+  const auto figures = figures_of(few, sample(2), 4, Classifier::kTrained);
+  EXPECT_EQ(find_figure(figures, "auc")->value, std::nullopt);
+  EXPECT_NE(find_figure(figures, "response")->value, std::nullopt);
 }
 
 TEST(Verdict, DataThatCannotBeUsedAreNotTheGeneratorsFault) {

@@ -49,5 +49,12 @@ TEST(Roc, AreaOfSamplesApartOfEqualOnesAndOfNone) {
   EXPECT_EQ(area_under_curve(low, once, high, never), std::nullopt);
 }
 
+TEST(Roc, NothingIsTheAreaOfValuesThatAreNoNumbers) {
+  const std::vector<float> numbers{1.0F, 2.0F}, broken{NAN, 1.5F};
+  const std::vector<std::uint32_t> once{1, 1};
+  EXPECT_EQ(area_under_curve(numbers, once, broken, once), std::nullopt);
+  EXPECT_EQ(area_under_curve(broken, once, numbers, once), std::nullopt);
+}
+
 }  // namespace
 }  // namespace troupe::model

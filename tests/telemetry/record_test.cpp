@@ -138,7 +138,7 @@ TEST(Record, ValidationTellsTheFigureThatChoosesTheBest) {
                 R"({"merit":{"total":0.5}},"chosen":{"figure":")" +
                 figure + R"(","title":"its error","unit":"%","value":0.75,"distance":0.25}}]}})");
   };
-  EXPECT_EQ(mark_of(validation("response_energy")), "figure of merit 0.5, its error 0.75");
+  EXPECT_EQ(mark_of(validation("response_energy")), "figure of merit 0.5, its error 0.75 %");
   EXPECT_EQ(mark_of(validation("merit")), "figure of merit 0.5");
   EXPECT_THAT(points_of(validation("merit")), Contains(IsPoint("validation/distance", 0.25)));
 }

@@ -36,11 +36,11 @@ export function unlikeOf(one: Validation | undefined): readonly string[] {
   return comparisonOf(one)?.unlike ?? [];
 }
 
-// The chosen figure that was nearest to that of equal samples so far, among those that mean
-// something; undefined: there is none.
+// The chosen figure that was nearest to that of equal samples so far, as best.json has it;
+// undefined: there is none.
 export function bestChosen(all: readonly Validation[]): ChosenFigure | undefined {
   const figure = chosenOf(all[all.length - 1]).figure;
-  const known = all.filter((one) => unlikeOf(one).length === 0).map(chosenOf)
+  const known = all.map(chosenOf)
     .filter((chosen) => chosen.figure === figure && typeof chosen.distance === "number");
   return known.reduce<ChosenFigure | undefined>((best, chosen) =>
     best === undefined || chosen.distance! < best.distance! ? chosen : best, undefined);

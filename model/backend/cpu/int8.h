@@ -19,7 +19,7 @@
 // each channel of an event. The sum is one of integers, exact in whatever order: the bits do not
 // depend on vectors, threads or the other events of a batch. Kernels of convolutions that read an
 // upsampled image are collapsed first (upsampled_convolution.h). An event with a number that is not
-// finite has no finite output.
+// finite has no finite number before its activation.
 
 #include <array>
 #include <cstdint>

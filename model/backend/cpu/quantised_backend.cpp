@@ -1,7 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/quad_vectors.h"

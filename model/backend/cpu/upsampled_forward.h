@@ -4,6 +4,7 @@
 // the collapsed kernel, the order of the work, and the way from sums to cells. A derived kernel has
 // the image as planes of its elements, and multiplies them.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 

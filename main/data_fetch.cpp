@@ -2,8 +2,11 @@
 #include <array>
 #include <filesystem>
 #include <iostream>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -54,7 +57,7 @@ Error usage(std::string message) { return {ErrorKind::kUsage, std::move(message)
 Result<std::string> name_in(const std::string& address) {
   const std::string name = address.substr(address.rfind('/') + 1);
   if (name.empty() || name.find_first_of("?#") != std::string::npos || name == "..") {
-    return usage(address + ": its last part is no name for a file");
+    return usage(pipeline::shown_address(address) + ": its last part is no name for a file");
   }
   return name;
 }
@@ -116,7 +119,7 @@ int fetch_all(const CommandLine& line) {
   if (!files.ok()) return report(files.error());
   std::string names;
   for (const WantedFile& file : *files) {
-    std::cerr << fmt::format("{}\n", runtime::printable(file.address));
+    std::cerr << fmt::format("{}\n", runtime::printable(pipeline::shown_address(file.address)));
     const Result<void> fetched = fetch(file, line.get<bool>("force"));
     if (!fetched.ok()) return report(fetched.error());
     names += (names.empty() ? "" : ",") + runtime::json_string(file.path);

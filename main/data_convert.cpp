@@ -1,4 +1,7 @@
 #include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 

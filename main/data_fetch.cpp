@@ -2,8 +2,11 @@
 #include <array>
 #include <filesystem>
 #include <iostream>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,7 +58,7 @@ Result<std::string> name_in(const std::string& address) {
   const std::string name = address.substr(address.rfind('/') + 1);
   if (name.empty() || name.find_first_of("?#") != std::string::npos || name == "." ||
       name == "..") {
-    return usage(address + ": its last part is no name for a file");
+    return usage(pipeline::shown_address(address) + ": its last part is no name for a file");
   }
   return name;
 }
@@ -117,7 +120,7 @@ int fetch_all(const CommandLine& line) {
   if (!files.ok()) return report(files.error());
   std::string names;
   for (const WantedFile& file : *files) {
-    std::cerr << fmt::format("{}\n", runtime::printable(file.address));
+    std::cerr << fmt::format("{}\n", runtime::printable(pipeline::shown_address(file.address)));
     const Result<void> fetched = fetch(file, line.get<bool>("force"));
     if (!fetched.ok()) return report(fetched.error());
     names += (names.empty() ? "" : ",") + runtime::json_string(file.path);

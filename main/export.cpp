@@ -15,6 +15,7 @@
 #include "main/files.h"
 #include "main/trained.h"
 #include "pipeline/data/generation.h"
+#include "pipeline/data/remote_copy.h"
 #include "pipeline/leaving/keras_file.h"
 #include "pipeline/leaving/model_card.h"
 #include "pipeline/leaving/numpy_archive.h"
@@ -43,10 +44,12 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Trained& trained
   const pipeline::Checkpoint& checkpoint = trained.checkpoint;
   const pipeline::DatasetOptions& dataset = topology.data.dataset;
   const auto& preprocessing = *dataset.preprocessing;
+  std::vector<std::string> data;
+  for (const std::string& path : dataset.paths) data.push_back(pipeline::shown_address(path));
   return {{"name", topology.name},
           {"model", checkpoint.model},
           {"licence", licence},
-          {"data", fmt::format("{}", fmt::join(dataset.paths, ", "))},
+          {"data", fmt::format("{}", fmt::join(data, ", "))},
           {"data_schema", std::string(pipeline::text(dataset.schema))},
           {"data_fingerprint", checkpoint.state.data_fingerprint.text()},
           {"cell_power", fmt::format("{}", preprocessing.power)},

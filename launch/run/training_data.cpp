@@ -104,8 +104,9 @@ runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
 }
 
 pipeline::Progress copy_progress(const std::string& address, Log& log) {
-  return [address, &log, start = runtime::steady_now(), last = runtime::steady_now()](
-             std::uint64_t done, std::uint64_t total) mutable -> Result<void> {
+  return [address = pipeline::shown_address(address), &log, start = runtime::steady_now(),
+          last = runtime::steady_now()](std::uint64_t done,
+                                        std::uint64_t total) mutable -> Result<void> {
     const auto now = runtime::steady_now();
     if (now - last < std::chrono::seconds(2)) return {};
     last = now;
@@ -127,7 +128,7 @@ Result<void> bring_near(pipeline::DatasetOptions& options, const std::string& fo
     for (const std::string& address : addresses) {
       ASSIGN_OR_RETURN(const std::string copy,
                        pipeline::near_copy(address, folder, {}, copy_progress(address, log)));
-      log.info(fmt::format("{} is copied to {}", address, copy));
+      log.info(fmt::format("{} is copied to {}", pipeline::shown_address(address), copy));
       if (address == addresses.front()) path = copy;
     }
   }

@@ -30,6 +30,7 @@ Result<std::vector<double>> angles_of(pipeline::Dataset& data, std::uint64_t eve
 void tell_empty(std::string_view field, const char* unit,
                 const config::ValidatorSection::Bins& bins, const std::vector<double>& values,
                 const config::Origins& origins, runtime::Log& log) {
+  if (values.empty()) return;
   const auto [least, largest] = std::ranges::minmax(values);
   for (std::size_t i = 0; i < bins.size(); ++i) {
     const double low = bins[i][0], high = bins[i][1];

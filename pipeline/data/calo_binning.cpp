@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t kMostFileBytes = 1u << 20;
 constexpr std::uint32_t kMostBins = 4096;        // along each axis
 constexpr std::uint64_t kMostVoxels = 1u << 24;  // of a box
+constexpr std::uint64_t kMostBlockBytes = std::uint64_t{1} << 30;
 
 std::optional<double> edge_of(std::string_view text) {
   double value = 0;
@@ -194,6 +195,12 @@ Result<std::unique_ptr<BlockReader>> BoxReader::create(std::unique_ptr<BlockRead
                 .home = rows->home(),
                 .note = rows->note()};
   const std::uint64_t block_rows = rows->block_rows();
+  if (block_rows > kMostBlockBytes / sizeof(float) / box.size()) {
+    return Error{ErrorKind::kData,
+                 fmt::format("{}: {} rows are read at once, and as boxes of {} they take more than "
+                             "1 GiB; store it in smaller chunks",
+                             rows->place(), block_rows, box.text())};
+  }
   auto reader = std::unique_ptr<BoxReader>(new BoxReader(std::move(rows), std::move(binning)));
   RETURN_IF_ERROR(reader->begin(std::move(images), block_rows));
   return std::unique_ptr<BlockReader>(std::move(reader));

@@ -68,8 +68,18 @@ class Converter {
   void take(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) {
     if (error_) return;
     const Result<void> read = events_.next(primaries, cells);
-    if (!read.ok()) error_ = read.error();
+    if (!read.ok()) {
+      error_ = read.error();
+      return;
+    }
     for (float& cell : cells) cell *= factor_;
+    const auto lost = std::ranges::find_if(cells, [](float cell) { return !std::isfinite(cell); });
+    if (lost != cells.end()) {
+      const std::size_t values = cells.size() / primaries.size();
+      error_ = data_error(
+          fmt::format("event {} has a cell that is beyond a float in the units of {}",
+                      first + static_cast<std::size_t>(lost - cells.begin()) / values, text(to_)));
+    }
     for (std::size_t i = 0; i < primaries.size(); ++i) check(first + i, primaries[i]);
   }
 

@@ -16,6 +16,7 @@
 
 namespace troupe::pipeline {
 
+using runtime::Error;
 using runtime::Result;
 
 namespace {

@@ -125,6 +125,17 @@ void DiscriminatorReader::read(std::span<const float> weights, std::span<const f
       }
     }
   });
+  // Nothing is an error relative to a truth of 0.
+  for (std::size_t term = 0; term < terms_.size(); ++term) {
+    if (terms_[term].target == Target::kLabel) continue;
+    std::vector<float>& values = outputs[term].*side;
+    std::size_t kept = begins[term];
+    for (std::size_t i = 0; i < count; ++i) {
+      if (truth_of(terms_[term].target, showers, i) == 0.0f) continue;
+      values[kept++] = values[begins[term] + i];
+    }
+    values.resize(kept);
+  }
 }
 
 }  // namespace troupe::pipeline

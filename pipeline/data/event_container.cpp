@@ -20,8 +20,9 @@ std::vector<std::pair<std::string, std::string>> EventContainer::attributes() co
 
 Result<std::unique_ptr<EventContainer>> open_container(const std::string& path) {
   const std::vector<std::byte> head = head_of(path);
-  if (is_idx(head)) return open_idx(path);
+  // A record's length may begin as an IDX file does, and its checksum is no accident.
   if (is_record_file(head)) return open_records(path);
+  if (is_idx(head)) return open_idx(path);
   // HDF5 may begin behind a block of the user's, so it is asked last, and tells what is wrong.
   return open_hdf5(path);
 }

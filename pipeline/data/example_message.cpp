@@ -26,6 +26,8 @@ using Kind = ExampleFeature::Kind;
 constexpr int kOnly = 1;
 constexpr int kKey = 1;
 constexpr int kValue = 2;
+// Entries, also of one name; nobody writes more.
+constexpr std::size_t kMostFeatures = 1024;
 
 std::string_view view(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -215,8 +217,10 @@ const char* text(ExampleFeature::Kind kind) {
 
 std::optional<std::vector<ExampleFeature>> read_example(std::span<const std::byte> message) {
   std::vector<ExampleFeature> features;
+  std::size_t entries = 0;
   const auto take_entry = [&](const Field& entry) {
     if (entry.number != kOnly) return true;
+    if (++entries > kMostFeatures) return false;
     ExampleFeature feature;
     if (!read_feature(entry, feature)) return false;
     std::erase_if(features,

@@ -33,7 +33,7 @@ struct ExampleFeature {
 const char* text(ExampleFeature::Kind kind);  // "float32", "int64", "bytes"
 
 // All features of a message, in its order; of two with one name, the later counts. Nothing if it is
-// no Example. Views of `message`.
+// no Example, or has more than 1024. Views of `message`.
 std::optional<std::vector<ExampleFeature>> read_example(std::span<const std::byte> message);
 
 // Makes a message: the same calls make the same bytes.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -119,19 +120,28 @@ bool is_gzip(std::span<const std::byte> head) {
          head[2] == std::byte{8};
 }
 
-Result<FileBytes> FileBytes::open(const std::string& path, const Claim& claim) {
+Result<FileBytes> FileBytes::open(const std::string& path, const Claim& claim, std::uint64_t most) {
   FileBytes bytes;
   bytes.path_ = path;
   ASSIGN_OR_RETURN(bytes.file_, open_file(path, bytes.size_));
   std::array<std::byte, 3> head{};
   if (read_at(bytes.file_, 0, head) == 3 && is_gzip(head)) {
-    const Result<void> unpacked = bytes.unpack(claim);
-    if (!unpacked.ok()) return data_error(path + ": " + unpacked.error().message);
+    try {
+      const Result<void> unpacked = bytes.unpack(claim, most);
+      if (!unpacked.ok()) return data_error(path + ": " + unpacked.error().message);
+    } catch (const std::bad_alloc&) {
+      return data_error(path + ": unpacks to more than there is memory for; unpack it with gunzip");
+    }
   }
   return bytes;
 }
 
-Result<void> FileBytes::unpack(const Claim& claim) {
+Result<void> FileBytes::unpack(const Claim& claim, std::uint64_t ceiling) {
+  const auto too_large = [&] {
+    return data_error(
+        fmt::format("unpacks to more than {:.1f} MB, which is the most; unpack it with gunzip",
+                    static_cast<double>(ceiling) / 1e6));
+  };
   Gunzip gzip(file_);
   std::uint64_t most = 0;  // 0: no bound
   std::size_t piece = kHead;
@@ -140,8 +150,10 @@ Result<void> FileBytes::unpack(const Claim& claim) {
     memory_.resize(before + piece);
     ASSIGN_OR_RETURN(const std::size_t got, gzip.next(std::span(memory_).subspan(before)));
     memory_.resize(before + got);
+    if (memory_.size() > ceiling) return too_large();
     if (got < piece) break;
     if (before == 0 && claim) most = claim(memory_);
+    if (most > ceiling) return too_large();
     if (most > 0 && memory_.size() > most) break;
     piece = kPieceBytes;
     if (most > 0) piece = std::min<std::uint64_t>(piece, most + 1 - memory_.size());

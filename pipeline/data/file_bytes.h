@@ -22,9 +22,12 @@ class FileBytes {
   // a file that claims little takes little memory, whatever it holds. 0: it does not say.
   using Claim = std::function<std::uint64_t(std::span<const std::byte> head)>;
   static constexpr std::size_t kHead = 64;
+  static constexpr std::uint64_t kMostUnpackedBytes = std::uint64_t{8} << 30;
 
-  // Errors (kData): no file, none that may be read, a gzip file that is damaged or cut short.
-  static runtime::Result<FileBytes> open(const std::string& path, const Claim& claim = {});
+  // Errors (kData): no file, none that may be read, a gzip file that is damaged or cut short, one
+  // that unpacks to, or claims, more than `most` bytes or than there is memory for.
+  static runtime::Result<FileBytes> open(const std::string& path, const Claim& claim = {},
+                                         std::uint64_t most = kMostUnpackedBytes);
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
@@ -35,7 +38,7 @@ class FileBytes {
   runtime::Result<void> read(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  runtime::Result<void> unpack(const Claim& claim);
+  runtime::Result<void> unpack(const Claim& claim, std::uint64_t ceiling);
 
   std::string path_;
   std::uint64_t size_ = 0;

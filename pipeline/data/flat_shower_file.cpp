@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/data_error.h"
 #include "pipeline/data/example_message.h"
 #include "pipeline/data/idx_file.h"
 #include "runtime/base/bytes.h"
@@ -28,6 +29,8 @@ using runtime::Result;
 namespace {
 
 constexpr std::size_t kFlatRoundBytes = 8u << 20;
+// A label has been an energy in float meanwhile.
+constexpr double kLabelTolerance = 1e-3;
 
 // A file that grows at its end.
 class GrowingFile {
@@ -132,9 +135,14 @@ std::string idx_cells(IdxType type, std::span<const float> cells) {
 }
 
 // A label as the type has it, one of kUint8 and kFloat64: no float, so that energies come back.
-std::string idx_label(IdxType type, double label) {
+Result<std::string> idx_label(IdxType type, std::uint64_t event, double label) {
   if (type == IdxType::kUint8) {
-    return {static_cast<char>(static_cast<unsigned char>(std::lround(label)))};
+    const double whole = std::round(label);
+    if (!(whole >= 0 && whole <= 255 && std::abs(label - whole) < kLabelTolerance)) {
+      return data_error(fmt::format(
+          "event {} has the label {:.6g}; bytes hold whole numbers from 0 to 255", event, label));
+    }
+    return std::string{static_cast<char>(static_cast<unsigned char>(whole))};
   }
   std::string text;
   append_big_endian(text, std::bit_cast<std::uint64_t>(label));
@@ -193,10 +201,12 @@ Result<void> write_idx_file(const ShowerFileOptions& options, const ShowerSource
   RETURN_IF_ERROR(images.add(idx_header_bytes(image)));
   RETURN_IF_ERROR(labels.add(idx_header_bytes(label)));
   const DatasetNames names = default_names(DataSchema::kIdx);
+  std::uint64_t event = 0;
   const auto write = [&](const Primary& primary, std::span<const float> cells) -> Result<void> {
     const double number =
         static_cast<double>(primary.energy_gev) / names.energy_unit_gev - names.energy_offset;
-    RETURN_IF_ERROR(labels.add(idx_label(label.type, number)));
+    ASSIGN_OR_RETURN(const std::string bytes, idx_label(label.type, event++, number));
+    RETURN_IF_ERROR(labels.add(bytes));
     return images.add(idx_cells(image.type, cells));
   };
   RETURN_IF_ERROR(for_rounds(options, source, progress, write));

@@ -116,13 +116,32 @@ Result<std::vector<ExampleFeature>> Records::read(std::uint64_t record,
   return *std::move(features);
 }
 
+// A feature as the first record has it; the others have the same kind and count of it.
+struct FirstFeature {
+  ExampleFeature::Kind kind = ExampleFeature::Kind::kNone;
+  std::uint64_t values = 0;
+
+  // Reading tells whether the count of numbers is right, but bytes may be numbers or floats.
+  bool is_like(const ExampleFeature& feature) const {
+    return feature.kind == kind &&
+           (kind != ExampleFeature::Kind::kBytes || feature.count() == values);
+  }
+  Error unlike(const std::string& place, std::uint64_t record,
+               const ExampleFeature& feature) const {
+    return data_error(fmt::format("{}: record {} has {} {}; expected {} {} as in the first", place,
+                                  record, feature.count().value_or(0), text(feature.kind), values,
+                                  text(kind)));
+  }
+};
+
 class RecordImages final : public BlockReader {
  public:
   static Result<std::unique_ptr<BlockReader>> create(std::shared_ptr<const Records> records,
                                                      const std::string& name,
+                                                     const FirstFeature& first,
                                                      std::vector<std::uint64_t> shape,
                                                      const char* type, bool of_bytes) {
-    auto reader = std::unique_ptr<RecordImages>(new RecordImages(records, name));
+    auto reader = std::unique_ptr<RecordImages>(new RecordImages(records, name, first));
     std::uint64_t values = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) values *= shape[i];
     const FileBytes& file = records->file();
@@ -141,8 +160,8 @@ class RecordImages final : public BlockReader {
   }
 
  private:
-  RecordImages(std::shared_ptr<const Records> records, std::string name)
-      : records_(std::move(records)), name_(std::move(name)) {}
+  RecordImages(std::shared_ptr<const Records> records, std::string name, FirstFeature first)
+      : records_(std::move(records)), name_(std::move(name)), first_(first) {}
 
   Result<void> read_block(std::uint32_t block, Scratch& scratch) const override {
     scratch.block.resize(block_rows() * row_size());
@@ -150,10 +169,8 @@ class RecordImages final : public BlockReader {
       const std::uint64_t record = first_row(block) + i;
       const auto out = std::span(scratch.block).subspan(i * row_size(), row_size());
       const auto take = [&](const ExampleFeature& feature) -> Result<void> {
-        if (feature.read(out)) return {};
-        return data_error(fmt::format("{}: record {} has {} {}; expected {} as in the first",
-                                      place(), record, feature.count().value_or(0),
-                                      text(feature.kind), row_size()));
+        if (first_.is_like(feature) && feature.read(out)) return {};
+        return first_.unlike(place(), record, feature);
       };
       RETURN_IF_ERROR(records_->with_feature(record, name_, scratch.stored, take));
     }
@@ -162,6 +179,7 @@ class RecordImages final : public BlockReader {
 
   std::shared_ptr<const Records> records_;
   std::string name_;
+  FirstFeature first_;
 };
 
 // The parts as the first record has them.
@@ -169,8 +187,7 @@ class RecordContainer final : public EventContainer {
  public:
   struct Part {
     std::string name;
-    ExampleFeature::Kind kind;
-    std::uint64_t values;
+    FirstFeature first;
   };
 
   RecordContainer(std::shared_ptr<const Records> records, std::vector<Part> parts,
@@ -184,38 +201,36 @@ class RecordContainer final : public EventContainer {
                                               std::uint64_t values) const override {
     const Part* part = find(name);
     if (part == nullptr) return missing(name);
-    if (part->values == 0) {
+    if (part->first.values == 0) {
       return data_error(fmt::format("{}: it holds no numbers", records_->place(name)));
     }
     std::vector<std::uint64_t> shape = shape_of(*part, values);
-    const bool bytes = part->kind == ExampleFeature::Kind::kBytes;
-    const bool packed_floats = bytes && 4 * product(shape) == part->values;
+    const bool bytes = part->first.kind == ExampleFeature::Kind::kBytes;
+    const bool packed_floats = bytes && is_fourth(product(shape), part->first.values);
     shape.insert(shape.begin(), records_->size());
-    return RecordImages::create(records_, name, shape,
-                                packed_floats ? "float32 in bytes" : text(part->kind),
+    return RecordImages::create(records_, name, part->first, shape,
+                                packed_floats ? "float32 in bytes" : text(part->first.kind),
                                 bytes && !packed_floats);
   }
 
   Result<Column> column(const std::string& name) const override {
     const Part* part = find(name);
     if (part == nullptr) return missing(name);
-    const std::uint64_t values = part->values;
+    const FirstFeature like = part->first;
     Column column{
         .place = records_->place(name),
-        .shape_text = fmt::format("({}, {}) {}", records_->size(), values, text(part->kind)),
-        .shape = {records_->size(), values},
-        .of_numbers = part->kind != ExampleFeature::Kind::kBytes,
+        .shape_text = fmt::format("({}, {}) {}", records_->size(), like.values, text(like.kind)),
+        .shape = {records_->size(), like.values},
+        .of_numbers = like.kind != ExampleFeature::Kind::kBytes,
         .home = records_->file().path()};
-    column.read = [records = records_, name, values](std::uint64_t first, std::uint64_t count,
-                                                     double* out) -> Result<void> {
+    column.read = [records = records_, name, like](std::uint64_t first, std::uint64_t count,
+                                                   double* out) -> Result<void> {
       std::vector<std::byte> stored;
       for (std::uint64_t i = 0; i < count; ++i) {
-        const std::span<double> row(out + i * values, values);
+        const std::span<double> row(out + i * like.values, like.values);
         const auto take = [&](const ExampleFeature& feature) -> Result<void> {
-          if (feature.read(row)) return {};
-          return data_error(fmt::format("{}: record {} has {} values; expected {} as in the first",
-                                        records->place(name), first + i,
-                                        feature.count().value_or(0), values));
+          if (like.is_like(feature) && feature.read(row)) return {};
+          return like.unlike(records->place(name), first + i, feature);
         };
         RETURN_IF_ERROR(records->with_feature(first + i, name, stored, take));
       }
@@ -227,17 +242,24 @@ class RecordContainer final : public EventContainer {
   Result<PartList> parts() const override {
     PartList list;
     for (const Part& part : parts_) {
-      list.parts.push_back(
-          {.name = part.name, .shape = {records_->size(), part.values}, .type = text(part.kind)});
+      list.parts.push_back({.name = part.name,
+                            .shape = {records_->size(), part.first.values},
+                            .type = text(part.first.kind)});
     }
     return list;
   }
 
  private:
+  // 0 where it has more than 64 bits.
   static std::uint64_t product(const std::vector<std::uint64_t>& extents) {
     std::uint64_t all = 1;
-    for (const std::uint64_t extent : extents) all *= extent;
+    for (const std::uint64_t extent : extents) {
+      if (__builtin_mul_overflow(all, extent, &all)) return 0;
+    }
     return all;
+  }
+  static bool is_fourth(std::uint64_t numbers, std::uint64_t bytes) {
+    return numbers > 0 && bytes % 4 == 0 && numbers == bytes / 4;
   }
   const Part* find(const std::string& name) const {
     const auto found = std::ranges::find(parts_, name, &Part::name);
@@ -245,12 +267,13 @@ class RecordContainer final : public EventContainer {
   }
   // Extents of an image: those that the file tells, else one axis.
   std::vector<std::uint64_t> shape_of(const Part& part, std::uint64_t values) const {
-    const bool bytes = part.kind == ExampleFeature::Kind::kBytes;
+    const std::uint64_t count = part.first.values;
+    const bool bytes = part.first.kind == ExampleFeature::Kind::kBytes;
     const auto fits = [&](std::uint64_t numbers) {
-      return numbers == part.values || (bytes && numbers > 0 && 4 * numbers == part.values);
+      return numbers == count || (bytes && is_fourth(numbers, count));
     };
     if (!extents_.empty() && fits(product(extents_))) return extents_;
-    return {fits(values) ? values : part.values};
+    return {fits(values) ? values : count};
   }
   Error missing(const std::string& name) const {
     std::vector<std::string> names;
@@ -296,7 +319,7 @@ Result<std::unique_ptr<EventContainer>> open_records(const std::string& path) {
   std::vector<RecordContainer::Part> parts;
   std::vector<std::uint64_t> extents;
   for (const ExampleFeature& feature : features) {
-    parts.push_back({std::string(feature.name), feature.kind, feature.count().value_or(0)});
+    parts.push_back({std::string(feature.name), {feature.kind, feature.count().value_or(0)}});
     if (feature.name == kShape) extents = extents_in(feature);
   }
   return std::unique_ptr<EventContainer>(

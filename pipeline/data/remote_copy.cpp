@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <openssl/evp.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "runtime/base/bytes.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/new_file.h"
 
 namespace troupe::pipeline {
@@ -40,6 +42,8 @@ constexpr std::size_t kMostNoteBytes = 4096;
 // So much of a file system stays free: so much, or so small a share of a small one.
 constexpr std::uint64_t kLeastFreeBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLeastFreeShare = 20;
+// A file system takes 255, and names with more behind them are made of these.
+constexpr std::size_t kMostNameBytes = 160;
 
 std::string note_of(const RemoteVersion& version) {
   return fmt::format("{}\n{}\n", version.has_size ? fmt::format("{}", version.size) : "?",
@@ -93,7 +97,7 @@ class Copying {
         return data_error(fmt::format(
             "{}: {}, {} times in a row; what has come of it is kept, and the next attempt asks for "
             "the rest",
-            address_, failure_, options_.attempts));
+            shown_address(address_), failure_, options_.attempts));
       }
       std::this_thread::sleep_for(pause);
       pause *= 2;
@@ -121,7 +125,8 @@ class Copying {
       const RemoteAnswer got = get_rest(address_, written_, version_, options_, take);
       if (error) return *std::move(error);
       if (!got.failure.empty()) return failed(got);
-      if (got.version.tag != version_.tag) return changed();
+      const bool other = !got.version.tag.empty() && got.version.tag != version_.tag;
+      if (got.beyond || other) return changed();
     }
     if (version_.has_size && written_ != version_.size) return changed();
     return true;
@@ -130,7 +135,7 @@ class Copying {
   Result<bool> failed(const RemoteAnswer& answer) {
     failure_ = answer.failure;
     if (answer.again) return false;
-    return data_error(fmt::format("{}: {}", address_, failure_));
+    return data_error(fmt::format("{}: {}", shown_address(address_), failure_));
   }
 
   // The bytes that are there are those of two versions.
@@ -165,7 +170,7 @@ class Copying {
     return data_error(
         fmt::format("{}: has {:.2f} GB, and the disk of {} has {:.2f} GB free, of "
                     "which {:.2f} GB shall stay free",
-                    address_, static_cast<double>(version_.size) / 1e9, path_,
+                    shown_address(address_), static_cast<double>(version_.size) / 1e9, path_,
                     static_cast<double>(space.available) / 1e9, static_cast<double>(kept) / 1e9));
   }
 
@@ -193,8 +198,8 @@ class Copying {
       if (found != options_.checksum) {
         std::filesystem::remove(part(), cause);
         std::filesystem::remove(note(), cause);
-        return data_error(
-            fmt::format("{}: its checksum is {}; expected {}", address_, found, options_.checksum));
+        return data_error(fmt::format("{}: its checksum is {}; expected {}",
+                                      shown_address(address_), found, options_.checksum));
       }
     }
     std::filesystem::rename(part(), path_, cause);
@@ -213,33 +218,95 @@ class Copying {
   std::string failure_;
 };
 
-// FOLDER/SCHEME/HOST/..., of harmless signs alone.
-Result<std::string> path_in(const std::string& folder, const std::string& address) {
-  const std::size_t scheme = address.find("://");
-  std::filesystem::path path = std::filesystem::path(folder) / address.substr(0, scheme);
-  for (const auto& part : std::filesystem::path(address.substr(scheme + 3))) {
-    std::string name = part.string();
-    if (name.empty() || name == "/") continue;
-    if (name == "." || name == "..") {
-      return data_error(fmt::format("{}: an address with \"{}\" in it is not read", address, name));
-    }
-    std::ranges::replace_if(
-        name,
-        [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '-' && c != '_'; },
-        '_');
-    path /= name;
-  }
-  return path.string();
+// Behind "://", up to what a browser calls the query, which may hold a signature.
+std::string_view without_query(std::string_view address) {
+  address.remove_prefix(address.find("://") + 3);
+  return address.substr(0, address.find('?'));
 }
 
-// Waits until no other process has it.
-Result<Descriptor> lock_of(const std::string& path) {
-  Descriptor lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock.is_open()) return runtime::file_error("cannot create", path + ".lock", errno);
-  while (::flock(lock.number(), LOCK_EX) != 0) {
-    if (errno != EINTR) return runtime::file_error("cannot lock", path + ".lock", errno);
+// Up to the first slash: the host, or, of s3, the bucket.
+std::string_view host_of(std::string_view address) {
+  const std::string_view rest = without_query(address);
+  return rest.substr(0, rest.find_first_of("/#"));
+}
+
+Result<void> check_address(const std::string& address) {
+  const std::string_view host = host_of(address);
+  if (host.find('@') != std::string_view::npos) {
+    return data_error(
+        fmt::format("{}: an address with a name or a password in it is not read; they belong "
+                    "in ~/.netrc, and the address is one of https",
+                    shown_address(address)));
   }
-  return lock;
+  if (address.starts_with("s3://") && without_query(address).size() <= host.size() + 1) {
+    return data_error(fmt::format("{}: expected s3://BUCKET/KEY", shown_address(address)));
+  }
+  return {};
+}
+
+// A part of an address as a name, of harmless signs alone. Where it is not the part itself, or
+// something hidden belongs to it, a hash of what is lost tells it from others. Images and labels
+// lose the same, so that one name still follows from the other.
+std::string name_of(std::string_view part, std::string_view hidden) {
+  if (part.empty()) return "_";
+  std::string name;
+  std::string lost;
+  bool whole = hidden.empty();
+  for (const char c : part) {
+    const auto sign = static_cast<unsigned char>(c);
+    const bool harmless = std::isalnum(sign) != 0 || c == '.' || c == '-' || c == '_';
+    const bool fits = name.size() < kMostNameBytes;
+    whole = whole && harmless && fits;
+    lost += harmless && fits ? 'a' : c;
+    if (fits) name += harmless ? c : '_';
+  }
+  if (whole && name != "_") return name;
+  return fmt::format("{}-{}", name,
+                     runtime::hash_of(fmt::format("{}\n{}", lost, hidden)).text().substr(0, 16));
+}
+
+// FOLDER/SCHEME/HOST/...
+Result<std::string> path_in(const std::string& folder, const std::string& address) {
+  std::filesystem::path path =
+      std::filesystem::path(folder) / address.substr(0, address.find("://"));
+  std::string_view rest = without_query(address);
+  const auto query = std::string_view(address).substr(
+      static_cast<std::size_t>(rest.data() + rest.size() - address.data()));
+  for (;;) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    if (part == "." || part == "..") {
+      return data_error(fmt::format("{}: an address with \"{}\" in it is not read",
+                                    shown_address(address), part));
+    }
+    const bool last = slash == std::string_view::npos;
+    path /= name_of(part, last ? query : "");
+    if (last) return path.string();
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+// True if the file that is open is the one at the path.
+bool is_at(const Descriptor& file, const std::string& path) {
+  struct stat open {};
+  struct stat there {};
+  return ::fstat(file.number(), &open) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         open.st_ino == there.st_ino && open.st_dev == there.st_dev;
+}
+
+std::string lock_path(const std::string& path) { return path + ".lock"; }
+
+// Waits until no other process has it, which may remove it in the end.
+Result<Descriptor> lock_of(const std::string& path) {
+  const std::string place = lock_path(path);
+  for (;;) {
+    Descriptor lock(::open(place.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!lock.is_open()) return runtime::file_error("cannot create", place, errno);
+    while (::flock(lock.number(), LOCK_EX) != 0) {
+      if (errno != EINTR) return runtime::file_error("cannot lock", place, errno);
+    }
+    if (is_at(lock, place)) return lock;
+  }
 }
 
 }  // namespace
@@ -264,6 +331,7 @@ Result<std::string> checksum_of(const std::string& path, std::string_view like) 
   std::vector<std::byte> piece(1u << 20);
   for (;;) {
     const ssize_t got = ::read(file.number(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
     if (got < 0) return runtime::file_error("cannot read", path, errno);
     if (got == 0) break;
     EVP_DigestUpdate(context.get(), piece.data(), static_cast<std::size_t>(got));
@@ -282,14 +350,29 @@ bool is_readable_address(std::string_view address) {
   });
 }
 
+std::string shown_address(const std::string& address) {
+  if (!is_readable_address(address)) return address;
+  const std::string_view host = host_of(address);
+  const std::string_view rest = without_query(address);
+  const std::size_t name = host.rfind('@');
+  return fmt::format("{}://{}", address.substr(0, address.find("://")),
+                     rest.substr(name == std::string_view::npos ? 0 : name + 1));
+}
+
 Result<void> copy_from(const std::string& address, const std::string& path,
                        const CopyOptions& options, const Progress& progress) {
-  CHECK(is_readable_address(address), address);
-  return Copying(address, path, options, progress).copy();
+  CHECK(is_readable_address(address), shown_address(address));
+  RETURN_IF_ERROR(check_address(address));
+  ASSIGN_OR_RETURN(const Descriptor lock, lock_of(path));
+  const Result<void> copied = Copying(address, path, options, progress).copy();
+  std::error_code ignored;
+  std::filesystem::remove(lock_path(path), ignored);
+  return copied;
 }
 
 Result<std::string> near_copy(const std::string& address, const std::string& folder,
                               const CopyOptions& options, const Progress& progress) {
+  RETURN_IF_ERROR(check_address(address));
   ASSIGN_OR_RETURN(const std::string path, path_in(folder, address));
   runtime::FileDisk disk;
   RETURN_IF_ERROR(disk.make_folder(std::filesystem::path(path).parent_path().string()));
@@ -300,16 +383,17 @@ Result<std::string> near_copy(const std::string& address, const std::string& fol
     const auto before = read_note(note);
     const RemoteAnswer asked = ask_version(address, options);
     // A server that does not answer now leaves what is here good.
-    const bool same = asked.failure.empty() ? before && *before == asked.version : asked.again;
+    const bool told = before && *before == asked.version && !asked.version.tag.empty();
+    const bool same = asked.failure.empty() ? told : asked.again;
     if (same) return path;
     if (!asked.failure.empty()) {
-      return data_error(fmt::format("{}: {}", address, asked.failure));
+      return data_error(fmt::format("{}: {}", shown_address(address), asked.failure));
     }
   }
   std::filesystem::remove(note, ignored);
   // The version before the copy: where the file changes meanwhile, the next use copies again.
   const RemoteAnswer asked = ask_version(address, options);
-  RETURN_IF_ERROR(copy_from(address, path, options, progress));
+  RETURN_IF_ERROR(Copying(address, path, options, progress).copy());
   if (asked.failure.empty()) RETURN_IF_ERROR(write_note(note, asked.version));
   return path;
 }

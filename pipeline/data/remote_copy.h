@@ -34,6 +34,10 @@ runtime::Result<std::string> checksum_of(const std::string& path, std::string_vi
 // True for addresses that are read here: "https://...", "http://...", "s3://BUCKET/KEY".
 bool is_readable_address(std::string_view address);
 
+// The address as messages tell it: without what stands behind a question mark, which may be a
+// signature, and without a name and a password. What is no address stays as it is.
+std::string shown_address(const std::string& address);
+
 // Copies what lies at the address to `path`, which then holds all of it or what it held before.
 // The bytes of a copy that failed, or whose process was killed, stay in "PATH.part", and the
 // next attempt asks for the rest, unless the server has another version meanwhile.
@@ -41,8 +45,9 @@ bool is_readable_address(std::string_view address);
 // S3: credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or else those
 // of AWS_PROFILE (default) in ~/.aws/credentials, or AWS_SHARED_CREDENTIALS_FILE; without any the
 // request is not signed. The region is AWS_REGION or AWS_DEFAULT_REGION (us-east-1); a store other
-// than Amazon's is AWS_ENDPOINT_URL. https: names and passwords are taken from ~/.netrc, the
-// certificates that are trusted from the system or the file CURL_CA_BUNDLE.
+// than Amazon's is AWS_ENDPOINT_URL. https: names and passwords are taken from ~/.netrc, and never
+// from an address; the certificates that are trusted from the system or the file CURL_CA_BUNDLE.
+// One process copies to a path at a time, the others wait.
 //
 // `progress` is told bytes. Errors (kData) name the address and what to do: no such file,
 // credentials that do not suffice, a certificate of another name, another checksum, a server that
@@ -51,9 +56,10 @@ runtime::Result<void> copy_from(const std::string& address, const std::string& p
                                 const CopyOptions& options, const Progress& progress = {});
 
 // A copy in a folder that several processes and runs share: the same address gives the same path,
-// FOLDER/SCHEME/HOST/..., so that names sort as on the server. One process copies, the others wait
-// for it. A copy is used again as long as the server has the same version of the file (ETag, size
-// and time), which is asked each time.
+// FOLDER/SCHEME/HOST/..., so that names sort as on the server; names with signs that are not
+// harmless, or that are too long, have a hash behind them. One process copies, the others wait for
+// it. A copy is used again as long as the server has the same version of the file (ETag or time,
+// and size), which is asked each time; of a server that tells neither, it is copied each time.
 runtime::Result<std::string> near_copy(const std::string& address, const std::string& folder,
                                        const CopyOptions& options, const Progress& progress = {});
 

@@ -80,15 +80,35 @@ std::string region() {
   return environment("AWS_REGION", environment("AWS_DEFAULT_REGION", "us-east-1"));
 }
 
+// "/a%20b/c" for the key "a b/c": keys are any text, and slashes stay.
+std::string path_of_key(CURL* handle, std::string_view key) {
+  std::string path;
+  for (;;) {
+    const std::size_t slash = key.find('/');
+    const std::string part(key.substr(0, slash));
+    path += '/';
+    if (!part.empty()) {
+      const std::unique_ptr<char, void (*)(void*)> text(
+          curl_easy_escape(handle, part.data(), static_cast<int>(part.size())), curl_free);
+      CHECK(text != nullptr, "out of memory");
+      path += text.get();
+    }
+    if (slash == std::string_view::npos) return path;
+    key.remove_prefix(slash + 1);
+  }
+}
+
 // The address at which libcurl finds the file.
-std::string url_of(const std::string& address) {
+std::string url_of(CURL* handle, const std::string& address) {
   if (!address.starts_with(kS3)) return address;
   const std::string rest = address.substr(kS3.size());
-  const std::string endpoint = environment("AWS_ENDPOINT_URL");
-  if (!endpoint.empty()) return endpoint + (endpoint.ends_with('/') ? "" : "/") + rest;
   const std::size_t slash = std::min(rest.find('/'), rest.size());
-  return fmt::format("https://{}.s3.{}.amazonaws.com{}", rest.substr(0, slash), region(),
-                     rest.substr(slash));
+  const std::string bucket = rest.substr(0, slash);
+  const std::string path =
+      path_of_key(handle, std::string_view(rest).substr(std::min(slash + 1, rest.size())));
+  const std::string endpoint = environment("AWS_ENDPOINT_URL");
+  if (!endpoint.empty()) return endpoint + (endpoint.ends_with('/') ? "" : "/") + bucket + path;
+  return fmt::format("https://{}.s3.{}.amazonaws.com{}", bucket, region(), path);
 }
 
 // The state of one request.
@@ -98,6 +118,7 @@ struct Request {
   std::uint64_t from = 0;   // asked for
   std::uint64_t first = 0;  // of the answer
   std::string etag = {}, changed = {}, range = {};
+  bool misplaced = false;  // the answer is another part than that which was asked for
 };
 
 std::size_t take_header(char* text, std::size_t, std::size_t size, void* data) {
@@ -122,12 +143,26 @@ long status_of(CURL* handle) {
   return status;
 }
 
+// The number before the dash of "bytes 10-99/100".
+std::optional<std::uint64_t> begin_in(std::string_view range) {
+  constexpr std::string_view kUnit = "bytes ";
+  if (!range.starts_with(kUnit)) return std::nullopt;
+  range.remove_prefix(kUnit.size());
+  std::uint64_t begin = 0;
+  const char* const end = range.data() + range.size();
+  const auto read = std::from_chars(range.data(), end, begin);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != '-') return std::nullopt;
+  return begin;
+}
+
 std::size_t take_body(char* bytes, std::size_t, std::size_t size, void* data) {
   auto& request = *static_cast<Request*>(data);
   const long status = status_of(request.handle);
   if (status != 200 && status != 206) return size;  // what an error looks like to a browser
   if (request.take == nullptr) return 0;
   if (status == 200 && request.from > 0) request.first = request.from = 0;
+  request.misplaced = status == 206 && begin_in(request.range) != request.from;
+  if (request.misplaced) return 0;
   if (!(*request.take)(request.first, {bytes, size})) return 0;
   request.first += size;
   return size;
@@ -178,25 +213,32 @@ RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words)
   } else if (status == 408 || status == 429 || status >= 500) {
     answer.again = true;
     answer.failure = fmt::format("the server cannot answer now ({})", status);
-  } else if (status >= 400 && status != 416) {
+  } else if (status == 416 && request.from > 0) {
+    answer.beyond = true;
+  } else if (status >= 400) {
     answer.failure = fmt::format("the server refuses the request ({})", status);
+  } else if (request.misplaced) {
+    answer.failure = "the server sends another part of the file than it was asked for";
   } else if (broken) {
     const std::string why = *words == '\0' ? curl_easy_strerror(code) : words;
     answer.again = !is_of_certificates(code) && code != CURLE_URL_MALFORMAT &&
                    code != CURLE_UNSUPPORTED_PROTOCOL;
     answer.failure =
         is_of_certificates(code) ? "the server does not prove that it is the one: " + why : why;
+  } else if (status != 200 && status != 206) {
+    // Also one that leads elsewhere without saying where, or without being followed.
+    answer.failure = fmt::format("the server answers {}, and no file", status);
   }
   answer.version = version_of(request);
-  if (status == 416) answer.again = true;  // the file has become shorter
   return answer;
 }
 
 void set_common(CURL* handle, const std::string& address, const CopyOptions& options,
                 Request& request, char* words) {
-  curl_easy_setopt(handle, CURLOPT_URL, url_of(address).c_str());
+  curl_easy_setopt(handle, CURLOPT_URL, url_of(handle, address).c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  // The token of a session is a header, which would go along to another host.
+  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, address.starts_with(kS3) ? 0L : 1L);
   curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR,
                    address.starts_with("http://") ? "http,https" : "https");
   curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 5L);
@@ -216,7 +258,9 @@ void set_common(CURL* handle, const std::string& address, const CopyOptions& opt
 // The proof of who asks; appends to the headers.
 void set_credentials(CURL* handle, const std::string& address, List& headers) {
   if (!address.starts_with(kS3)) {
-    curl_easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    // Nothing hides a password on the way of http.
+    const auto use = address.starts_with("https://") ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED;
+    curl_easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(use));
     return;
   }
   const Credentials found = credentials();

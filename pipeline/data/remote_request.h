@@ -26,6 +26,7 @@ struct RemoteAnswer {
   RemoteVersion version;  // of the whole file
   // Another attempt may succeed: nobody is to blame but the line or the server's state.
   bool again = false;
+  bool beyond = false;  // the file ends before the byte that was asked for
   std::string failure;  // why it has not, without the address; empty: it has
 };
 

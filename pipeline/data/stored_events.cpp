@@ -42,6 +42,7 @@ Result<void> StoredEvents::look_at(const std::string& path, const DescribeOption
                                                file.shape().text(), shape_.text(), paths_.front())};
   }
   size_ += file.rows();
+  rows_.push_back(file.rows());
   of_bytes_ = of_bytes_ && file.images().of_bytes();
   has_angles_ = has_angles_ || file.angle().has_value();
   return {};
@@ -51,7 +52,14 @@ Result<void> StoredEvents::look_at(const std::string& path, const DescribeOption
 Result<void> StoredEvents::refill() {
   if (!file_) {
     CHECK(next_file_ < paths_.size(), "no events are left");
-    ASSIGN_OR_RETURN(DatasetFile opened, DatasetFile::open(paths_[next_file_++], layout_, shape_));
+    const std::string& path = paths_[next_file_];
+    ASSIGN_OR_RETURN(DatasetFile opened, DatasetFile::open(path, layout_, shape_));
+    if (opened.rows() != rows_[next_file_]) {
+      return Error{ErrorKind::kData,
+                   fmt::format("{}: has {} events, and had {} before; it changes while it is read",
+                               path, opened.rows(), rows_[next_file_])};
+    }
+    ++next_file_;
     file_ = std::make_unique<DatasetFile>(std::move(opened));
     ASSIGN_OR_RETURN(conditions_, file_->read_conditions());
     next_block_ = 0;

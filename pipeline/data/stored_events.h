@@ -38,7 +38,8 @@ class StoredEvents {
   const std::vector<std::pair<std::string, std::string>>& attributes() const { return attributes_; }
 
   // The next primaries.size() events, of which there are as many (CHECKed). Errors (kData): what
-  // cannot be read, and an event that is bad (preprocessing.h) or beyond a float.
+  // cannot be read, a file that has another number of events than before, and an event that is bad
+  // (preprocessing.h) or beyond a float.
   runtime::Result<void> next(std::span<Primary> primaries, std::span<float> cells);
   // The hash of all that next() has given so far.
   runtime::Hash128 content() const { return content_.digest(); }
@@ -56,6 +57,7 @@ class StoredEvents {
   std::vector<std::pair<std::string, std::string>> attributes_;
   ImageShape shape_;
   std::uint64_t size_ = 0;
+  std::vector<std::uint64_t> rows_;  // of each file when it was looked at
   bool of_bytes_ = true;
   bool has_angles_ = false;
 

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -121,6 +122,7 @@ class DataServer : public DataFormats {
       : server_(std::make_unique<Process>(
             Words{TROUPE_SOURCE_DIR "/tests/pipeline/file_server", served_.path()})) {
     CHECK(server_->wait_until([&] { return server_->out().ends_with('\n'); }), server_->err());
+    ::setenv("no_proxy", "127.0.0.1", 1);
     address_ = "http://127.0.0.1:" + server_->out().substr(0, server_->out().size() - 1);
     std::filesystem::copy(path("toy.h5"), served_ / "toy.h5");
   }
@@ -154,6 +156,8 @@ TEST_F(DataServer, FetchCopiesAndChecks) {
   expect_refused(call(fetch), 2, {"toy.h5"});
   const std::string wrong = "md5:00000000000000000000000000000000";
   expect_refused(call(fetch + Words{"--force", "--checksum", wrong}), 4, {"its checksum is md5:"});
+  expect_refused(call({"data", "fetch", "http://reader:secret@127.0.0.1/a.h5"}), 4,
+                 {"http://127.0.0.1/a.h5: an address with a name or a password in it"});
   expect_refused(call({"data", "fetch", "mnits"}), 2,
                  {"mnits: neither an address", "the name of a set: fashion-mnist"});
   expect_refused(call({"data", "fetch", address_ + "/a", "--checksum", "md5:1"}), 2,

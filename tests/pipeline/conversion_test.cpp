@@ -12,6 +12,7 @@
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/hdf5_file.h"
 #include "pipeline/data/shower_dataset.h"
+#include "pipeline/data/stored_events.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/format_fixture.h"
 #include "tests/support/fails_with.h"
@@ -124,6 +125,19 @@ TEST_F(Conversion, DigitsStayBytesAndComeBackAsTheSameFiles) {
   EXPECT_EQ(text_of("v-labels-idx1-ubyte"), SmallDigits{9}.labels());
 }
 
+TEST_F(Conversion, LabelsThatBytesCannotHoldAreRefused) {
+  SmallDigits{3}.write(folder_.path(), "u");
+  using namespace std::string_literals;
+  write_text(folder_ / "u-labels-idx1-ubyte", idx_text(0x0b, {3}, "\0\x01\0\xff\x01\0"s));
+  EXPECT_THAT(
+      convert("u-images-idx3-ubyte", DataSchema::kIdx, "v-images-idx3-ubyte"),
+      FailsWith(ErrorKind::kData, "event 2 has the label 256; bytes hold whole numbers from 0 to"));
+  write_text(folder_ / "u-labels-idx1-ubyte",
+             idx_text(0x0d, {3}, "\x3f\x80\0\0\x40\x20\0\0\x40\x20\0\0"s));
+  EXPECT_THAT(convert("u-images-idx3-ubyte", DataSchema::kIdx, "v-images-idx3-ubyte"),
+              FailsWith(ErrorKind::kData, "event 1 has the label 2.5;"));
+}
+
 TEST_F(Conversion, VoxelsPassThroughBoxes) {
   write_text(folder_ / "b.xml", small_binning());
   std::vector<float> showers(5 * 8);
@@ -194,6 +208,29 @@ TEST_F(Conversion, NothingIsLeftWhereItFails) {
   EXPECT_THAT(convert("a.h5", DataSchema::kIdx, "b.idx"),
               FailsWith(ErrorKind::kUsage, "has \"images\" in its name"));
   EXPECT_THAT(files(), UnorderedElementsAre("a.h5"));
+}
+
+TEST_F(Conversion, CellThatANewUnitMakesInfiniteIsRefused) {
+  SmallData data(30);
+  data.cells[17 * SmallData::kCells + 3] = 3e37f;
+  data.write(folder_ / "a.h5");
+  EXPECT_THAT(convert("a.h5", DataSchema::kLcdAngle, "x.h5"),
+              FailsWith(ErrorKind::kData,
+                        "event 17 has a cell that is beyond a float in the units of lcd-angle"));
+}
+
+TEST_F(Conversion, FileThatShrinksOrGrowsMeanwhileIsRefused) {
+  SmallData(5).write(folder_ / "a_0.h5");
+  for (const std::size_t later : {4u, 6u}) {
+    SmallData(5).write(folder_ / "a_1.h5");
+    auto events = StoredEvents::open({folder_ / "a_*.h5"}, {}, team_);
+    ASSERT_TRUE(events.ok()) << events.error().message;
+    SmallData(later).write(folder_ / "a_1.h5");
+    std::vector<Primary> primaries(10);
+    std::vector<float> cells(10 * SmallData::kCells);
+    EXPECT_THAT(events->next(primaries, cells),
+                FailsWith(ErrorKind::kData, "events, and had 5 before; it changes"));
+  }
 }
 
 TEST_F(Conversion, WhatASchemaCannotHoldIsRefused) {

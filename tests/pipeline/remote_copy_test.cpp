@@ -6,10 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -67,6 +73,7 @@ class RemoteCopy : public testing::Test {
     }
     environment_.set("AWS_SHARED_CREDENTIALS_FILE", folder_ / "none");
     environment_.set("HOME", folder_.path());
+    environment_.set("no_proxy", "127.0.0.1");
     options_.pause = std::chrono::milliseconds(1);
   }
 
@@ -77,6 +84,14 @@ class RemoteCopy : public testing::Test {
     CHECK(server_->wait_until([&] { return server_->out().ends_with('\n'); }), server_->err());
     const std::string port = server_->out().substr(0, server_->out().size() - 1);
     return fmt::format("{}://127.0.0.1:{}", more.empty() ? "http" : "https", port);
+  }
+  // A certificate for these names and its key, for server().
+  Words certificate(const std::string& names) const {
+    Process made({"/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
+                  "/CN=elsewhere", "-addext", "subjectAltName=" + names, "-days", "2", "-keyout",
+                  folder_ / "key", "-out", folder_ / "certificate"});
+    CHECK(made.wait().exit_code == 0);
+    return {folder_ / "certificate", folder_ / "key"};
   }
   // Bytes of data that it has sent.
   std::string sent(const std::string& address) {
@@ -176,12 +191,66 @@ TEST_F(RemoteCopy, RefusalsSayWhatToDoAndAreNotRepeated) {
               FailsWith(ErrorKind::kData, "there is no such file on the server (404)"));
   EXPECT_THAT(copy_from(address + "/private/a.h5", folder_ / "b.h5", options_),
               FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
+  // A password does not go over http.
   write_text(folder_ / ".netrc", "machine 127.0.0.1 login reader password secret\n");
-  EXPECT_TRUE(copy_from(address + "/private/a.h5", folder_ / "b.h5", options_).ok());
+  EXPECT_THAT(copy_from(address + "/private/a.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
+  EXPECT_THAT(copy_from(address + "/nowhere/a.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "the server answers 301, and no file"));
+  EXPECT_THAT(near_copy(address + "/nowhere/a.h5", folder_ / "near", options_),
+              FailsWith(ErrorKind::kData, "the server answers 301, and no file"));
+  EXPECT_THAT(copy_from(address + "/shifted/a.h5", folder_ / "s.h5", options_),
+              FailsWith(ErrorKind::kData, "another part of the file than it was asked for"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b.h5"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "s.h5"));
   server_.reset();
   options_.attempts = 2;
   EXPECT_THAT(copy_from(address + "/plain/a.h5", folder_ / "c.h5", options_),
               FailsWith(ErrorKind::kData, "2 times in a row"));
+}
+
+TEST_F(RemoteCopy, AddressesWithSecretsAreRefusedOrToldWithoutThem) {
+  for (const char* address : {"https://reader:secret@a.org/b.h5?key=secret",
+                              "https://reader@a.org/b.h5", "s3://reader:secret@a.org/b.h5"}) {
+    const auto refused = copy_from(address, folder_ / "b.h5", options_);
+    EXPECT_THAT(refused, FailsWith(ErrorKind::kData, "://a.org/b.h5: an address with a name"));
+    EXPECT_THAT(refused.error().message, testing::Not(HasSubstr("secret")));
+    EXPECT_FALSE(near_copy(address, folder_ / "near", options_).ok());
+  }
+  EXPECT_EQ(shown_address("https://a.org/b@c.h5?key=secret"), "https://a.org/b@c.h5");
+  EXPECT_EQ(shown_address("data/what?.h5"), "data/what?.h5");
+  const std::string none = server() + "/plain/none.h5";
+  const auto missing = copy_from(none + "?key=secret", folder_ / "b.h5", options_);
+  EXPECT_THAT(missing, FailsWith(ErrorKind::kData, none + ": there is no such file"));
+  for (const char* address : {"s3://bucket", "s3://bucket/"}) {
+    EXPECT_THAT(copy_from(address, folder_ / "b.h5", options_),
+                FailsWith(ErrorKind::kData, "expected s3://BUCKET/KEY"));
+  }
+}
+
+TEST_F(RemoteCopy, PasswordsOfNetrcGoOverTls) {
+  if (!std::filesystem::exists("/usr/bin/openssl")) GTEST_SKIP() << "openssl is not installed";
+  const std::string address = server(certificate("IP:127.0.0.1"));
+  environment_.set("CURL_CA_BUNDLE", folder_ / "certificate");
+  EXPECT_THAT(copy_from(address + "/private/a.h5", folder_ / "b.h5", options_),
+              FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
+  write_text(folder_ / ".netrc", "machine 127.0.0.1 login reader password secret\n");
+  const auto copied = copy_from(address + "/private/a.h5", folder_ / "b.h5", options_);
+  ASSERT_TRUE(copied.ok()) << copied.error().message;
+  EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+}
+
+TEST_F(RemoteCopy, CopiesToOnePathAreMadeOneAfterTheOther) {
+  const std::string address = server() + "/cut/a.h5";
+  const auto copy = [&] { return copy_from(address, folder_ / "b.h5", options_).ok() ? 0 : 1; };
+  ForkedProcess one(copy), two(copy), three(copy);
+  EXPECT_EQ(one.status(), 0);
+  EXPECT_EQ(two.status(), 0);
+  EXPECT_EQ(three.status(), 0);
+  EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  for (const char* rest : {".part", ".part.origin", ".lock"}) {
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "b.h5" + rest)) << rest;
+  }
 }
 
 TEST_F(RemoteCopy, RequestsToS3AreSigned) {
@@ -198,6 +267,11 @@ TEST_F(RemoteCopy, RequestsToS3AreSigned) {
   const auto copied = copy_from(address, folder_ / "b.h5", options_);
   ASSERT_TRUE(copied.ok()) << copied.error().message;
   EXPECT_EQ(text_of(folder_ / "b.h5"), content_);
+  // Keys are any text.
+  write_text(folder_ / "served/a b+%41?.h5", "odd");
+  const auto odd = copy_from("s3://bucket/a b+%41?.h5", folder_ / "odd.h5", options_);
+  ASSERT_TRUE(odd.ok()) << odd.error().message;
+  EXPECT_EQ(text_of(folder_ / "odd.h5"), "odd");
   // The same from the file that the tools of AWS keep.
   environment_.set("AWS_ACCESS_KEY_ID", "");
   environment_.set("AWS_PROFILE", "lab");
@@ -210,11 +284,7 @@ TEST_F(RemoteCopy, RequestsToS3AreSigned) {
 
 TEST_F(RemoteCopy, CertificateThatNobodyTrustsIsRefused) {
   if (!std::filesystem::exists("/usr/bin/openssl")) GTEST_SKIP() << "openssl is not installed";
-  Process made({"/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
-                "/CN=elsewhere", "-days", "2", "-keyout", folder_ / "key", "-out",
-                folder_ / "certificate"});
-  ASSERT_EQ(made.wait().exit_code, 0);
-  const std::string address = server({folder_ / "certificate", folder_ / "key"});
+  const std::string address = server(certificate("DNS:elsewhere"));
   EXPECT_THAT(copy_from(address + "/plain/a.h5", folder_ / "b.h5", options_),
               FailsWith(ErrorKind::kData, "the server does not prove that it is the one"));
   // Trusted, but of another name.
@@ -248,6 +318,31 @@ TEST_F(RemoteCopy, NearCopyIsMadeOnceAndAnewWhenTheFileChanges) {
   // A server that is gone leaves the copy good.
   server_.reset();
   EXPECT_EQ(text_of(near_copy(address + "/plain/b.h5", near, options_).value()), content_);
+}
+
+TEST_F(RemoteCopy, NearCopyOfAFileWithoutTagsIsMadeEachTime) {
+  const std::string address = server() + "/untagged/a.h5";
+  ASSERT_TRUE(near_copy(address, folder_ / "near", options_).ok());
+  std::reverse(content_.begin(), content_.end());
+  write_text(folder_ / "served/a.h5", content_);
+  EXPECT_EQ(text_of(near_copy(address, folder_ / "near", options_).value()), content_);
+}
+
+TEST_F(RemoteCopy, DifferentAddressesHaveDifferentNearCopies) {
+  const std::string address = server() + "/plain/";
+  const std::string longest(240, 'x');
+  std::vector<std::string> paths;
+  for (const std::string& name :
+       {std::string("a_b"), std::string("a+b"), std::string("a,b"), std::string("a_b?c"),
+        std::string("a_b?d"), longest + "1", longest + "2"}) {
+    write_text(folder_ / "served/" + name.substr(0, name.find('?')), name);
+    const auto copy = near_copy(address + name, folder_ / "near", options_);
+    ASSERT_TRUE(copy.ok()) << copy.error().message;
+    paths.push_back(*copy);
+  }
+  EXPECT_TRUE(paths[0].ends_with("/plain/a_b"));
+  std::sort(paths.begin(), paths.end());
+  EXPECT_EQ(std::adjacent_find(paths.begin(), paths.end()), paths.end());
 }
 
 }  // namespace

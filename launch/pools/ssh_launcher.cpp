@@ -80,8 +80,9 @@ class SshLauncher final : public actors::Launcher {
     for (const std::string& host : pool_.hosts) {
       const auto known = before.find(host);
       const bool is_known = known != before.end();
-      // It has no node that is known of, and is not waited for again before the next start there.
-      if (!is_known && silent_.contains(host)) continue;
+      // One without a node, where a start failed and which did not answer since, is not waited for
+      // again before the next start there.
+      if (!is_known && failures_[host] > 0 && silent_.contains(host)) continue;
       const auto output = output_of(at(host, search_script()));
       if (!output.ok()) {
         silent_.insert(host);

@@ -11,10 +11,18 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "pipeline/data/dataset.h"
+#include "pipeline/data/event_container.h"
+#include "pipeline/data/example_message.h"
+#include "pipeline/data/file_bytes.h"
 #include "pipeline/data/hdf5_handle.h"
+#include "runtime/base/tf_record.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/pipeline/format_fixture.h"
+#include "tests/support/fails_with.h"
 #include "tests/support/process_limits.h"
 
 namespace troupe::pipeline {
@@ -378,6 +386,81 @@ TEST_F(BadInput, CustomSchemaWithoutNames) {
   data_.write(path_);
   options_.schema = DataSchema::kCustom;
   EXPECT_THAT(message(), testing::HasSubstr("needs the names of the datasets"));
+}
+
+TEST_F(BadInput, FileThatUnpacksToMoreThanTheMostIsRefused) {
+  const std::string path = folder_ / "a";
+  write_text(path, gzip_text(std::string(1u << 20, 'a')));
+  EXPECT_EQ(FileBytes::open(path, {}, 1u << 20).value().size(), 1u << 20);
+  EXPECT_THAT(FileBytes::open(path, {}, (1u << 20) - 1),
+              FailsWith(runtime::ErrorKind::kData, path + ": unpacks to more than 1.0 MB"));
+  const auto claim = [](auto) { return std::uint64_t{1} << 40; };
+  EXPECT_THAT(FileBytes::open(path, claim),
+              FailsWith(runtime::ErrorKind::kData, "unpacks to more than"));
+}
+
+// Four bytes may be four numbers or one, so the first record decides for all.
+TEST_F(BadInput, LaterRecordsHaveTheKindAndBytesOfTheFirst) {
+  const float energy[] = {7};
+  const auto record = [&](ExampleWriter& image) {
+    return runtime::tf_record(image.floats("energy", energy).message());
+  };
+  ExampleWriter numbers, floats, of_floats;
+  const std::string first = record(numbers.bytes("image", "abcdef"));
+  options_.schema = DataSchema::kTfRecord;
+  options_.preprocessing.emplace();
+  options_.names = DatasetNames{.image = "image", .energy = "energy"};
+  write_text(path_, first + record(floats.bytes("image", std::string(24, 'a'))));
+  EXPECT_THAT(Dataset::open(options_),
+              FailsWith(runtime::ErrorKind::kData,
+                        "record 1 has 24 bytes; expected 6 bytes as in the first"));
+  write_text(path_, first + record(of_floats.floats("image", std::vector<float>(6, 1.0f))));
+  EXPECT_THAT(Dataset::open(options_),
+              FailsWith(runtime::ErrorKind::kData,
+                        "record 1 has 6 float32; expected 6 bytes as in the first"));
+}
+
+TEST_F(BadInput, MessageOfVeryManyFeaturesIsRefused) {
+  const auto write = [&](int features) {
+    ExampleWriter example;
+    for (int i = 0; i < features; ++i) example.bytes(std::to_string(i), "a");
+    write_text(path_, runtime::tf_record(example.message()));
+    return open_container(path_);
+  };
+  EXPECT_TRUE(write(1024).ok());
+  EXPECT_THAT(write(1025), FailsWith(runtime::ErrorKind::kData, "record 0 is no tf.train.Example"));
+}
+
+TEST_F(BadInput, RecordWhoseLengthBeginsAsAnIdxFileIsARecord) {
+  constexpr std::size_t kBytes = 0x01080000;
+  std::string message = ExampleWriter().bytes("a", std::string(kBytes, 'x')).message();
+  message = ExampleWriter().bytes("a", std::string(2 * kBytes - message.size(), 'x')).message();
+  ASSERT_EQ(message.size(), kBytes);
+  write_text(path_, runtime::tf_record(message));
+  const auto file = open_container(path_);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ((*file)->format(), FileFormat::kTfRecord);
+}
+
+TEST_F(BadInput, BoxesOfManyMoreVoxelsThanTheirRowsAreRefused) {
+  std::string edges = "0";
+  for (int i = 1; i <= 2048; ++i) edges += "," + std::to_string(i);
+  write_text(folder_ / "binning.xml",
+             "<Bins><Bin name='x'><Layer id='0' r_edges='0,1' n_bin_alpha='2048'/><Layer id='1' "
+             "r_edges='" +
+                 edges + "' n_bin_alpha='1'/></Bin></Bins>");
+  {
+    Hdf5Scribe file(path_);
+    file.add("showers", {64, 4096}, std::vector<float>(64 * 4096, 1.0f));
+    file.add("incident_energies", {64, 1}, std::vector<float>(64, 1.0f));
+  }
+  options_.schema = DataSchema::kCaloChallenge;
+  options_.preprocessing.emplace();
+  options_.binning = folder_ / "binning.xml";
+  EXPECT_THAT(Dataset::open(options_),
+              FailsWith(runtime::ErrorKind::kData,
+                        "64 rows are read at once, and as boxes of 2048 x 2048 x "
+                        "2 they take more than 1 GiB"));
 }
 
 }  // namespace

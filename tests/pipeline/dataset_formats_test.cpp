@@ -10,9 +10,7 @@
 #include "pipeline/data/calo_binning.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/dataset_info.h"
-#include "pipeline/data/event_container.h"
 #include "pipeline/data/example_message.h"
-#include "pipeline/data/file_bytes.h"
 #include "runtime/base/tf_record.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/format_fixture.h"
@@ -236,26 +234,6 @@ TEST_F(CaloChallenge, BinningOfOtherVoxelsIsRefused) {
   EXPECT_THAT(Dataset::open(boxes), FailsWith(ErrorKind::kData, "only with schema calochallenge"));
 }
 
-TEST_F(CaloChallenge, BoxesOfManyMoreVoxelsThanTheirRowsAreRefused) {
-  std::string edges = "0";
-  for (int i = 1; i <= 2048; ++i) edges += "," + std::to_string(i);
-  write_text(folder_ / "binning.xml",
-             "<Bins><Bin name='x'><Layer id='0' r_edges='0,1' n_bin_alpha='2048'/><Layer id='1' "
-             "r_edges='" +
-                 edges + "' n_bin_alpha='1'/></Bin></Bins>");
-  {
-    Hdf5Scribe file(folder_ / "c.h5");
-    file.add("showers", {64, 4096}, numbers(64 * 4096));
-    file.add("incident_energies", {64, 1}, numbers(64));
-  }
-  DatasetOptions boxes = options(folder_ / "c.h5", DataSchema::kCaloChallenge);
-  boxes.binning = folder_ / "binning.xml";
-  EXPECT_THAT(Dataset::open(boxes),
-              FailsWith(ErrorKind::kData,
-                        "64 rows are read at once, and as boxes of 2048 x 2048 x "
-                        "2 they take more than 1 GiB"));
-}
-
 TEST_F(CaloChallenge, VoxelsGoIntoTheBoxAndBack) {
   const CaloBinning binning = binning_for(folder_ / "binning.xml", 12).value();
   EXPECT_EQ(binning.particle, "electron");
@@ -359,16 +337,6 @@ TEST_F(Formats, PackedFileIsNotUnpackedBeyondItsClaim) {
               FailsWith(ErrorKind::kData, "has more than 124"));
 }
 
-TEST_F(Formats, FileThatUnpacksToMoreThanTheMostIsRefused) {
-  const std::string path = folder_ / "a";
-  write_text(path, gzip_text(std::string(1u << 20, 'a')));
-  EXPECT_EQ(FileBytes::open(path, {}, 1u << 20).value().size(), 1u << 20);
-  EXPECT_THAT(FileBytes::open(path, {}, (1u << 20) - 1),
-              FailsWith(ErrorKind::kData, path + ": unpacks to more than 1.0 MB"));
-  const auto claim = [](auto) { return std::uint64_t{1} << 40; };
-  EXPECT_THAT(FileBytes::open(path, claim), FailsWith(ErrorKind::kData, "unpacks to more than"));
-}
-
 class Records : public Formats {
  protected:
   Records() { write_text(path_, small_records(11)); }
@@ -429,48 +397,6 @@ TEST_F(Records, BytesAreNumbersOf8BitsOrFloats) {
   }
   write(floats);
   EXPECT_EQ(images(all_of(asked)), want);
-}
-
-// Four bytes may be four numbers or one, so the first record decides for all.
-TEST_F(Records, LaterRecordsHaveTheKindAndBytesOfTheFirst) {
-  const float energy[] = {7};
-  const auto record = [&](ExampleWriter& image) {
-    return runtime::tf_record(image.floats("energy", energy).message());
-  };
-  ExampleWriter numbers, floats, of_floats;
-  const std::string first = record(numbers.bytes("image", "abcdef"));
-  DatasetOptions asked = options(path_, DataSchema::kTfRecord);
-  asked.names = DatasetNames{.image = "image", .energy = "energy"};
-  write_text(path_, first + record(floats.bytes("image", std::string(24, 'a'))));
-  EXPECT_THAT(
-      Dataset::open(asked),
-      FailsWith(ErrorKind::kData, "record 1 has 24 bytes; expected 6 bytes as in the first"));
-  write_text(path_, first + record(of_floats.floats("image", std::vector<float>(6, 1.0f))));
-  EXPECT_THAT(
-      Dataset::open(asked),
-      FailsWith(ErrorKind::kData, "record 1 has 6 float32; expected 6 bytes as in the first"));
-}
-
-TEST_F(Records, MessageOfVeryManyFeaturesIsRefused) {
-  const auto write = [&](int features) {
-    ExampleWriter example;
-    for (int i = 0; i < features; ++i) example.bytes(std::to_string(i), "a");
-    write_text(path_, runtime::tf_record(example.message()));
-    return open_container(path_);
-  };
-  EXPECT_TRUE(write(1024).ok());
-  EXPECT_THAT(write(1025), FailsWith(ErrorKind::kData, "record 0 is no tf.train.Example"));
-}
-
-TEST_F(Records, RecordWhoseLengthBeginsAsAnIdxFileIsARecord) {
-  constexpr std::size_t kBytes = 0x01080000;
-  std::string message = ExampleWriter().bytes("a", std::string(kBytes, 'x')).message();
-  message = ExampleWriter().bytes("a", std::string(2 * kBytes - message.size(), 'x')).message();
-  ASSERT_EQ(message.size(), kBytes);
-  write_text(path_, runtime::tf_record(message));
-  const auto file = open_container(path_);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_EQ((*file)->format(), FileFormat::kTfRecord);
 }
 
 TEST_F(Records, DamagedFilesAreRefusedWithTheNumberOfTheRecord) {

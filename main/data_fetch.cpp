@@ -123,7 +123,8 @@ int fetch_all(const CommandLine& line) {
     std::cerr << fmt::format("{}\n", runtime::printable(pipeline::shown_address(file.address)));
     const Result<void> fetched = fetch(file, line.get<bool>("force"));
     if (!fetched.ok()) return report(fetched.error());
-    names += (names.empty() ? "" : ",") + runtime::json_string(file.path);
+    if (!names.empty()) names += ',';
+    names += runtime::json_string(file.path);
     if (!line.get<bool>("json")) std::cout << file.path << "\n";
   }
   if (line.get<bool>("json")) answer(fmt::format(R"("files":[{}])", names));

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
+#include <vector>
 
+#include "model/physics/figures_text.h"
 #include "tests/model/physics_samples.h"
 
 namespace troupe::model {
@@ -130,6 +133,45 @@ TEST(ShowerReport, OfTheLargestModelsHasAtMost250Kilobytes) {
   const std::string json = json_of(123456789012, data, data, pairs);
   EXPECT_LT(json.size(), 250'000U);
   EXPECT_GT(json.size(), 100'000U);
+}
+
+TEST(FiguresText, ValuesHaveTheDigitsThatTheirUncertaintiesAllow) {
+  Figure figure;
+  EXPECT_EQ(value_text(figure), "-");
+  EXPECT_EQ(floor_text(figure), "-");
+  figure.value = 1.23456;
+  figure.uncertainty = 0.0123;
+  figure.floor = 0.0345;
+  EXPECT_EQ(value_text(figure), "1.235");
+  EXPECT_EQ(floor_text(figure), "0.035");
+  figure.ideal = 1.0;
+  EXPECT_EQ(floor_text(figure), "1 +- 0.035");
+  figure.unit = "%";
+  figure.value = 1234.5;
+  figure.uncertainty = 120.0;
+  EXPECT_EQ(value_text(figure), "1234 %");
+  figure.value = 0.0;
+  figure.uncertainty = 0.0;
+  EXPECT_EQ(value_text(figure), "0.00 %");
+  figure.value = 1e-9;
+  EXPECT_EQ(value_text(figure), "1e-09 %");
+}
+
+TEST(FiguresText, LinesOfFiguresAndOfObservablesAreMarkedBeyondTheFloor) {
+  std::vector<Figure> figures(4);
+  figures[0].title = "mean response";
+  figures[0].name = "response";
+  figures[1].title = "left out";
+  figures[2].name = "hits.separation";
+  figures[3].name = "hits.chi_square";
+  for (const std::size_t i : {0U, 2U, 3U}) figures[i].value = 0.5;
+  figures[0].floor_95 = figures[3].floor_95 = 0.4;
+  figures[2].floor_95 = 0.6;
+  const std::string text = figures_text(figures);
+  EXPECT_THAT(text, testing::ContainsRegex("mean response +0.50 +0 +0 +!\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("distributions +separation +chi_square\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("hits +0.5 \\(0\\) +0.5 \\(0\\)!\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("left out")));
 }
 
 }  // namespace

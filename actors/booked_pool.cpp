@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -104,9 +103,9 @@ void BookedPool::listed(const std::vector<ListedNode>& rows, TimePoint now) {
 void BookedPool::shrink(TimePoint now) {
   for (std::uint32_t count = present(); count > wanted_; --count) {
     BookedNode* victim = nullptr;
-    for (BookedNode& node : std::views::reverse(nodes_)) {
-      if (!node.facts().is_present() || node.is_awaited(now)) continue;
-      if (victim == nullptr || (!node.has_members() && victim->has_members())) victim = &node;
+    for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+      if (!node->facts().is_present() || node->is_awaited(now)) continue;
+      if (victim == nullptr || (!node->has_members() && victim->has_members())) victim = &*node;
     }
     if (victim == nullptr) return;
     victim->give_back(now);

@@ -280,9 +280,10 @@ TEST_F(Validate, BuiltInShowersHaveTheProfilesOfGeant4s) {
   for (const JsonValue& showers : {fixed, tilted}) {
     EXPECT_NEAR(figure(showers, "response")["value"].number(), 1.0, 0.01);
     EXPECT_NEAR(figure(showers, "response_width")["value"].number(), 1.0, 0.1);
-    EXPECT_LT(figure(showers, "longitudinal")["value"].number(), 2.0);
-    EXPECT_LT(figure(showers, "transverse_x")["value"].number(), 2.0);
-    EXPECT_LT(figure(showers, "transverse_y")["value"].number(), 2.5);
+    // Most of these is the mean of the energies that were drawn.
+    EXPECT_LT(figure(showers, "longitudinal")["value"].number(), 5.0);
+    EXPECT_LT(figure(showers, "transverse_x")["value"].number(), 5.0);
+    EXPECT_LT(figure(showers, "transverse_y")["value"].number(), 5.0);
     EXPECT_NEAR(figure(showers, "depth")["value"].number(), 0.0, 0.15);
     EXPECT_NEAR(figure(showers, "width_x")["value"].number(), 1.0, 0.04);
     EXPECT_NEAR(figure(showers, "hits")["value"].number(), 1.0, 0.05);

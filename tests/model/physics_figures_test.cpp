@@ -312,7 +312,7 @@ TEST(Verdict, CopiesOfTheDataAreTold) {
   EXPECT_THAT(kinds_of_faults(sample(1), copies), Contains("copies"));
 }
 
-// Of three cells with whatever shares: neighbours are much nearer in a larger sample.
+// Showers of three cells with any shares: neighbours are much nearer in a larger sample.
 ShowerSample dense_sample(std::uint64_t seed, std::uint32_t count) {
   StatisticsOptions options;
   options.space = {1, 1, 3};

@@ -55,9 +55,9 @@ pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_
   pipeline::MicroBatch made;
   made.index = index;
   made.events.events = events;
-  made.events.shape = {static_cast<std::uint32_t>(shape.space[0]),
-                       static_cast<std::uint32_t>(shape.space[1]),
-                       static_cast<std::uint32_t>(shape.space[2])};
+  made.events.shape = {{static_cast<std::uint32_t>(shape.space[0]),
+                        static_cast<std::uint32_t>(shape.space[1]),
+                        static_cast<std::uint32_t>(shape.space[2])}};
   made.events.images = runtime::Buffer::allocate(values * sizeof(float));
   made.events.conditions = runtime::Buffer::allocate(3 * events * sizeof(float));
   made.events.event_ids = runtime::Buffer::allocate(events * sizeof(std::uint64_t));

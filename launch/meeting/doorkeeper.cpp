@@ -20,7 +20,8 @@ class Doorkeeper::Visitors final : public runtime::WireEvents {
   }
   void arrived(ConnectionId connection, runtime::Lane, runtime::Packet packet) override {
     const auto read = runtime::unpack(packet, types_);
-    const bool may_ask_again = read.ok() && std::holds_alternative<runtime::Enrolment>(*read);
+    const bool may_ask_again = read.ok() && (std::holds_alternative<runtime::Enrolment>(*read) ||
+                                             std::holds_alternative<runtime::HeadRequest>(*read));
     send_away(connection,
               may_ask_again
                   ? runtime::pack(runtime::NotNow{why_})

@@ -1,6 +1,6 @@
 #pragma once
 
-// The head of a run tells each process that asks to join before its node runs to ask again.
+// The head of a run tells each process that asks for something before its node runs to ask again.
 
 #include <condition_variable>
 #include <mutex>
@@ -13,7 +13,8 @@
 namespace troupe::launch {
 
 // A head that opens its data answers nobody for seconds or minutes, and a process that wants to
-// join would think that there is no head. This answers meanwhile, on a thread of its own.
+// join, or to change a pool, would think that there is no head. This answers meanwhile, on a thread
+// of its own.
 class Doorkeeper {
  public:
   // Within that time the node begins to answer, in most runs, and it answers better.

@@ -89,6 +89,24 @@ Error strange_answer(const AskOptions& options) {
   return failed(options, "it answered something else");
 }
 
+// Asks again after a pause, for so long, while it is told to come later. `waits` is told why, once.
+Result<AnyPacket> ask_in_turn(Wire& wire, AskOptions asking, Duration patience,
+                              const std::function<void(const std::string& why)>& waits,
+                              const Clock& clock) {
+  const TimePoint until = clock.now() + patience;
+  for (bool told = false;; told = true) {
+    ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, asking, clock));
+    const auto* not_now = std::get_if<NotNow>(&answer);
+    if (not_now == nullptr) return answer;
+    if (clock.now() >= until) {
+      return failed(asking,
+                    fmt::format("{}, still after {:.0f} s", not_now->why, seconds(patience)));
+    }
+    if (!told && waits) waits(not_now->why);
+    asking.after = asking.pause;
+  }
+}
+
 }  // namespace
 
 // The wire is polled before it dials, too: whoever dials it is cut off, and the caller may cancel
@@ -118,28 +136,18 @@ Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& c
   AskOptions asking = options;
   asking.question = pack(options.request);
   asking.failure = "cannot join";
-  const TimePoint until = clock.now() + options.for_a_slot;
-  for (bool told = false;; told = true) {
-    ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, asking, clock));
-    if (auto* invitation = std::get_if<Invitation>(&answer)) return std::move(*invitation);
-    const auto* not_now = std::get_if<NotNow>(&answer);
-    if (not_now == nullptr) return strange_answer(asking);
-    if (clock.now() >= until) {
-      return failed(asking, fmt::format("{}, still after {:.0f} s", not_now->why,
-                                        seconds(options.for_a_slot)));
-    }
-    if (!told && options.waits) options.waits(not_now->why);
-    asking.after = options.pause;
-  }
+  ASSIGN_OR_RETURN(AnyPacket answer,
+                   ask_in_turn(wire, asking, options.for_a_slot, options.waits, clock));
+  if (auto* invitation = std::get_if<Invitation>(&answer)) return std::move(*invitation);
+  return strange_answer(asking);
 }
 
 Result<std::string> request(Wire& wire, AskOptions options, const HeadRequest& asked,
                             const Clock& clock) {
   options.question = pack(asked);
-  ASSIGN_OR_RETURN(AnyPacket answer, ask(wire, options, clock));
-  auto* granted = std::get_if<Granted>(&answer);
-  if (granted == nullptr) return strange_answer(options);
-  return std::move(granted->text);
+  ASSIGN_OR_RETURN(AnyPacket answer, ask_in_turn(wire, options, options.within, nullptr, clock));
+  if (auto* granted = std::get_if<Granted>(&answer)) return std::move(granted->text);
+  return strange_answer(options);
 }
 
 }  // namespace troupe::runtime

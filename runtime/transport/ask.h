@@ -27,6 +27,8 @@ struct AskOptions {
   std::string no_answer = "it did not answer";
   // Asked now and then while waiting; true gives up. May be null.
   std::function<bool()> cancelled;
+  // How long enrol() and request() wait when they are told to come later.
+  Duration pause = std::chrono::seconds(1);
 };
 
 // Returns the packet that is the answer, and an Error for a Refusal. Errors: as the other end says
@@ -36,10 +38,8 @@ struct AskOptions {
 Result<AnyPacket> ask(Wire& wire, const AskOptions& options, const Clock& clock);
 
 struct EnrolOptions : AskOptions {
-  Enrolment request;  // is the question
-  // How long it asks again, and after which pause.
-  Duration for_a_slot = std::chrono::minutes(10);
-  Duration pause = std::chrono::seconds(1);
+  Enrolment request;                               // is the question
+  Duration for_a_slot = std::chrono::minutes(10);  // how long it asks again
   // Told once why it waits. May be null.
   std::function<void(const std::string& why)> waits;
 };
@@ -52,7 +52,8 @@ Result<Invitation> enrol(Wire& wire, const EnrolOptions& options, const Clock& c
 
 // Asks the head for something, and waits until it is done; returns what was, for people.
 // `options.failure` and `no_answer` are the caller's. `answer_within` is the head's time for it.
-// Errors: as of ask(); kLostPeers when it was not done in time, which it may still be.
+// While the head is not ready yet, it asks again, for `within`. Errors: as of ask(); kLostPeers
+// when it was not done in time, which it may still be.
 Result<std::string> request(Wire& wire, AskOptions options, const HeadRequest& asked,
                             const Clock& clock);
 

@@ -157,8 +157,8 @@ Result<void> stop_all(const std::string& folder) {
   for (const config::PoolSection& pool : loaded.topology.cluster.pools) {
     const auto stopped = stop_pool(pool, journal.history(), journal);
     if (stopped.ok()) continue;
-    if (!all.ok()) std::cerr << all.error().message << "\n";
-    all = stopped;
+    const std::string before = all.ok() ? "" : all.error().message + "; ";
+    all = runtime::Error{stopped.error().kind, before + stopped.error().message};
   }
   return all;
 }

@@ -104,49 +104,6 @@ TEST_F(PoolRun, NextHeadKeepsTheNodesAndAsksForNoneTwice) {
   end(all);
 }
 
-TEST_F(PoolRun, WhatIsLeftOfADeadRunIsStoppedByHand) {
-  Process all(command(endless(cloud_pool(2))));
-  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
-  const ProcessEnd refused = call({"pools", path("a"), "--stop"});
-  EXPECT_EQ(refused.exit_code, 2) << "the run goes on";
-  all.send(SIGKILL);
-  all.wait();
-  EXPECT_NE(process_with("--launched own.0@"), 0);
-  EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
-  EXPECT_TRUE(all_gone());
-}
-
-TEST_F(PoolRun, NodeThatCannotBeStoppedDoesNotCountAsEnded) {
-  Words words = cloud_pool(2);
-  const std::size_t list = words.back().find(", list: ");
-  words.back().replace(list, std::string::npos, "}]");
-  Process all(command(endless(words)));
-  ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
-  all.send(SIGKILL);
-  all.wait();
-  write_text(path("cloud/stuck"), "");
-  const ProcessEnd stuck = call({"pools", path("a"), "--stop", "--json"});
-  EXPECT_EQ(stuck.exit_code, 5);
-  EXPECT_THAT(stuck.err, HasSubstr("own.0 of pool own is still there, and could not be told to "
-                                   "end: "));
-  EXPECT_THAT(stuck.err, HasSubstr("made_cloud: try again later"));
-  const JsonValue told = last_line(stuck);
-  EXPECT_EQ(told["exit_code"].integer(), 5);
-  for (const JsonValue& node : told["nodes"].list()) EXPECT_EQ(node["state"].text(), "running");
-  std::filesystem::remove(path("cloud/stuck"));
-  EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
-  EXPECT_TRUE(all_gone());
-}
-
-TEST_F(PoolRun, FolderThatHoldsNoRunHasNoPools) {
-  std::filesystem::create_directories(path("empty"));
-  for (const Words& more : {Words{}, Words{"--stop"}}) {
-    expect_refused(call(Words{"pools", path("empty")} + more), 2, {"empty is no run's folder"});
-    expect_refused(call(Words{"pools", path("none")} + more), 2, {"none is no run's folder"});
-  }
-  EXPECT_EQ(last_line(call({"pools", path("none"), "--json"}))["exit_code"].integer(), 2);
-}
-
 TEST_F(PoolRun, NodeWhoseStartFailsBehindItIsStopped) {
   std::filesystem::create_directories(path("cloud"));
   write_text(path("cloud/late"), "");
@@ -189,8 +146,9 @@ TEST_F(PoolRun, NodesThatDoNotEndAreInTheLastLineAndTheSummary) {
 
 // For any /bin/sh.
 TEST_F(PoolRun, ScriptOfTheManualGivesItsNodeTheToken) {
-  const auto folder = std::filesystem::path(TROUPE_MADE_CLOUD).parent_path() / "../../docs";
-  const std::string page = read_text((folder / "launching.md").string());
+  const auto folder =
+      std::filesystem::path(TROUPE_MADE_CLOUD).parent_path() / "../../docs/launching";
+  const std::string page = read_text((folder / "command.md").string());
   const std::string begin = "cat > node <<'END'\n";
   const std::size_t from = page.find(begin);
   ASSERT_NE(from, std::string::npos);

@@ -29,7 +29,8 @@ using actors::PoolNodeState;
 using runtime::Result;
 
 constexpr auto kLookAgain = std::chrono::seconds(1);
-constexpr auto kWithin = std::chrono::minutes(1);
+// A pod of Kubernetes may take a minute to leave; a run waits as long at its own end.
+constexpr auto kWithin = std::chrono::minutes(2);
 
 std::string object_of(const PoolNode& node, const std::string& since) {
   using runtime::json_string;

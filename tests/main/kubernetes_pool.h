@@ -70,6 +70,12 @@ class KubernetesPool : public PoolRun {
     return kubectl({"get", "pods", "--selector=troupe/node=" + node,
                     "--output=jsonpath={.items[0].metadata.name}"});
   }
+  // The run's folder may not be there yet.
+  bool wait_until_pools_say(const std::string& words) const {
+    return wait_for([&] {
+      return call({"pools", path("a")}).out.find(words) != std::string::npos;
+    });
+  }
   void want(const std::string& nodes) const {
     const std::string head = fmt::format("tcp://{}#{}", address(), public_key(path("keys")));
     const ProcessEnd end = call({"burst", head, "cloud", nodes, "--key", path("keys")});

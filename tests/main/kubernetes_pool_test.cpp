@@ -69,8 +69,7 @@ TEST_F(KubernetesPool, NodesBeyondAQuotaAreQueuedOrRefusedAndSayWhy) {
   Process all(command(endless(kubernetes_pool(3))));
   ASSERT_TRUE(wait_until(all, "cloud", 2, "running")) << log();
   ASSERT_TRUE(wait_until(all, "cloud", 1, "queued")) << log();
-  ASSERT_TRUE(wait_for([&] { return pools().find("exceeded quota: small") != std::string::npos; }))
-      << pools();
+  ASSERT_TRUE(wait_until_pools_say("exceeded quota: small")) << pools();
   want("4");
   ASSERT_TRUE(wait_until_said(all, "could not be started: ")) << log();
   EXPECT_THAT(log(), HasSubstr("ask for a larger one, or lower the pool's `most`"));
@@ -85,8 +84,7 @@ TEST_F(KubernetesPool, NodesThatNoMachineFitsAreQueuedAndSayWhy) {
              "spec: {terminationGracePeriodSeconds: 10, nodeSelector: {kind: large}}\n");
   Process all(command(endless(kubernetes_pool(1))));
   ASSERT_TRUE(wait_until(all, "cloud", 1, "queued")) << log();
-  ASSERT_TRUE(wait_for([&] { return pools().find("Unschedulable: ") != std::string::npos; }))
-      << pools();
+  ASSERT_TRUE(wait_until_pools_say("Unschedulable: ")) << pools();
   kubectl({"label", "node", "node2", "kind=large"});
   ASSERT_TRUE(wait_until(all, "cloud", 1, "running")) << log();
   end_without_nodes(all);
@@ -94,7 +92,7 @@ TEST_F(KubernetesPool, NodesThatNoMachineFitsAreQueuedAndSayWhy) {
 
 TEST_F(KubernetesPool, ImageThatIsMissingIsTold) {
   Process all(command(endless(kubernetes_pool(1, ", starts_in: 8s", "troupe:nowhere"))));
-  ASSERT_TRUE(wait_for([&] { return pools().find("ErrImagePull: ") != std::string::npos; }));
+  ASSERT_TRUE(wait_until_pools_say("ErrImagePull: ")) << log();
   ASSERT_TRUE(wait_until_said(all, "cloud.1 is asked for")) << log();
   EXPECT_THAT(log(), HasSubstr("it has not joined within 8 s; ErrImagePull: there is no image"));
   wait_until_training(all, steps() + 40);

@@ -151,13 +151,11 @@ TEST_F(KubernetesPool, ApiServerThatIsAwayForAWhileCostsNothing) {
 TEST_F(KubernetesPool, NodesOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThereIsNone) {
   Process all(command(endless(kubernetes_pool(2))));
   ASSERT_TRUE(wait_until(all, "cloud", 2, "running")) << log();
-  all.send(SIGKILL);
-  all.wait();
+  kill_whole(all);
   Process again(command({"run", "--resume", path("a")}));
   ASSERT_TRUE(wait_until_said(again, "cloud.3 is asked for")) << log();
   ASSERT_TRUE(wait_until(again, "cloud", 2, "running")) << log();
-  again.send(SIGKILL);
-  again.wait();
+  kill_whole(again);
   EXPECT_NE(objects(), "");
   std::filesystem::remove(path("pod.yaml"));
   EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));

@@ -67,6 +67,14 @@ class PoolRun : public ClusterRun {
     EXPECT_EQ(stop(process).exit_code, 128 + SIGTERM);
   }
 
+  // Supervisor, head and the run's own members. The head holds the run's folder until it is gone.
+  void kill_whole(Process& process) const {
+    const pid_t last = head();
+    process.send(SIGKILL);
+    process.wait();
+    EXPECT_TRUE(wait_for([&] { return !processes().contains(last); })) << last << " goes on";
+  }
+
   std::string host_ = "127.0.0.1";
   const std::uint16_t port_ = free_port();
 };

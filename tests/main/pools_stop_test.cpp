@@ -23,8 +23,7 @@ TEST_F(PoolsStop, WhatIsLeftOfADeadRunIsStoppedByHand) {
   ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
   const ProcessEnd refused = call({"pools", path("a"), "--stop"});
   EXPECT_EQ(refused.exit_code, 2) << "the run goes on";
-  all.send(SIGKILL);
-  all.wait();
+  kill_whole(all);
   EXPECT_NE(process_with("--launched own.0@"), 0);
   EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
   EXPECT_TRUE(all_gone());
@@ -36,8 +35,7 @@ TEST_F(PoolsStop, NodeThatCannotBeStoppedDoesNotCountAsEnded) {
   words.back().replace(list, std::string::npos, "}]");
   Process all(command(endless(words)));
   ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
-  all.send(SIGKILL);
-  all.wait();
+  kill_whole(all);
   write_text(path("cloud/stuck"), "");
   const ProcessEnd stuck = call({"pools", path("a"), "--stop", "--json"});
   EXPECT_EQ(stuck.exit_code, 5);
@@ -66,8 +64,7 @@ TEST_F(PoolsStop, EachNodeThatCannotBeStoppedIsNamedAndTheOthersEnd) {
               Words{"--set", fmt::format("cluster.pools=[{}, {}]", pool("own"), pool("far"))})));
   ASSERT_TRUE(wait_until(all, "own", 2, "running")) << log();
   ASSERT_TRUE(wait_until(all, "far", 2, "running")) << log();
-  all.send(SIGKILL);
-  all.wait();
+  kill_whole(all);
   const Words faulty{"own.0", "own.1", "far.1"};
   for (const std::string& node : faulty) write_text(path("cloud/stuck." + node), "");
   const ProcessEnd some = call({"pools", path("a"), "--stop", "--json"});
@@ -96,8 +93,7 @@ TEST_F(PoolsStop, EachNodeThatCannotBeStoppedIsNamedAndTheOthersEnd) {
 TEST_F(PoolsStop, NodesThatCannotBeStoppedAndEndAllTheSameAreGone) {
   Process all(command(endless(cloud_pool(3))));
   ASSERT_TRUE(wait_until(all, "own", 3, "running")) << log();
-  all.send(SIGKILL);
-  all.wait();
+  kill_whole(all);
   const Words faulty{"own.0", "own.2"};
   for (const std::string& node : faulty) write_text(path("cloud/stuck." + node), "");
   Process stopping(command({"pools", path("a"), "--stop"}));

@@ -69,8 +69,7 @@ TEST_F(SlurmPool, JobsOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThereIsNone
   ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
   ASSERT_TRUE(wait_until(all, "hpc", 1, "queued")) << log();
   const std::string before = jobs();
-  all.send(SIGKILL);
-  all.wait();
+  kill_whole(all);
   EXPECT_EQ(jobs(), before) << "they wait for a head";
   const Words resume{"run", "--resume", path("a")};
   expect_refused(call(resume + Words{"--set", "cluster.pools=[]"}), 2,
@@ -82,8 +81,7 @@ TEST_F(SlurmPool, JobsOfADeadRunAreTakenOverByTheNextAndEndedByHandIfThereIsNone
   ASSERT_TRUE(wait_until(again, "hpc", 1, "queued")) << log();
   if (!is_thorough()) return end(again);
   // Members that have lost their head take some time to leave.
-  again.send(SIGKILL);
-  again.wait();
+  kill_whole(again);
   EXPECT_NE(jobs(), "");
   EXPECT_THAT(pools({"--stop"}), Not(HasSubstr("running")));
   EXPECT_EQ(jobs(), "");

@@ -73,6 +73,7 @@ TEST(RunSignals, FirstRequestEndsAProcessThatHasNothingToSave) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   EXPECT_EXIT(
       {
+        std::signal(SIGHUP, SIG_DFL);  // below nohup it is ignored
         RunSignals signals({});
         send(SIGHUP);
         ::pause();

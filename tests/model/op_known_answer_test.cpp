@@ -173,6 +173,34 @@ TEST_P(OpKnownAnswer, PowerOfNothingIsNothing) {
             (Row{0, 0.25f, 0, 1}));
 }
 
+// Tiles of events and units must not show: one sum after the other, in the order of units.
+TEST_P(OpKnownAnswer, GradientOfADenseInputIsAddedInTheOrderOfUnitsForAnyExtents) {
+  for (const std::size_t batch : {1, 16, 19}) {
+    for (const std::size_t units : {1, 64, 131}) {
+      const std::size_t inputs = 5;
+      Row dy(batch * units), kernel(inputs * units), expected(batch * inputs);
+      for (std::size_t i = 0; i < dy.size(); ++i) dy[i] = std::sin(static_cast<float>(3 * i + 1));
+      for (std::size_t i = 0; i < kernel.size(); ++i) {
+        kernel[i] = std::cos(static_cast<float>(7 * i + 2));
+      }
+      for (std::size_t at = 0; at < expected.size(); ++at) {
+        const std::size_t event = at / inputs, input = at % inputs;
+        for (std::size_t u = 0; u < units; ++u) {
+          expected[at] += dy[event * units + u] * kernel[input * units + u];
+        }
+      }
+      const DenseBackwardInput dense{static_cast<std::int64_t>(batch), inputs,
+                                     static_cast<std::int64_t>(units)};
+      const Row found = run(dense, {dy, kernel, Row(batch * inputs)}, 2);
+      if (GetParam() == Kind::kCpu) {
+        EXPECT_THAT(found, testing::Pointwise(testing::FloatNear(1e-4f), expected));
+      } else {
+        EXPECT_EQ(found, expected) << batch << " events, " << units << " units";
+      }
+    }
+  }
+}
+
 // A shower of one cell per layer in the middle column goes straight along z: m = 0 in every layer.
 TEST_P(OpKnownAnswer, StraightShowerComesInAtRightAngles) {
   Row image(5 * 5 * 4);

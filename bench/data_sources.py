@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """data_sources.py TROUPE [--small]: how fast files come from servers on loopback that others have written, beside cp and curl, and
-how much memory four members of one machine take with each cache. What comes is compared with what was sent, and runs have
+how much memory four members of one machine take with each cache. Copies are compared with the files that were sent, and runs have
 the same state hash, before anything is printed. Servers that are not installed are left out."""
 
 import glob

@@ -41,7 +41,7 @@ std::vector<std::string> detector_names() {
   return names;
 }
 
-// Of "electron,pion".
+// Those in "electron,pion".
 Result<std::vector<pipeline::Particle>> particles_in(const std::string& list) {
   std::vector<pipeline::Particle> particles;
   std::istringstream names(list);

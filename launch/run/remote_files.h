@@ -13,11 +13,12 @@
 
 namespace troupe::launch {
 
-// What reads the address: libcurl, or the programs of XRootD. It lives as long as the program.
+// The source that reads the address: libcurl, or the programs of XRootD. It lives as long as the
+// program.
 const pipeline::RemoteSource& source_of(const std::string& address);
 
 // Puts copies in the cache folder (near_copy.h) in place of files on servers, and those of IDX
-// labels beside images. What is returned keeps the copies there while it lives.
+// labels beside images. The descriptors keep the copies there while they live.
 runtime::Result<std::vector<runtime::Descriptor>> bring_near(pipeline::DatasetOptions& options,
                                                              runtime::Log& log);
 

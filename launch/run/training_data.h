@@ -22,7 +22,7 @@ struct TrainingData {
   pipeline::Dataset train;
   std::optional<pipeline::Dataset> test;  // none when validation is off
   pipeline::Sampler sampler;
-  // Of copies of files on servers: they stay while this lives.
+  // The copies of files on servers stay while these live.
   std::vector<runtime::Descriptor> held = {};
 
   DataIdentity identity() const { return {train.fingerprint(), sampler.iterations_per_epoch()}; }

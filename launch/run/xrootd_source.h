@@ -19,11 +19,11 @@ class XrootdSource final : public pipeline::RemoteSource {
   runtime::Result<void> copy(const std::string& address, const std::string& path,
                              const std::string& checksum,
                              const pipeline::Progress& progress) const override;
-  // What lies in the last folder of the prefix, and begins so or not.
+  // All files in the last folder of the prefix, also those that begin otherwise.
   runtime::Result<std::vector<std::string>> list(const std::string& prefix) const override;
 };
 
-// What `xrdfs stat` prints, as a version; without a size where it is something else.
+// The words of `xrdfs stat` as a version; without a size where it is something else.
 pipeline::RemoteVersion read_xrootd_stat(const std::string& text);
 
 }  // namespace troupe::launch

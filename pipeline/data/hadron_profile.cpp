@@ -10,7 +10,7 @@ namespace math = runtime::math;
 
 double draw_neutral_share(double energy_gev, ShowerRandom& random) {
   constexpr double kLeast = 0.02;
-  // Of a beta distribution: its deviation is about 0.2 at a mean of one half.
+  // The share has a beta distribution: its deviation is about 0.2 at a mean of one half.
   constexpr double kConcentration = 5.0;
   const double mean =
       std::clamp(1.0 - math::pow(std::max(energy_gev, 1.0), -0.18), kLeast, 1.0 - kLeast);
@@ -20,7 +20,8 @@ double draw_neutral_share(double energy_gev, ShowerRandom& random) {
 }
 
 HadronProfile hadron_profile(double energy_gev, double hadronic_gev) {
-  // What the silicon sees of electrons (shower_profile.cpp), and of hadrons beside these.
+  // The share of electrons' energy that silicon sees (shower_profile.cpp), and that of hadrons'
+  // beside it.
   constexpr double kElectronResponse = 0.0232;
   constexpr double kBesideElectrons = 0.8;
   const double ln_e = math::log(energy_gev);

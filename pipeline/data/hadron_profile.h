@@ -31,7 +31,7 @@ inline constexpr double kTrackGev = 1.94e-4;
 // The share of the energy that goes on as electrons and photons, in (0, 1).
 double draw_neutral_share(double energy_gev, ShowerRandom& random);
 
-// Of a pion of `energy_gev`, of which `hadronic_gev` goes on as hadrons.
+// For a pion of `energy_gev`; `hadronic_gev` of it go on as hadrons.
 HadronProfile hadron_profile(double energy_gev, double hadronic_gev);
 
 // Visible energy per X0 in the thin structure.

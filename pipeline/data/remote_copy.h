@@ -39,7 +39,7 @@ class WebSource final : public RemoteSource {
   RemoteAnswer version(const std::string& address) const override;
   runtime::Result<void> copy(const std::string& address, const std::string& path,
                              const std::string& checksum, const Progress& progress) const override;
-  // Of S3 alone.
+  // S3 alone has lists.
   runtime::Result<std::vector<std::string>> list(const std::string& prefix) const override;
 
  private:

@@ -38,7 +38,7 @@ class RemoteSource {
   // Asks what version there is.
   virtual RemoteAnswer version(const std::string& address) const = 0;
   // Copies what lies at the address to `path`, which then holds all of it or what it held before.
-  // What has come of a copy that failed may stay in "PATH.part" for the next attempt. `progress`
+  // The bytes of a copy that failed may stay in "PATH.part" for the next attempt. `progress`
   // is told bytes. The caller has the FileTurn of the path. `checksum`: what it must have
   // (checksum.h); empty: anything. Errors (kData) name the address and what to do.
   virtual runtime::Result<void> copy(const std::string& address, const std::string& path,
@@ -49,15 +49,14 @@ class RemoteSource {
   virtual runtime::Result<std::vector<std::string>> list(const std::string& prefix) const = 0;
 };
 
-// True for "https://...", "http://...", "s3://BUCKET/KEY",
-// "root://HOST//PATH" and "roots://...".
+// True for "https://...", "http://...", "s3://BUCKET/KEY", "root://HOST//PATH" and "roots://...".
 bool is_readable_address(std::string_view address);
 
 // The address as messages tell it: without what stands behind a question mark, which may be a
-// signature, and without a name and a password. What is no address stays as it is.
+// signature, and without a name and a password. Any other text stays as it is.
 std::string shown_address(const std::string& address);
 
-// What stands there behind "://".
+// The part of that behind "://".
 std::string_view shown_rest(std::string_view address);
 
 // An Error (kData) for an address that nobody should use: one with a password in it, one without a

@@ -102,7 +102,7 @@ Result<FileTurn> FileTurn::wait(const std::string& path) {
     Descriptor file(::open(place.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file.is_open()) return runtime::file_error("cannot create", place, errno);
     if (!lock(file, LOCK_EX)) return runtime::file_error("cannot lock", place, errno);
-    // Whoever had it before may have removed it.
+    // The process that had it before may have removed it.
     if (is_at(file, place)) return FileTurn(path, std::move(file));
   }
 }

@@ -31,7 +31,7 @@ class FileTurn {
   runtime::Descriptor lock_;
 };
 
-// What a folder may hold: files with a FileTurn, and what is beside them, count.
+// The bytes that a folder may hold in files with a FileTurn and in what lies beside these.
 struct FolderBound {
   std::string folder;
   std::uint64_t bytes = 0;  // 0: no bound

@@ -57,14 +57,14 @@ std::optional<Particle> find_particle(std::string_view name) {
   return std::nullopt;
 }
 
-// What the parts of one shower share.
+// The parts of one shower share these.
 struct ShowerGenerator::Streams {
   ShowerRandom random;
   ShowerRandom spots;
   std::span<double> planes;  // [layer][x][y], visible GeV
 };
 
-// What a shower, or a part of it, is to leave where; nothing of what is not set.
+// The energy that a shower, or a part of it, is to leave, and where: a sum of all that is set.
 struct ShowerGenerator::Part {
   double energy_gev = 0;                             // of its kind of profile
   std::optional<LongitudinalProfile> electron = {};  // from `start` on, its halo everywhere
@@ -188,7 +188,7 @@ void ShowerGenerator::develop_part(Primary primary, const Part& part, Streams& s
   for (std::uint32_t layer = 0; layer < detector_->layers.size(); ++layer) cross(layer, shower);
 }
 
-// What silicon at depth t sees of a path.
+// The visible energy of a path in silicon at depth t.
 double ShowerGenerator::mean_gev(double t, double path, const AbsorberMixture& mixture,
                                  const Development& shower) {
   const Part& part = shower.part;

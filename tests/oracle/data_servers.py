@@ -282,7 +282,7 @@ def xrootd():
 def main():
     which = sys.argv[1]
     try:
-        # What is missing is told before anything is made.
+        # Missing programs are told of before anything is made.
         if which != "s3":
             need(which, {"nginx": "nginx-light", "xrootd": "xrootd-server"}[which])
         elif "S3RVER" not in os.environ:

@@ -428,7 +428,7 @@ TEST_F(RemoteCopy, CopiesUsedLongestAgoMakeRoomForOthersUnlessTheyAreInUse) {
   ASSERT_TRUE(d.ok()) << d.error().message;
   EXPECT_TRUE(std::filesystem::exists(b));
   EXPECT_FALSE(std::filesystem::exists(c));
-  // What is in use stays, also for another process.
+  // A copy in use stays, also for another process.
   ForkedProcess other([&] { return near(address + "c").ok() ? 0 : 1; });
   EXPECT_EQ(other.status(), 0);
   EXPECT_TRUE(std::filesystem::exists(d->path));

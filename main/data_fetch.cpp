@@ -55,9 +55,11 @@ struct WantedFile {
 
 Error usage(std::string message) { return {ErrorKind::kUsage, std::move(message)}; }
 
-// The last part of an address.
+// The last part of an address, without what may be a signature behind it; keys of S3 have none.
 Result<std::string> name_in(const std::string& address) {
-  const std::string name = address.substr(address.rfind('/') + 1);
+  const std::size_t query = address.starts_with("s3://") ? std::string::npos : address.find('?');
+  const std::string plain = address.substr(0, query);
+  const std::string name = plain.substr(plain.rfind('/') + 1);
   if (name.empty() || name.find_first_of("?#") != std::string::npos || name == "." ||
       name == "..") {
     return usage(pipeline::shown_address(address) + ": its last part is no name for a file");

@@ -62,7 +62,14 @@ CommandRequest request_of(std::vector<std::string> words, runtime::Duration with
   request.words.insert(request.words.end(), words.begin(), words.end());
   request.within = within;
   request.most_output = kMostListBytes;
+  request.error_lines = 4;
   return request;
+}
+
+// The last line that is not empty: the programs end with one that is.
+std::string last_line_of(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return std::string(text.substr(text.rfind('\n') + 1));
 }
 
 // How a program has failed, without the address and what it hides; nothing where it has not.
@@ -85,7 +92,8 @@ RemoteAnswer answer_of(const CommandRequest& request, const std::string& program
     answer.failure = program + " is not installed (Debian: xrootd-client)";
     return answer;
   }
-  std::string words = ended->last_error.empty() ? ended->end->text() : ended->last_error;
+  std::string words = last_line_of(ended->last_error);
+  if (words.empty()) words = ended->end->text();
   for (std::size_t at = 0; !query.empty() && (at = words.find(query)) != std::string::npos;) {
     words.erase(at, query.size());
   }

@@ -238,7 +238,8 @@ def s3():
     check("state hash by a pattern", train("matched", "\"s3://bucket/showers/a b/ele_*.h5\"", **asks) == local)
     troupe("data", "fetch", "s3://bucket/showers/none.h5", **asks, fails="there is no such file")
     troupe("data", "fetch", "s3://other/ele_1.h5", **asks, fails="there is no such file")
-    wrong = {**asks, "AWS_SECRET_ACCESS_KEY": "SECRET"}
+    # s3rver does not compute signatures of version 4 anew; tests/pipeline/file_server does.
+    wrong = {**asks, "AWS_ACCESS_KEY_ID": "SECRET"}
     troupe("data", "fetch", "s3://bucket/showers/deeper/ele_1.h5/x", **wrong, fails="credentials are missing, or do not suffice")
     put_object(port, "showers/a b/ele_2.h5", (SERVED / "ele_1.h5").read_bytes())
     check("another hash once an object has changed", train("changed", files, **asks) != local)

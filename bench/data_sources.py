@@ -89,20 +89,20 @@ def memory():
     for cache in ("memory", "disk", "disk"):
         (servers.FOLDER / "t.yaml").write_text(f"""name: {cache}
 model: {{zoo: gan3d_12}}
-data: {{train: {file}, schema: lcd-fixed, cache: {cache}}}
+data: {{train: {file}, schema: lcd-fixed, cache: {cache}, preprocessing: {{power: 0.35}}}}
 train: {{iterations: {4 if SMALL else 12}, micro_batch: 8, micro_batches: 4, seed: 1}}
 actors: {{replica: {{count: 1}}, validator: {{every: none}}, monitor: {{listen: none}}}}
 """)
         run = f"members-{cache}-{len(hashes)}-{time.monotonic_ns()}"
         start = time.perf_counter()
         head = subprocess.Popen([servers.TROUPE, "run", "t.yaml", "--workers", "4", "--out", run], cwd=servers.FOLDER,
-                                env=servers.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                env=servers.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=open(servers.FOLDER / "said", "w"))
         most = 0
         while head.poll() is None:
             most = max(most, shares(head.pid))
             time.sleep(0.1)
         if head.returncode != 0:
-            sys.exit(f"{run} ended with {head.returncode}")
+            sys.exit(f"{run} ended with {head.returncode}: {(servers.FOLDER / 'said').read_text()[-2000:]}")
         hashes.add(servers.state_hash(run))
         print(f"  cache {cache:<8} {most:7.0f} MB of members at most, pages shared out, {time.perf_counter() - start:.1f} s",
               flush=True)

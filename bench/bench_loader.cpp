@@ -1,11 +1,14 @@
 // Events per second out of HDF5 files, next to h5py and PyTorch's DataLoader in the same run, plain
-// and gzip, files in the page cache, in three orders: that of the file; shuffled in windows, which
+// and gzip, files in the page cache, also with one thread and from a disk that the page cache knows
+// nothing of, in three orders: that of the file; shuffled in windows, which
 // is how Troupe shuffles what it reads from the disk; shuffled as a whole, which is how its memory
 // cache and its peers do. What is read is compared with the generator's showers, and the peers'
 // with what is read here, before anything is timed.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +27,7 @@
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/sampler.h"
 #include "pipeline/data/shower_dataset.h"
+#include "runtime/base/descriptor.h"
 #include "tests/support/temporary_folder.h"
 
 namespace troupe::bench {
@@ -42,6 +46,8 @@ struct Run {
   std::uint64_t peer_events = 0;  // read by what reads event by event
   int repeats = 0;
   std::string folder;
+  int threads = kThreads;
+  bool cold = false;  // the page cache holds nothing of what is read
 };
 
 // Sums over what was read, by which readings are compared.
@@ -68,7 +74,8 @@ Dataset open_file(const Run& run, const std::string& path, CacheMode cache) {
   pipeline::DatasetOptions options;
   options.paths = {path};
   options.cache = cache;
-  options.threads = kThreads;
+  options.threads = run.threads;
+  options.cache_folder = run.folder + "/cache";
   options.index_folder = run.folder + "/index";
   // So small that a repeat finds nothing left of the one before it.
   options.window_bytes = std::max<std::uint64_t>(1, run.events * kImageBytes / 16);
@@ -108,12 +115,24 @@ double seconds_to_read(Dataset& dataset, const std::vector<std::uint64_t>& ids) 
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Has the page cache let go of all files of the folder, whose bytes are on the disk then.
+void forget_pages(const std::string& folder) {
+  for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!each.is_regular_file()) continue;
+    const runtime::Descriptor file(::open(each.path().c_str(), O_RDONLY | O_CLOEXEC));
+    CHECK(file.is_open() && ::fsync(file.number()) == 0 &&
+              ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED) == 0,
+          each.path().string());
+  }
+}
+
 // A fresh Dataset for each repeat, unless the cache is in memory.
 Spread time_ours(const Run& run, const std::string& path, CacheMode cache, bool shuffled) {
   std::vector<double> seconds;
   std::optional<Dataset> dataset;
   for (int i = 0; i < run.repeats; ++i) {
-    if (!dataset || cache == CacheMode::kNone) dataset = open_file(run, path, cache);
+    if (!dataset || cache != CacheMode::kMemory) dataset = open_file(run, path, cache);
+    if (run.cold) forget_pages(run.folder);
     seconds.push_back(seconds_to_read(*dataset, order_of(*dataset, shuffled)));
   }
   return rates_of(static_cast<double>(run.events), seconds);
@@ -121,7 +140,7 @@ Spread time_ours(const Run& run, const std::string& path, CacheMode cache, bool 
 
 Checksum checksum_of(const Run& run, const std::string& path,
                      const std::vector<std::uint64_t>& ids) {
-  Dataset dataset = open_file(run, path, CacheMode::kMemory);
+  Dataset dataset = open_file(run, path, CacheMode::kDisk);
   Checksum sum;
   read_all(dataset, ids, [&](const Batch& batch) {
     for (const float cell : batch.images.as<float>()) sum.cells += static_cast<double>(cell);
@@ -162,6 +181,26 @@ struct Peer {
 struct Ours {
   Spread file, memory;  // events per second
 };
+
+// The caches beside each other, with one thread and several, cold and warm.
+void print_caches(const Run& like, const std::string& path) {
+  for (const bool cold : {false, true}) {
+    for (const int threads : {1, kThreads}) {
+      Run run = like;
+      run.threads = threads;
+      run.cold = cold;
+      for (const CacheMode cache : {CacheMode::kNone, CacheMode::kDisk, CacheMode::kMemory}) {
+        if (cold && cache == CacheMode::kMemory) continue;
+        const std::string name =
+            fmt::format("cache {}, {}, {} thread{}", pipeline::text(cache), cold ? "cold" : "warm",
+                        threads, threads > 1 ? "s" : "");
+        const bool windows = cache == CacheMode::kNone;
+        print_rates(windows ? Order::kWindows : Order::kWhole, name.c_str(),
+                    time_ours(run, path, cache, true));
+      }
+    }
+  }
+}
 
 struct PeerResult {
   Checksum sum;
@@ -234,6 +273,7 @@ bool bench_file(const Run& run, const std::string& path, const char* title) {
              std::filesystem::file_size(path) / 1000000);
   const Dataset from_file = open_file(run, path, CacheMode::kNone);
   const Dataset cached = open_file(run, path, CacheMode::kMemory);
+  print_caches(run, path);
   Ours ours;
   for (const Order order : {Order::kOfFile, Order::kWindows, Order::kWhole}) {
     const bool shuffled = order != Order::kOfFile;

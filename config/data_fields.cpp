@@ -5,7 +5,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
-#include "pipeline/data/remote_copy.h"
+#include "pipeline/data/remote_source.h"
 
 namespace troupe::config {
 namespace {
@@ -15,6 +15,7 @@ using pipeline::CacheMode;
 using pipeline::DataSchema;
 using pipeline::DatasetNames;
 using pipeline::DatasetOptions;
+using pipeline::Particle;
 using pipeline::Preprocessing;
 using pipeline::ShowerOptions;
 using pipeline::SyntheticOptions;
@@ -22,7 +23,7 @@ using pipeline::SyntheticOptions;
 // A path or pattern, or the address of a file.
 CodecOf<std::string> file_or_address() {
   const CodecOf<std::string> path =
-      path_or_pattern("a path, a pattern (*, ?, [..]) or an address (https, http, s3)");
+      path_or_pattern("a path, a pattern (*, ?, [..]) or an address (https, http, s3, root)");
   return codec_of<std::string>(
       path->describe(),
       [path](const YamlValue& value, std::string& into, Reader& reader) {
@@ -97,6 +98,17 @@ CodecOf<Preprocessing> preprocessing_record() {
   return record;
 }
 
+template <class E>
+Word<E> word_of(E value) {
+  return {std::string(pipeline::text(value)), value};
+}
+
+CodecOf<Particle> particle_word() {
+  std::vector<Word<Particle>> words;
+  for (const Particle particle : pipeline::kParticles) words.push_back(word_of(particle));
+  return word<Particle>(words);
+}
+
 RecordOf<SyntheticOptions> synthetic_record() {
   auto record = std::make_shared<Record<SyntheticOptions>>("generated showers");
   const NumberRange energy{1.0, 1000.0, false};
@@ -119,6 +131,9 @@ RecordOf<SyntheticOptions> synthetic_record() {
              "Largest angle in rad; by default the detector's largest.")
       .field("threshold", within(&SyntheticOptions::showers, &ShowerOptions::threshold_gev),
              number(0.0, 1.0), Scope::kState, "GeV; cells under it are stored as 0.")
+      .field("particles", within(&SyntheticOptions::showers, &ShowerOptions::particles),
+             newer(list(particle_word(), 1, 3), std::vector{Particle::kElectron}), Scope::kState,
+             "The particles that make showers: each shower has one of these.")
       .field("folder", &SyntheticOptions::folder, path("a folder"), Scope::kFree,
              "Where the file is kept and found again; by default the command's choice.")
       .check([](const YamlValue&, const SyntheticOptions& options, Reader& reader) {
@@ -151,9 +166,20 @@ void set_schema_defaults(const YamlValue& section, Topology& topology) {
   if (names != nullptr) options.names = pipeline::default_names(schema);
 }
 
-template <class E>
-Word<E> word_of(E value) {
-  return {std::string(pipeline::text(value)), value};
+// Events in memory and in files of the cache folder train the same, and a run may go on with the
+// other.
+CodecOf<CacheMode> cache_word() {
+  const CodecOf<CacheMode> words = word<CacheMode>(
+      {word_of(CacheMode::kMemory), word_of(CacheMode::kDisk), word_of(CacheMode::kNone)});
+  return codec_of<CacheMode>(
+      words->describe(),
+      [words](const YamlValue& value, CacheMode& into, Reader& reader) {
+        words->read(value, into, reader);
+      },
+      [words](const CacheMode& value, Selection selection) {
+        const bool same = selection != Selection::kAll && value == CacheMode::kDisk;
+        return words->write(same ? CacheMode::kMemory : value, selection);
+      });
 }
 
 void add_reading_fields(Record<Topology>& record) {
@@ -169,9 +195,21 @@ void add_reading_fields(Record<Topology>& record) {
       .field("shuffle", within(&Topology::data, &DataSection::shuffle), newer(boolean(), true),
              Scope::kState,
              "Whether each epoch has the events in another order; else it is that of the files.")
-      .field("cache", within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache),
-             word<CacheMode>({word_of(CacheMode::kMemory), word_of(CacheMode::kNone)}, {"disk"}),
-             Scope::kState, "Where events that were read are kept; `none` shuffles by blocks.")
+      .field(
+          "cache", within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache),
+          cache_word(), Scope::kState,
+          "Where events that were read are kept: in each process, in files that the processes of "
+          "a machine share, or nowhere; `none` shuffles by blocks.")
+      .field("cache_folder",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache_folder),
+             path("a folder"), Scope::kFree,
+             "Where events of `cache: disk` and copies of files on servers are kept, for all runs "
+             "and processes; by default data beside the run's folder.")
+      .field("cache_limit",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache_limit),
+             byte_size<std::uint64_t>(0), Scope::kFree,
+             "The most bytes of these; those used longest ago go, none that is in use. 0: as the "
+             "disk has room.")
       .field("window",
              within(&Topology::data, &DataSection::dataset, &DatasetOptions::window_bytes),
              byte_size<std::uint64_t>(1 << 20), Scope::kState,

@@ -37,6 +37,15 @@ void add_data_seeds(const std::filesystem::path& root) {
   add("message", 3, message);
   add("message-of-bytes", 3, bytes);
   add("binning", 4, pipeline::small_binning());
+  // One event of two cells: where its values begin and end, its bits, its values.
+  const std::uint64_t head[] = {0, 2, 3};
+  const float values[] = {1, 2};
+  add("packed-events", 5,
+      "\1\1" + std::string(reinterpret_cast<const char*>(head), sizeof(head)) +
+          std::string(reinterpret_cast<const char*>(values), sizeof(values)));
+  add("bucket-page", 6,
+      "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>t</"
+      "NextContinuationToken><Contents><Key>a&amp;b</Key></Contents></ListBucketResult>");
 }
 
 }  // namespace troupe::fuzz

@@ -1,5 +1,6 @@
-// Data files of IDX and TFRecord, and binning files of CaloChallenge. The first byte of an input
-// says what the rest is. HDF5 files are the library's to interpret, and are not among them.
+// Data files of IDX and TFRecord, binning files of CaloChallenge, kept events, and answers of
+// servers that list files. The first byte of an input says what the rest is. HDF5 files are the
+// library's to interpret, and are not among them.
 
 #include <stdlib.h>
 
@@ -7,13 +8,17 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "fuzz/memory_meter.h"
 #include "pipeline/data/calo_binning.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/dataset_info.h"
+#include "pipeline/data/packed_events.h"
+#include "pipeline/data/remote_request.h"
 #include "runtime/base/tf_record.h"
 
 namespace {
@@ -71,6 +76,17 @@ void use_data(const std::string& path, pipeline::DataSchema schema) {
   CHECK(dataset->read(ids, batch).ok());
 }
 
+// The first two bytes say how many events of how many cells they may be.
+void use_packed(const std::string& input) {
+  if (input.size() < 2) return;
+  const std::size_t events = static_cast<unsigned char>(input[0]) % 8;
+  std::vector<float> cells(static_cast<unsigned char>(input[1]) + 1u, 7.0f);
+  const auto bytes = std::as_bytes(std::span(input)).subspan(2);
+  const auto packed =
+      pipeline::PackedEvents::of(runtime::Buffer::copy_of(bytes), events, cells.size());
+  for (std::size_t i = 0; packed && i < events; ++i) packed->unpack(i, cells);
+}
+
 void use_binning(const std::string& path) {
   const auto found = pipeline::read_binnings(path);
   if (!found.ok()) return;
@@ -94,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string input(reinterpret_cast<const char*>(data) + 1, size - 1);
   const fuzz::MemoryMeter meter;
-  switch (data[0] % 5) {
+  switch (data[0] % 8) {
     case 0:
       kFiles.write("labels", kLabels);
       use_data(kFiles.write("images", input), pipeline::DataSchema::kIdx);
@@ -109,6 +125,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3:  // a message in records with right checksums
       use_data(kFiles.write("a.tfrecord", runtime::tf_record(input) + runtime::tf_record(input)),
                pipeline::DataSchema::kTfRecord);
+      break;
+    case 5:
+      use_packed(input);
+      break;
+    case 6:
+      if (const auto page = pipeline::read_bucket_page(input)) CHECK(page->keys.size() <= size);
       break;
     default:
       use_binning(kFiles.write("a.xml", input));

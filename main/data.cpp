@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <sstream>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,9 +24,12 @@
 namespace troupe {
 namespace {
 
+using runtime::Error;
+using runtime::ErrorKind;
 using runtime::json_number;
 using runtime::json_string;
 using runtime::printable;
+using runtime::Result;
 
 constexpr double kDegree = 3.14159265358979323846 / 180.0;
 
@@ -35,8 +41,26 @@ std::vector<std::string> detector_names() {
   return names;
 }
 
-pipeline::ShowerDatasetOptions dataset_options(const CommandLine& line) {
+// Those in "electron,pion".
+Result<std::vector<pipeline::Particle>> particles_in(const std::string& list) {
+  std::vector<pipeline::Particle> particles;
+  std::istringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto found = pipeline::find_particle(name);
+    if (!found) {
+      return Error{ErrorKind::kUsage,
+                   fmt::format("--particles {}: expected some of electron, photon and pion, with "
+                               "commas between them",
+                               list)};
+    }
+    particles.push_back(*found);
+  }
+  return particles;
+}
+
+Result<pipeline::ShowerDatasetOptions> dataset_options(const CommandLine& line) {
   pipeline::ShowerDatasetOptions options;
+  ASSIGN_OR_RETURN(options.showers.particles, particles_in(line.get<std::string>("particles")));
   options.showers.detector = *pipeline::find_detector(line.get<std::string>("detector"));
   options.showers.seed = line.get<std::uint64_t>("seed");
   options.showers.min_energy_gev = line.get<double>("min-energy");
@@ -52,7 +76,9 @@ pipeline::ShowerDatasetOptions dataset_options(const CommandLine& line) {
 }
 
 int make(const CommandLine& line) {
-  const pipeline::ShowerDatasetOptions options = dataset_options(line);
+  const auto asked = dataset_options(line);
+  if (!asked.ok()) return report(asked.error());
+  const pipeline::ShowerDatasetOptions& options = *asked;
   const std::string file = line.get<std::string>("file");
   // All files are checked before the first one is made, which may take long. More files than events
   // are refused later, and not looked for here.
@@ -191,6 +217,12 @@ std::vector<Option> make_options() {
            .preset = "1",
            .most = UINT32_MAX},
           seed_option("the same seed gives the same showers"),
+          {.name = "particles",
+           .value = "LIST",
+           .about = "electron, photon or pion, or some of them with commas between, of which each "
+                    "shower has one",
+           .takes = Takes::kText,
+           .preset = "electron"},
           {.name = "min-energy",
            .value = "GEV",
            .about = "the least energy of a primary particle",
@@ -226,7 +258,7 @@ std::vector<Option> info_options() {
 Command data_make_verb() {
   return {.name = "data make",
           .summary = "showers from the built-in generator",
-          .about = "Makes electron showers and writes them as HDF5 in the schema of the detector.",
+          .about = "Makes showers and writes them as HDF5 in the schema of the detector.",
           .example = "troupe data make showers.h5 --detector lcd-fixed-12 --events 1000 --seed 7",
           .places = {{.name = "file", .asked = "which file shall be made?", .takes = Takes::kFile}},
           .options = make_options(),

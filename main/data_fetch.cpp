@@ -11,10 +11,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "launch/run/remote_files.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/files.h"
-#include "pipeline/data/remote_copy.h"
+#include "pipeline/data/checksum.h"
+#include "pipeline/data/remote_source.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/utf8.h"
 
@@ -53,9 +55,11 @@ struct WantedFile {
 
 Error usage(std::string message) { return {ErrorKind::kUsage, std::move(message)}; }
 
-// The last part of an address.
+// The last part of an address, without what may be a signature behind it; keys of S3 have none.
 Result<std::string> name_in(const std::string& address) {
-  const std::string name = address.substr(address.rfind('/') + 1);
+  const std::size_t query = address.starts_with("s3://") ? std::string::npos : address.find('?');
+  const std::string plain = address.substr(0, query);
+  const std::string name = plain.substr(plain.rfind('/') + 1);
   if (name.empty() || name.find_first_of("?#") != std::string::npos || name == "." ||
       name == "..") {
     return usage(pipeline::shown_address(address) + ": its last part is no name for a file");
@@ -84,10 +88,10 @@ Result<std::vector<WantedFile>> wanted(const CommandLine& line) {
   if (set == kSets.end()) {
     std::vector<std::string_view> names;
     for (const PublicSet& each : kSets) names.push_back(each.name);
-    return usage(
-        fmt::format("{}: neither an address (https://..., http://..., s3://...) nor the "
-                    "name of a set: {}",
-                    what, fmt::join(names, ", ")));
+    return usage(fmt::format(
+        "{}: neither an address (https://..., http://..., s3://..., root://...) nor the "
+        "name of a set: {}",
+        what, fmt::join(names, ", ")));
   }
   if (!checksum.empty()) return usage("--checksum acts only with an address; sets have their own");
   if (mirror.empty()) mirror = set->address;
@@ -110,9 +114,8 @@ Result<void> fetch(const WantedFile& wanted, bool replace) {
     }
   }
   RETURN_IF_ERROR(check_output_file(wanted.path, replace));
-  pipeline::CopyOptions options;
-  options.checksum = wanted.checksum;
-  return pipeline::copy_from(wanted.address, wanted.path, options);
+  return pipeline::copy_from(launch::source_of(wanted.address), wanted.address, wanted.path,
+                             wanted.checksum);
 }
 
 int fetch_all(const CommandLine& line) {
@@ -137,7 +140,7 @@ Command data_fetch_verb() {
   return {.name = "data fetch",
           .summary = "data files from a server",
           .about =
-              "Copies a file from an address (https, http, s3), or all files of a public set "
+              "Copies a file from an address (https, http, s3, root), or all files of a public set "
               "(fashion-mnist). A copy that was broken off goes on where it ended.",
           .example = "troupe data fetch fashion-mnist --out data",
           .places = {{.name = "what", .asked = "which address or set?", .takes = Takes::kText}},

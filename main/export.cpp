@@ -15,7 +15,7 @@
 #include "main/files.h"
 #include "main/trained.h"
 #include "pipeline/data/generation.h"
-#include "pipeline/data/remote_copy.h"
+#include "pipeline/data/remote_source.h"
 #include "pipeline/leaving/keras_file.h"
 #include "pipeline/leaving/model_card.h"
 #include "pipeline/leaving/numpy_archive.h"

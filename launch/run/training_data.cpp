@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "launch/machine/usable_machine.h"
+#include "launch/run/remote_files.h"
 #include "launch/run/validator_bins.h"
-#include "pipeline/data/idx_file.h"
-#include "pipeline/data/remote_copy.h"
+#include "pipeline/data/remote_source.h"
 #include "pipeline/data/shower_dataset.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
@@ -85,11 +85,12 @@ pipeline::OpeningWatch opening_watch(const std::string& data, Log& log) {
 
 void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
   const pipeline::DatasetReport& report = dataset.report();
-  log.info(fmt::format(
-      "{} data: {} events from {} files ({} stored, {} cut, {} bad{}), {:.1f} MB in memory", what,
-      report.events, report.files, report.rows, report.cut, report.bad,
-      report.beyond > 0 ? fmt::format(", {} beyond data.events", report.beyond) : "",
-      static_cast<double>(report.bytes_in_memory) / 1e6));
+  log.info(
+      fmt::format("{} data: {} events from {} files ({} stored, {} cut, {} bad{}), {:.1f} MB {}",
+                  what, report.events, report.files, report.rows, report.cut, report.bad,
+                  report.beyond > 0 ? fmt::format(", {} beyond data.events", report.beyond) : "",
+                  static_cast<double>(report.bytes_in_memory + report.bytes_on_disk) / 1e6,
+                  report.bytes_on_disk > 0 ? "mapped from the cache folder" : "in memory"));
   for (const std::string& bad : report.bad_events) log.warning(bad);
   for (const std::string& note : report.notes) log.info(note);
 }
@@ -101,38 +102,6 @@ runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
                       "actors.validator needs some; lower data.test_one_in or set "
                       "actors.validator.every: none",
                       options.paths.front(), report.rows, options.test_one_in)};
-}
-
-pipeline::Progress copy_progress(const std::string& address, Log& log) {
-  return [address = pipeline::shown_address(address), &log, start = runtime::steady_now(),
-          last = runtime::steady_now()](std::uint64_t done,
-                                        std::uint64_t total) mutable -> Result<void> {
-    const auto now = runtime::steady_now();
-    if (now - last < std::chrono::seconds(2)) return {};
-    last = now;
-    log.info(fmt::format("copying {}: {:.1f} of {:.1f} MB, {:.1f} MB/s", address,
-                         static_cast<double>(done) / 1e6, static_cast<double>(total) / 1e6,
-                         static_cast<double>(done) / 1e6 / runtime::seconds(now - start)));
-    return {};
-  };
-}
-
-// Puts copies in a folder in place of files on servers, and those of IDX labels beside images.
-Result<void> bring_near(pipeline::DatasetOptions& options, const std::string& folder, Log& log) {
-  for (std::string& path : options.paths) {
-    if (!pipeline::is_readable_address(path)) continue;
-    std::vector<std::string> addresses{path};
-    if (options.schema == pipeline::DataSchema::kIdx) {
-      if (auto labels = pipeline::idx_labels_path(path)) addresses.push_back(*std::move(labels));
-    }
-    for (const std::string& address : addresses) {
-      ASSIGN_OR_RETURN(const std::string copy,
-                       pipeline::near_copy(address, folder, {}, copy_progress(address, log)));
-      log.info(fmt::format("{} is copied to {}", pipeline::shown_address(address), copy));
-      if (address == addresses.front()) path = copy;
-    }
-  }
-  return {};
 }
 
 // `options` name the files and where their indices are kept.
@@ -183,19 +152,24 @@ Result<TrainingData> open_training_data(const config::Topology& topology,
     log.info("synthetic showers in " + path);
     options.paths = {path};
   }
-  RETURN_IF_ERROR(bring_near(options, data_folder + "/remote", log));
+  if (options.cache_folder.empty()) options.cache_folder = data_folder;
+  ASSIGN_OR_RETURN(auto held, bring_near(options, log));
   if (options.index_folder.empty()) options.index_folder = data_folder + "/index";
   if (const auto made = runtime::FileDisk().make_folder(options.index_folder); !made.ok()) {
     log.warning("indices are not kept (data.index_folder): " + made.error().message);
     options.index_folder.clear();
   }
-  return open_files(topology, std::move(options), with_test_data, log);
+  ASSIGN_OR_RETURN(TrainingData data,
+                   open_files(topology, std::move(options), with_test_data, log));
+  data.held = std::move(held);
+  return data;
 }
 
 Result<void> try_training_data(const config::Topology& topology, const config::Origins& origins,
                                Log& log) {
   pipeline::DatasetOptions options = topology.data.dataset;
   options.index_folder.clear();
+  if (options.cache == pipeline::CacheMode::kDisk) options.cache = pipeline::CacheMode::kNone;
   if (topology.data.synthetic) {
     const std::string path = pipeline::synthetic_path(topology.data.showers);
     std::error_code ignored;

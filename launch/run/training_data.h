@@ -4,12 +4,14 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/codec.h"
 #include "config/topology.h"
 #include "launch/meeting/invitation.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/sampler.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread_team.h"
@@ -20,14 +22,16 @@ struct TrainingData {
   pipeline::Dataset train;
   std::optional<pipeline::Dataset> test;  // none when validation is off
   pipeline::Sampler sampler;
+  // The copies of files on servers stay while these live.
+  std::vector<runtime::Descriptor> held = {};
 
   DataIdentity identity() const { return {train.fingerprint(), sampler.iterations_per_epoch()}; }
 };
 
 // `with_test_data`: open what the topology validates with, if it does.
 //
-// `data_folder` keeps synthetic showers and the index of files between runs. Says in the log what
-// it does and found. Errors are kData.
+// `data_folder` keeps synthetic showers, the index of files and caches between runs. Says in the
+// log what it does and found. Errors are kData.
 runtime::Result<TrainingData> open_training_data(const config::Topology& topology,
                                                  const std::string& data_folder,
                                                  bool with_test_data, runtime::ThreadTeam& team,

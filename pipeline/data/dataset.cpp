@@ -19,23 +19,20 @@ namespace {
 // File handles are few (the usual limit is 1024), and a window seldom spans many files.
 constexpr std::size_t kOpenFiles = 16;
 
-Error changed(const std::string& path) {
+}  // namespace
+
+Error Dataset::State::changed_data(const std::string& path) {
   return {ErrorKind::kData, fmt::format("{}: changed since the run opened it; start again", path)};
 }
 
-}  // namespace
-
-bool Dataset::State::takes(const File& file, std::uint64_t row, EventState state) const {
-  return state == EventState::kAccepted && row >= file.rows.first && row < file.rows.end;
-}
-
-std::unique_ptr<PackedEvents> Dataset::State::pack(const File& file, std::uint64_t first_row,
+std::unique_ptr<PackedEvents> Dataset::State::pack(RowRange rows, std::uint64_t first_row,
                                                    std::span<const EventState> states,
                                                    std::span<const float> images) const {
   const std::size_t cells = images.size() / states.size();
   std::vector<std::span<const float>> taken;
   for (std::size_t i = 0; i < states.size(); ++i) {
-    if (takes(file, first_row + i, states[i])) taken.push_back(images.subspan(i * cells, cells));
+    const bool takes = states[i] == EventState::kAccepted && rows.has(first_row + i);
+    if (takes) taken.push_back(images.subspan(i * cells, cells));
   }
   if (taken.empty()) return nullptr;
   return std::make_unique<PackedEvents>(taken, preprocessing);
@@ -73,6 +70,7 @@ Result<void> Dataset::State::load(std::span<const std::uint64_t> ids) {
 
 Result<void> Dataset::State::load_blocks(std::uint32_t file,
                                          std::span<const std::uint32_t> wanted) {
+  if (files[file].packed) return load_packed(files[file], wanted);
   ASSIGN_OR_RETURN(const DatasetFile* reader, opened(file));
   // Blocks without accepted events are left out of `blocks`, so numbers and places there differ.
   std::vector<std::uint32_t> numbers;
@@ -81,14 +79,26 @@ Result<void> Dataset::State::load_blocks(std::uint32_t file,
     const auto place = std::lower_bound(numbers.begin(), numbers.end(), number) - numbers.begin();
     const std::uint32_t index = wanted[static_cast<std::size_t>(place)];
     const Block& block = blocks[index];
-    auto events = pack(files[file], block.first_row,
+    auto events = pack(files[file].rows, block.first_row,
                        std::span(files[file].states).subspan(block.first_row, block.rows), images);
     store.put(index, std::move(events));
     return {};
   };
   RETURN_IF_ERROR(reader->images().read(numbers, team, scratch, keep));
   // The check comes after the reading, so that it also sees a write during the reading.
-  if (reader->stamp_now() != files[file].stamp) return changed(files[file].path);
+  if (reader->stamp_now() != files[file].stamp) return changed_data(files[file].path);
+  return {};
+}
+
+Result<void> Dataset::State::load_packed(const File& file, std::span<const std::uint32_t> wanted) {
+  for (const std::uint32_t index : wanted) {
+    const Block& block = blocks[index];
+    const auto states = std::span(file.states).subspan(block.first_row, block.rows);
+    const auto events = std::ranges::count(states, EventState::kAccepted);
+    ASSIGN_OR_RETURN(auto packed,
+                     file.packed->block(block.number, static_cast<std::uint64_t>(events)));
+    store.put(index, std::move(packed));
+  }
   return {};
 }
 
@@ -101,7 +111,7 @@ Result<const DatasetFile*> Dataset::State::opened(std::uint32_t file) {
   }
   const File& entry = files[file];
   ASSIGN_OR_RETURN(DatasetFile reader, DatasetFile::open(entry.path, layout, shape));
-  if (reader.stamp() != entry.stamp) return changed(entry.path);
+  if (reader.stamp() != entry.stamp) return changed_data(entry.path);
   if (open_files.size() == kOpenFiles) open_files.pop_back();
   open_files.emplace(open_files.begin(), file, std::move(reader));
   return &open_files.front().second;
@@ -130,7 +140,8 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
   state.team.run(static_cast<std::int64_t>(events), [&](std::int64_t index, int) {
     const auto i = static_cast<std::size_t>(index);
     const std::uint32_t block = state.block_of(ids[i]);
-    state.store.get(block).unpack(ids[i] - state.blocks[block].first_id,
+    const State::Block& from = state.blocks[block];
+    state.store.get(block).unpack(from.skipped + ids[i] - from.first_id,
                                   images.subspan(i * cells, cells));
     conditions[i] = state.energies[ids[i]];
     conditions[events + i] = state.angles[ids[i]];

@@ -44,6 +44,7 @@ struct DatasetReport {
   std::uint64_t beyond = 0;             // behind the last event of DatasetOptions::events
   std::uint64_t events = 0;             // rows - bad - cut - other_split - beyond
   std::uint64_t bytes_in_memory = 0;    // packed events held at the end of opening
+  std::uint64_t bytes_on_disk = 0;      // packed events in files of the cache folder
   std::vector<std::string> bad_events;  // the first few, as file: dataset, event: what
   std::vector<std::string> notes;       // what is slower or other than one may think
 };

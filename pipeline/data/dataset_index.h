@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/data/dataset_file.h"
@@ -52,6 +53,12 @@ struct IndexKey {
   Preprocessing preprocessing;
   std::string box = {};  // DatasetFile::box_text()
 };
+
+// Everything that must be as it was for what was kept of a file to hold. Not for people.
+std::string index_identity(const IndexKey& key, const std::string& path, const FileStamp& stamp);
+// Where it is kept: one name per path and key, so that a changed file replaces what was kept of it.
+std::string kept_path(const std::string& folder, const IndexKey& key, const std::string& path,
+                      std::string_view extension);
 
 // The index kept in `folder` for this path, size, modification time and key; nothing if there is
 // none, or it is damaged.

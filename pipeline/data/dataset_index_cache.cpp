@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "pipeline/data/dataset_index.h"
 #include "runtime/base/disk.h"
 
@@ -76,8 +78,15 @@ class Reader {
   bool whole_ = true;
 };
 
-// Everything that must be as it was for the index to hold.
-std::string identity(const IndexKey& key, const std::string& path, const FileStamp& stamp) {
+std::string absolute(const std::string& path) {
+  std::error_code cause;
+  const auto resolved = std::filesystem::weakly_canonical(path, cause);
+  return cause ? path : resolved.string();
+}
+
+}  // namespace
+
+std::string index_identity(const IndexKey& key, const std::string& path, const FileStamp& stamp) {
   std::string bytes;
   add(bytes, kFormat);
   add(bytes, stamp.bytes);
@@ -94,28 +103,20 @@ std::string identity(const IndexKey& key, const std::string& path, const FileSta
   add(bytes, key.preprocessing.min_ecal);
   add(bytes, key.preprocessing.scale);
   add(bytes, key.preprocessing.power);
-  add_all(bytes, path);
+  add_all(bytes, absolute(path));
   return bytes;
 }
 
-std::string absolute(const std::string& path) {
-  std::error_code cause;
-  const auto resolved = std::filesystem::weakly_canonical(path, cause);
-  return cause ? path : resolved.string();
+std::string kept_path(const std::string& folder, const IndexKey& key, const std::string& path,
+                      std::string_view extension) {
+  return fmt::format("{}/{}{}", folder, runtime::hash_of(index_identity(key, path, {})).text(),
+                     extension);
 }
-
-// One name per path and key, so that a changed file replaces its own old index.
-std::string index_path(const std::string& folder, const IndexKey& key, const std::string& path) {
-  return folder + "/" + runtime::hash_of(identity(key, path, {})).text() + ".index";
-}
-
-}  // namespace
 
 std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& key,
                                     const std::string& path, const FileStamp& stamp) {
-  const std::string resolved = absolute(path);
   runtime::FileDisk disk;
-  const Result<Buffer> file = disk.read(index_path(folder, key, resolved));
+  const Result<Buffer> file = disk.read(kept_path(folder, key, path, ".index"));
   if (!file.ok() || file->size() < sizeof(Hash128)) return std::nullopt;
   const auto body = file->bytes().subspan(sizeof(Hash128));
   if (Reader(file->bytes().first(sizeof(Hash128))).get<Hash128>() != runtime::hash_of(body)) {
@@ -124,7 +125,7 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
   Reader reader(body);
   // The name is a hash of the key, so the whole identity is compared as well. The stamp stands only
   // here: the index of a changed file is not used, and is replaced.
-  if (reader.get_text() != identity(key, resolved, stamp)) return std::nullopt;
+  if (reader.get_text() != index_identity(key, path, stamp)) return std::nullopt;
   FileIndex index;
   index.shape = reader.get<ImageShape>();
   index.block_rows = reader.get<std::uint64_t>();
@@ -144,10 +145,9 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
 
 Result<void> save_index(const std::string& folder, const IndexKey& key, const std::string& path,
                         const FileStamp& stamp, const FileIndex& index) {
-  const std::string resolved = absolute(path);
   std::string body;
   // The fields stand in the order in which load_index() reads them.
-  add_all(body, identity(key, resolved, stamp));
+  add_all(body, index_identity(key, path, stamp));
   add(body, index.shape);
   add(body, index.block_rows);
   add_all(body, index.states);
@@ -163,7 +163,7 @@ Result<void> save_index(const std::string& folder, const IndexKey& key, const st
   file += body;
   runtime::FileDisk disk;
   RETURN_IF_ERROR(disk.make_folder(folder));
-  return disk.replace(index_path(folder, key, resolved), std::as_bytes(std::span(file)));
+  return disk.replace(kept_path(folder, key, path, ".index"), std::as_bytes(std::span(file)));
 }
 
 }  // namespace troupe::pipeline

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/data_error.h"
 #include "pipeline/data/dataset_state.h"
+#include "pipeline/data/shared_file.h"
 
 namespace troupe::pipeline {
 
@@ -22,6 +24,9 @@ Result<void> check_options(const DatasetOptions& options, const DatasetNames& na
     return Error{ErrorKind::kData, fmt::format("data.binning acts only with schema calochallenge; "
                                                "the schema is {}",
                                                text(options.schema))};
+  }
+  if (options.cache == CacheMode::kDisk && options.cache_folder.empty()) {
+    return Error{ErrorKind::kData, "data.cache: disk needs a data.cache_folder"};
   }
   if (options.threads < 1 || options.threads > 1024) {
     return Error{ErrorKind::kData,
@@ -71,8 +76,15 @@ Result<void> Dataset::State::Opening::add(std::uint64_t rows, std::uint64_t pack
   return watch ? watch(progress) : Result<void>{};
 }
 
+BlockVisitor Dataset::State::Opening::counter() {
+  return [this](std::uint32_t, std::span<const EventState> states, std::span<const float>) {
+    return add(states.size(), 0);
+  };
+}
+
 Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, expand_paths(options.paths));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                   expand_paths(options.paths, options.origins));
   // Every file is opened before one is read, because the split depends on the rows of all of them,
   // and a file that does not fit is refused at once.
   std::vector<std::uint64_t> rows;
@@ -82,7 +94,7 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
     RETURN_IF_ERROR(check_shape(opened));
     if (!opened.images().note().empty()) report.notes.push_back(opened.images().note());
     rows.push_back(opened.rows());
-    files.push_back({path, opened.stamp(), {}, {}});
+    files.push_back({path, opened.stamp(), {}});
   }
   const std::vector<RowRange> ranges = split_rows(paths, rows, options.split, options.test_one_in);
   Opening opening{watch, {}, {}, {}};
@@ -106,15 +118,15 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   if (energies.empty()) return nothing_left();
   const std::uint64_t window =
       std::max<std::uint64_t>(1, options.window_bytes / largest_block_bytes);
-  if (options.cache == CacheMode::kNone) {
+  if (options.cache == CacheMode::kNone && window < blocks.size()) {
     // A sampler shuffles by windows of blocks, so both decide the order of the events.
-    window_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, blocks.size()));
+    window_blocks = static_cast<std::uint32_t>(window);
     content.add_value(window_blocks);
     content.add(std::as_bytes(std::span(block_events)));
   }
   fingerprint = content.digest();
   // There is room for two windows, as a batch may begin in one and end in the next.
-  store.reset(blocks.size(), options.cache == CacheMode::kMemory ? 0 : 2 * window);
+  store.reset(blocks.size(), options.cache == CacheMode::kNone ? 2 * window : 0);
   for (std::uint32_t i = 0; i < opening.packed.size(); ++i) {
     store.put(i, std::move(opening.packed[i]));
   }
@@ -129,17 +141,18 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
   const BlockReader& images = opened.images();
   const bool keeps = options.cache == CacheMode::kMemory;
   std::vector<std::unique_ptr<PackedEvents>> in_file(keeps ? images.blocks() : 0);
-  const BlockVisitor visitor = [&](std::uint32_t block, std::span<const EventState> states,
-                                   std::span<const float> values) {
-    std::uint64_t bytes = 0;
-    if (keeps) {
-      in_file[block] = pack(entry, images.first_row(block), states, values);
-      if (in_file[block]) bytes = in_file[block]->bytes();
-    }
-    return opening.add(states.size(), bytes);
+  const BlockVisitor keep = [&](std::uint32_t block, std::span<const EventState> states,
+                                std::span<const float> values) {
+    in_file[block] = pack(entry.rows, images.first_row(block), states, values);
+    return opening.add(states.size(), in_file[block] ? in_file[block]->bytes().size() : 0);
   };
   const std::uint64_t rows_before = opening.progress.rows;
-  ASSIGN_OR_RETURN(const FileIndex index, index_of(opened, entry.rows, visitor));
+  FileIndex index;
+  if (options.cache == CacheMode::kDisk) {
+    ASSIGN_OR_RETURN(index, index_with_packed(entry, opened, opening));
+  } else {
+    ASSIGN_OR_RETURN(index, index_of(opened, entry.rows, keeps ? keep : opening.counter(), keeps));
+  }
   opening.progress.rows = rows_before + index.rows();  // those that were not read, too
   const std::size_t blocks_before = blocks.size();
   take_index(file, index);
@@ -156,19 +169,19 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
   return {};
 }
 
-// The index comes from the cache or from a scan. With a memory cache, `visitor` sees every block
-// that has some of `rows` either way.
+// The index comes from the cache or from a scan. With `all`, `visitor` sees every block that has
+// some of `rows` either way, else those that are read.
 Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange rows,
-                                           const BlockVisitor& visitor) {
-  const IndexKey key{layout.schema, layout.names, preprocessing, opened.box_text()};
+                                           const BlockVisitor& visitor, bool all) {
+  const IndexKey key = key_of(opened);
   if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, scratch, visitor);
   auto kept = load_index(options.index_folder, key, opened.path(), opened.stamp());
   const BlockReader& images = opened.images();
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
       kept->block_rows == images.block_rows()) {
-    if (options.cache == CacheMode::kNone) return *std::move(kept);
-    // The kept index replaces the scan, but a memory cache needs the images, so the blocks that
-    // hold rows of the split are read all the same.
+    if (!all) return *std::move(kept);
+    // The kept index replaces the scan, but a cache needs the images, so the blocks that hold rows
+    // of the split are read all the same.
     std::vector<std::uint32_t> needed;
     for (std::uint32_t i = 0; i < images.blocks(); ++i) {
       const std::uint64_t first = images.first_row(i);
@@ -188,6 +201,48 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange r
   return index;
 }
 
+IndexKey Dataset::State::key_of(const DatasetFile& opened) const {
+  return {layout.schema, layout.names, preprocessing, opened.box_text()};
+}
+
+// Processes that open the same file wait for the one that writes.
+Result<FileIndex> Dataset::State::index_with_packed(File& entry, const DatasetFile& opened,
+                                                    Opening& opening) {
+  const BlockReader& images = opened.images();
+  const IndexKey key = key_of(opened);
+  const std::string path =
+      kept_path(options.cache_folder + "/packed", key, opened.path(), ".events");
+  const std::string identity =
+      fmt::format("{}\n{} {}", index_identity(key, opened.path(), opened.stamp()),
+                  images.block_rows(), shape.text());
+  const auto map = [&] {
+    entry.packed = PackedFile::open(path, identity, images.blocks(), shape.size());
+  };
+  ASSIGN_OR_RETURN(const FileTurn turn, FileTurn::wait(path));
+  map();
+  FileIndex index;
+  if (entry.packed) {
+    ASSIGN_OR_RETURN(index, index_of(opened, entry.rows, opening.counter(), false));
+  } else {
+    ASSIGN_OR_RETURN(PackedFileWriter writer, PackedFileWriter::create(path, images.blocks()));
+    const BlockVisitor write = [&](std::uint32_t block, std::span<const EventState> states,
+                                   std::span<const float> values) -> Result<void> {
+      const auto events = pack({0, images.rows()}, images.first_row(block), states, values);
+      if (events) RETURN_IF_ERROR(writer.add(block, *events));
+      return opening.add(states.size(), 0);
+    };
+    ASSIGN_OR_RETURN(index, index_of(opened, {0, images.rows()}, write, true));
+    if (opened.stamp_now() != opened.stamp()) return changed_data(entry.path);
+    RETURN_IF_ERROR(writer.finish(identity));
+    map();
+    if (!entry.packed) return data_error(path + ": cannot be mapped into memory");
+  }
+  ASSIGN_OR_RETURN(entry.held, turn.use());
+  report.bytes_on_disk += entry.packed->bytes();
+  RETURN_IF_ERROR(make_room({options.cache_folder, options.cache_limit}, 0));
+  return index;
+}
+
 Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
   if (!shape.is_known()) shape = opened.shape();
   if (shape == opened.shape()) return {};
@@ -199,6 +254,7 @@ Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
 void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   File& entry = files[file];
   entry.states = index.states;
+  const bool packed = entry.packed.has_value();
   const std::uint64_t last = entry.rows.end;
   end_rows(entry, index);
   report.beyond += last - entry.rows.end;
@@ -214,13 +270,16 @@ void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
                 first,
                 energies.size(),
                 static_cast<std::uint32_t>(end - first),
+                0,
                 0};
     for (std::uint64_t row = first; row < end; ++row) {
       const EventState state = index.states[row];
-      const bool in_split = row >= entry.rows.first && row < entry.rows.end;
-      report.bad += in_split && state == EventState::kBad;
-      report.cut += in_split && state == EventState::kCut;
-      if (!takes(entry, row, state)) continue;
+      const bool is_accepted = state == EventState::kAccepted;
+      block.skipped += packed && is_accepted && row < entry.rows.first;
+      if (!entry.rows.has(row)) continue;
+      report.bad += state == EventState::kBad;
+      report.cut += state == EventState::kCut;
+      if (!is_accepted) continue;
       energies.push_back(index.energies[row]);
       angles.push_back(index.angles[row]);
       ecals.push_back(index.ecals[row]);

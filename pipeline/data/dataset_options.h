@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 namespace troupe::pipeline {
 
 enum class DataSplit : std::uint8_t { kAll, kTrain, kTest };
-enum class CacheMode : std::uint8_t { kNone, kMemory };
+enum class CacheMode : std::uint8_t { kNone, kMemory, kDisk };
 enum class BadEventPolicy : std::uint8_t { kFail, kSkip };
 
 // The words used in topology files and reports: "train", "memory", "skip", ...
@@ -37,6 +38,9 @@ struct ImageShape {
 struct DatasetOptions {
   // Files or glob patterns (*, ?, [..]), sorted bytewise and without repeats they are one dataset.
   std::vector<std::string> paths;
+  // The addresses that paths are copies of, by path: these sort by their addresses, so that the
+  // order of files is the same on every machine.
+  std::map<std::string, std::string> origins = {};
   DataSchema schema = DataSchema::kLcdFixed;
   // Unset: default_names(schema). With lcd-angle, mtheta is taken where theta is missing.
   std::optional<DatasetNames> names;
@@ -54,9 +58,13 @@ struct DatasetOptions {
   std::uint32_t test_one_in = 10;
   // The split ends with so many accepted events, and files behind them are not read; 0: no bound.
   std::uint64_t events = 0;
-  // kMemory: every event is read once at opening and kept, zeros packed. kNone: the chunks of the
-  // last `window_bytes` are kept; sample by blocks then (sampler.h).
+  // kMemory: every event is read once at opening and kept, zeros packed. kDisk: the same in files
+  // of `cache_folder`, which the processes of a machine share (packed_file.h). kNone: the chunks of
+  // the last `window_bytes` are kept; sample by blocks then (sampler.h).
   CacheMode cache = CacheMode::kMemory;
+  // For kDisk, created if missing; and what all files there may take, 0: no bound (shared_file.h).
+  std::string cache_folder;
+  std::uint64_t cache_limit = 0;
   // Bytes of decoded images that a shuffling window may cover when cache is kNone.
   std::uint64_t window_bytes = 256ULL << 20;
   // Threads that decompress and preprocess, the caller of open() and read() being one of them.

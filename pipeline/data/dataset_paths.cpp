@@ -61,7 +61,8 @@ void remove_other_names(std::vector<std::string>& sorted) {
 
 }  // namespace
 
-Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths) {
+Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths,
+                                              const std::map<std::string, std::string>& origins) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     const bool has_pattern = path.find_first_of("*?[") != std::string::npos;
@@ -86,7 +87,10 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
     }
   }
   if (files.empty()) return Error{ErrorKind::kData, "no data files are named"};
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files, {}, [&](const std::string& file) {
+    const auto origin = origins.find(file);
+    return std::pair(origin == origins.end() ? file : origin->second, file);
+  });
   files.erase(std::unique(files.begin(), files.end()), files.end());
   remove_other_names(files);
   return files;

@@ -3,6 +3,7 @@
 // From path patterns to the files of a dataset, and which of their rows belong to a split.
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,13 +17,16 @@ namespace troupe::pipeline {
 // first is kept, so that its events come once. Errors (kData): no paths, a pattern without match. A
 // path without pattern is taken as it is. So is a path with pattern signs that names a file as it
 // stands, or once its escapes ([*], [?], [[] and \\) are undone.
-runtime::Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths);
+// `origins`: as DatasetOptions::origins.
+runtime::Result<std::vector<std::string>> expand_paths(
+    const std::vector<std::string>& paths, const std::map<std::string, std::string>& origins = {});
 
 // Rows [first, end) of a file.
 struct RowRange {
   std::uint64_t first = 0;
   std::uint64_t end = 0;
 
+  bool has(std::uint64_t row) const { return row >= first && row < end; }
   bool operator==(const RowRange&) const = default;
 };
 

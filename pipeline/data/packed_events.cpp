@@ -11,11 +11,20 @@
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
+
+using runtime::Buffer;
+
 namespace {
+
+std::size_t words_of(std::size_t cells) { return (cells + 63) / 64; }
+// Words before the values. May wrap round for sizes that nothing has.
+std::size_t head_words(std::size_t events, std::size_t words) {
+  return events + 1 + events * words;
+}
 
 // Bit i is 1 where cells[i] >= lowest; up to 64 cells. The first loop becomes vector code, the
 // second moves the low bits of eight bytes, 8 k, to bits 56 + k.
-std::uint64_t occupied(std::span<const float> cells, float lowest) {
+std::uint64_t marks_of(std::span<const float> cells, float lowest) {
   std::array<std::uint8_t, 64> flags{};
   if (cells.size() == flags.size()) {
     for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = cells[i] >= lowest;
@@ -37,23 +46,27 @@ std::uint64_t occupied(std::span<const float> cells, float lowest) {
 // into one array of the right size. `word &= word - 1` takes off the lowest set bit.
 PackedEvents::PackedEvents(std::span<const std::span<const float>> stored,
                            const Preprocessing& preprocessing)
-    : words_(stored.empty() ? 0 : (stored.front().size() + 63) / 64), first_values_{0} {
+    : events_(stored.size()), words_(stored.empty() ? 0 : words_of(stored.front().size())) {
   const float lowest = std::max(preprocessing.threshold, std::numeric_limits<float>::denorm_min());
-  occupied_.reserve(stored.size() * words_);
+  std::vector<std::uint64_t> head(head_words(events_, words_));
   std::size_t kept = 0;
+  auto first_value = head.begin();
+  auto marks = first_value + static_cast<std::ptrdiff_t>(events_ + 1);
   for (const std::span<const float> image : stored) {
     CHECK(image.size() == stored.front().size(), "images of one size");
+    *first_value++ = kept;
     for (std::size_t first = 0; first < image.size(); first += 64) {
       const std::size_t count = std::min<std::size_t>(64, image.size() - first);
-      const std::uint64_t word = occupied(image.subspan(first, count), lowest);
-      occupied_.push_back(word);
-      kept += static_cast<std::size_t>(std::popcount(word));
+      *marks = marks_of(image.subspan(first, count), lowest);
+      kept += static_cast<std::size_t>(std::popcount(*marks++));
     }
-    first_values_.push_back(kept);
   }
-  values_.resize(kept);
-  float* value = values_.data();
-  const std::uint64_t* words = occupied_.data();
+  *first_value = kept;
+  const auto head_bytes = std::as_bytes(std::span(head));
+  bytes_ = Buffer::allocate(head_bytes.size() + kept * sizeof(float));
+  std::ranges::copy(head_bytes, bytes_.mutable_data());
+  float* value = reinterpret_cast<float*>(bytes_.mutable_data() + head_bytes.size());
+  const std::uint64_t* words = head.data() + events_ + 1;
   for (const std::span<const float> image : stored) {
     for (std::size_t first = 0; first < image.size(); first += 64) {
       for (std::uint64_t word = *words++; word != 0; word &= word - 1) {
@@ -64,16 +77,47 @@ PackedEvents::PackedEvents(std::span<const std::span<const float>> stored,
   }
 }
 
-std::size_t PackedEvents::bytes() const {
-  return occupied_.capacity() * sizeof(occupied_[0]) + values_.capacity() * sizeof(values_[0]) +
-         first_values_.capacity() * sizeof(first_values_[0]);
+std::optional<PackedEvents> PackedEvents::of(Buffer bytes, std::size_t events, std::size_t cells) {
+  const std::size_t words = words_of(cells);
+  const std::size_t most = bytes.size() / sizeof(std::uint64_t);
+  if (events >= most || words > most || head_words(events, words) > most) return std::nullopt;
+  PackedEvents all(std::move(bytes), events, words);
+  // unpack() writes a cell for each bit, and reads a value for it.
+  const std::uint64_t beyond = cells % 64 == 0 ? 0 : ~std::uint64_t{0} << cells % 64;
+  std::uint64_t kept = 0;
+  for (std::size_t event = 0; event < events; ++event) {
+    if (all.first_values()[event] != kept) return std::nullopt;
+    const auto marks = all.occupied().subspan(event * words, words);
+    for (const std::uint64_t word : marks) kept += static_cast<unsigned>(std::popcount(word));
+    if (!marks.empty() && (marks.back() & beyond) != 0) return std::nullopt;
+  }
+  if (all.first_values().back() != kept) return std::nullopt;
+  if (all.bytes_.size() !=
+      head_words(events, words) * sizeof(std::uint64_t) + kept * sizeof(float)) {
+    return std::nullopt;
+  }
+  return all;
+}
+
+std::span<const std::uint64_t> PackedEvents::first_values() const {
+  return {reinterpret_cast<const std::uint64_t*>(bytes_.data()), events_ + 1};
+}
+
+std::span<const std::uint64_t> PackedEvents::occupied() const {
+  return {first_values().data() + events_ + 1, events_ * words_};
+}
+
+std::span<const float> PackedEvents::values() const {
+  const std::size_t head = head_words(events_, words_) * sizeof(std::uint64_t);
+  return {reinterpret_cast<const float*>(bytes_.data() + head),
+          (bytes_.size() - head) / sizeof(float)};
 }
 
 void PackedEvents::unpack(std::size_t index, std::span<float> out) const {
-  CHECK(index < events() && (out.size() + 63) / 64 == words_);
+  CHECK(index < events() && words_of(out.size()) == words_);
   std::fill(out.begin(), out.end(), 0.0f);
-  const float* value = values_.data() + first_values_[index];
-  const std::uint64_t* words = occupied_.data() + index * words_;
+  const float* value = values().data() + first_values()[index];
+  const std::uint64_t* words = occupied().data() + index * words_;
   for (std::size_t w = 0; w < words_; ++w) {
     for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
       out[64 * w + static_cast<std::size_t>(std::countr_zero(word))] = *value++;
@@ -110,7 +154,7 @@ void BlockStore::trim() {
 std::uint64_t BlockStore::bytes() const {
   std::uint64_t sum = 0;
   for (const Slot& slot : slots_) {
-    if (slot.events) sum += slot.events->bytes();
+    if (slot.events) sum += slot.events->bytes().size();
   }
   return sum;
 }

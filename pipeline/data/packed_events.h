@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "pipeline/data/dataset_options.h"
+#include "runtime/base/buffer.h"
 
 namespace troupe::pipeline {
 
@@ -18,17 +21,27 @@ class PackedEvents {
  public:
   // Preprocesses and keeps stored images of good cells (preprocessing.h), all of one size.
   PackedEvents(std::span<const std::span<const float>> stored, const Preprocessing& preprocessing);
+  // The bytes() of `events` images of `cells` each, shared; nothing where they cannot be that.
+  static std::optional<PackedEvents> of(runtime::Buffer bytes, std::size_t events,
+                                        std::size_t cells);
 
-  std::size_t events() const { return first_values_.size() - 1; }
-  std::size_t bytes() const;
+  std::size_t events() const { return events_; }
+  // All that there is of them: per event the number of its first value, and the end; bits of cells,
+  // 64 in a word, [events][words]; values. For use on the same kind of machine.
+  const runtime::Buffer& bytes() const { return bytes_; }
   // Writes all cells of event `index`.
   void unpack(std::size_t index, std::span<float> out) const;
 
  private:
-  std::size_t words_ = 0;                // 64 cells each, of every event
-  std::vector<std::uint64_t> occupied_;  // [events][words_]
-  std::vector<float> values_;
-  std::vector<std::size_t> first_values_;  // of each event, and the end
+  PackedEvents(runtime::Buffer bytes, std::size_t events, std::size_t words)
+      : bytes_(std::move(bytes)), events_(events), words_(words) {}
+  std::span<const std::uint64_t> first_values() const;
+  std::span<const std::uint64_t> occupied() const;
+  std::span<const float> values() const;
+
+  runtime::Buffer bytes_;
+  std::size_t events_ = 0;
+  std::size_t words_ = 0;  // of every event
 };
 
 // The packed blocks of a dataset that are in memory; the least recently used ones are let go.

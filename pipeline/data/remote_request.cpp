@@ -11,14 +11,22 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <pugixml.hpp>
 
+#include "pipeline/data/data_error.h"
 #include "runtime/base/disk.h"
 
 namespace troupe::pipeline {
+
+using runtime::Result;
+
 namespace {
 
 constexpr std::string_view kS3 = "s3://";
 constexpr std::size_t kMostCredentialBytes = 1u << 20;
+// A page has 1,000 keys of up to 1,024 bytes, each sign of which may need six.
+constexpr std::size_t kMostListBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostListed = 100'000;
 // S3 wants the hash of what a request carries told and signed: that of nothing.
 constexpr const char* kNoContent =
     "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -80,6 +88,14 @@ std::string region() {
   return environment("AWS_REGION", environment("AWS_DEFAULT_REGION", "us-east-1"));
 }
 
+std::string escaped(CURL* handle, const std::string& part) {
+  if (part.empty()) return "";
+  const std::unique_ptr<char, void (*)(void*)> text(
+      curl_easy_escape(handle, part.data(), static_cast<int>(part.size())), curl_free);
+  CHECK(text != nullptr, "out of memory");
+  return text.get();
+}
+
 // "/a%20b/c" for the key "a b/c": keys are any text, and slashes stay.
 std::string path_of_key(CURL* handle, std::string_view key) {
   std::string path;
@@ -87,12 +103,7 @@ std::string path_of_key(CURL* handle, std::string_view key) {
     const std::size_t slash = key.find('/');
     const std::string part(key.substr(0, slash));
     path += '/';
-    if (!part.empty()) {
-      const std::unique_ptr<char, void (*)(void*)> text(
-          curl_easy_escape(handle, part.data(), static_cast<int>(part.size())), curl_free);
-      CHECK(text != nullptr, "out of memory");
-      path += text.get();
-    }
+    path += escaped(handle, part);
     if (slash == std::string_view::npos) return path;
     key.remove_prefix(slash + 1);
   }
@@ -209,6 +220,7 @@ RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words)
     answer.failure = fmt::format(
         "the server refuses it ({}): credentials are missing, or do not suffice", status);
   } else if (status == 404 || status == 410) {
+    answer.missing = true;
     answer.failure = fmt::format("there is no such file on the server ({})", status);
   } else if (status == 408 || status == 429 || status >= 500) {
     answer.again = true;
@@ -235,7 +247,6 @@ RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words)
 
 void set_common(CURL* handle, const std::string& address, const CopyOptions& options,
                 Request& request, char* words) {
-  curl_easy_setopt(handle, CURLOPT_URL, url_of(handle, address).c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   // The token of a session is a header, which would go along to another host.
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, address.starts_with(kS3) ? 0L : 1L);
@@ -281,37 +292,124 @@ Handle new_handle() {
   return handle;
 }
 
+// A request on its way to being sent.
+class Exchange {
+ public:
+  Exchange(const std::string& address, const CopyOptions& options) : handle_(new_handle()) {
+    request_.handle = handle_.get();
+    set_common(handle_.get(), address, options, request_, words_);
+    set_credentials(handle_.get(), address, headers_);
+    url_ = url_of(handle_.get(), address);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  CURL* handle() const { return handle_.get(); }
+  // `taker` outlives this.
+  void take(const TakeBytes& taker, std::uint64_t from) {
+    request_.take = &taker;
+    request_.from = request_.first = from;
+  }
+  void add_header(const std::string& header) {
+    headers_.reset(curl_slist_append(headers_.release(), header.c_str()));
+  }
+  // The parts stand in the order in which they are signed.
+  void ask_list(const std::string& prefix, const std::string& next) {
+    std::string query = "list-type=2&prefix=" + escaped(handle(), prefix);
+    if (!next.empty()) query = "continuation-token=" + escaped(handle(), next) + "&" + query;
+    url_ += "?" + query;
+  }
+  RemoteAnswer perform() {
+    curl_easy_setopt(handle(), CURLOPT_URL, url_.c_str());
+    curl_easy_setopt(handle(), CURLOPT_HTTPHEADER, headers_.get());
+    const CURLcode code = curl_easy_perform(handle());
+    return answer_of(request_, code, words_);
+  }
+
+ private:
+  Handle handle_;
+  Request request_;
+  char words_[CURL_ERROR_SIZE] = "";
+  List headers_{nullptr, curl_slist_free_all};
+  std::string url_;
+};
+
 }  // namespace
 
 RemoteAnswer ask_version(const std::string& address, const CopyOptions& options) {
-  const Handle handle = new_handle();
-  Request request{.handle = handle.get()};
-  char words[CURL_ERROR_SIZE] = "";
-  List headers(nullptr, curl_slist_free_all);
-  set_common(handle.get(), address, options, request, words);
-  set_credentials(handle.get(), address, headers);
-  curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(handle.get(), CURLOPT_NOBODY, 1L);
-  const CURLcode code = curl_easy_perform(handle.get());
-  return answer_of(request, code, words);
+  Exchange head(address, options);
+  curl_easy_setopt(head.handle(), CURLOPT_NOBODY, 1L);
+  RemoteAnswer answer = head.perform();
+  const long status = status_of(head.handle());
+  const bool refused = status == 400 || status == 401 || status == 403 || status == 405;
+  if (address.starts_with(kS3) || !(refused || status == 501)) return answer;
+  // A signature may be that of one way of asking, and some servers know one way alone.
+  const TakeBytes stop = [](std::uint64_t, std::span<const char>) { return false; };
+  Exchange first(address, options);
+  first.take(stop, 0);
+  curl_easy_setopt(first.handle(), CURLOPT_RANGE, "0-0");
+  RemoteAnswer answered = first.perform();
+  // It has been stopped on purpose, and a file without bytes has no first one.
+  const long found = status_of(first.handle());
+  if (found == 206 || found == 200) answered.failure = "";
+  if (found == 416 && answered.version.has_size) answered = {.version = answered.version};
+  return answered;
 }
 
 RemoteAnswer get_rest(const std::string& address, std::uint64_t from, const RemoteVersion& version,
                       const CopyOptions& options, const TakeBytes& take) {
-  const Handle handle = new_handle();
-  Request request{.handle = handle.get(), .take = &take, .from = from, .first = from};
-  char words[CURL_ERROR_SIZE] = "";
-  List headers(nullptr, curl_slist_free_all);
-  set_common(handle.get(), address, options, request, words);
-  set_credentials(handle.get(), address, headers);
+  Exchange rest(address, options);
+  rest.take(take, from);
   if (from > 0) {
-    curl_easy_setopt(handle.get(), CURLOPT_RANGE, fmt::format("{}-", from).c_str());
-    const std::string same = "If-Range: " + version.tag;
-    headers.reset(curl_slist_append(headers.release(), same.c_str()));
+    curl_easy_setopt(rest.handle(), CURLOPT_RANGE, fmt::format("{}-", from).c_str());
+    rest.add_header("If-Range: " + version.tag);
   }
-  curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
-  const CURLcode code = curl_easy_perform(handle.get());
-  return answer_of(request, code, words);
+  return rest.perform();
+}
+
+std::optional<BucketPage> read_bucket_page(std::string_view xml) {
+  pugi::xml_document document;
+  if (!document.load_buffer(xml.data(), xml.size())) return std::nullopt;
+  const pugi::xml_node list = document.child("ListBucketResult");
+  if (!list) return std::nullopt;
+  BucketPage page;
+  for (const pugi::xml_node each : list.children("Contents")) {
+    page.keys.emplace_back(each.child_value("Key"));
+  }
+  if (std::string_view(list.child_value("IsTruncated")) == "true") {
+    page.next = list.child_value("NextContinuationToken");
+  }
+  return page;
+}
+
+Result<std::vector<std::string>> list_bucket(const std::string& prefix,
+                                             const CopyOptions& options) {
+  const auto failed = [&](const std::string& why) {
+    return data_error(fmt::format("{}: {}", shown_address(prefix), why));
+  };
+  if (!prefix.starts_with(kS3)) return failed("only stores of S3 list what they have");
+  const std::size_t slash = prefix.find('/', kS3.size());
+  const std::string bucket = prefix.substr(0, slash + 1);
+  std::vector<std::string> found;
+  for (std::string next;;) {
+    Exchange page(bucket, options);
+    page.ask_list(prefix.substr(slash + 1), next);
+    std::string text;
+    const TakeBytes take = [&](std::uint64_t, std::span<const char> bytes) {
+      text.append(bytes.data(), bytes.size());
+      return text.size() <= kMostListBytes;
+    };
+    page.take(take, 0);
+    const RemoteAnswer answer = page.perform();
+    if (answer.missing) return failed("there is no such bucket on the server");
+    if (!answer.failure.empty()) return failed(answer.failure);
+    const auto read = read_bucket_page(text);
+    if (!read) return failed("the server answers otherwise than with a list of the bucket");
+    for (const std::string& key : read->keys) found.push_back(bucket + key);
+    if (found.size() > kMostListed) return failed("more files than anybody trains on begin so");
+    if (read->next.empty() || read->next == next) return found;
+    next = read->next;
+  }
 }
 
 }  // namespace troupe::pipeline

@@ -1,34 +1,19 @@
 #pragma once
 
-// Requests to a server and its answers; for remote_copy.cpp.
+// Requests to a server of http and its answers; for remote_copy.cpp.
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "pipeline/data/remote_copy.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
-
-// Which version of a file a server has.
-struct RemoteVersion {
-  std::string tag;  // ETag, or the time of the last change; empty: the server tells neither
-  std::uint64_t size = 0;
-  bool has_size = false;
-
-  bool operator==(const RemoteVersion&) const = default;
-};
-
-struct RemoteAnswer {
-  RemoteVersion version;  // of the whole file
-  // Another attempt may succeed: nobody is to blame but the line or the server's state.
-  bool again = false;
-  bool beyond = false;  // the file ends before the byte that was asked for
-  std::string failure;  // why it has not, without the address; empty: it has
-};
 
 // Takes bytes of the file in order; `first` is the place of the first byte of the answer, which is
 // 0 where the server has not heeded what was asked. False ends the transfer.
@@ -40,5 +25,18 @@ RemoteAnswer ask_version(const std::string& address, const CopyOptions& options)
 // Gets the file from byte `from` on, if its version is still `version`; else all of it.
 RemoteAnswer get_rest(const std::string& address, std::uint64_t from, const RemoteVersion& version,
                       const CopyOptions& options, const TakeBytes& take);
+
+// The addresses that begin with this one, of S3. Errors (kData) name the address.
+runtime::Result<std::vector<std::string>> list_bucket(const std::string& prefix,
+                                                      const CopyOptions& options);
+
+// One page of the answer of a bucket (ListObjectsV2): keys, and where the next page begins, empty
+// at the end.
+struct BucketPage {
+  std::vector<std::string> keys;
+  std::string next;
+};
+// Nothing where the text is no such answer.
+std::optional<BucketPage> read_bucket_page(std::string_view xml);
 
 }  // namespace troupe::pipeline

@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/data/shower_file.h"
 #include "runtime/base/disk.h"
@@ -37,6 +40,13 @@ Result<void> check_options(const ShowerDatasetOptions& options, const std::strin
   return {};
 }
 
+// "electron+pion".
+std::string particles_text(const ShowerOptions& showers) {
+  std::vector<std::string_view> names;
+  for (const Particle particle : showers.particles) names.push_back(text(particle));
+  return fmt::format("{}", fmt::join(names, "+"));
+}
+
 ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detector& detector) {
   ShowerFileOptions file;
   file.schema = detector.schema;
@@ -49,6 +59,8 @@ ShowerFileOptions file_options(const ShowerDatasetOptions& options, const Detect
       {"scale", detector.units_per_gev},
       {"generator", fmt::format("troupe showers {} {}", kShowerVersion, detector.name)},
       {"seed", options.showers.seed}};
+  file.particles = options.showers.particles != ShowerOptions().particles;
+  if (file.particles) file.attributes.emplace_back("particles", particles_text(options.showers));
   return file;
 }
 
@@ -88,6 +100,7 @@ std::string synthetic_path(const SyntheticOptions& options) {
   const std::string usual_rest =
       fmt::format("{} {} {} {} {}", usual.min_energy_gev, usual.max_energy_gev, kind.min_angle_rad,
                   kind.max_angle_rad, usual.threshold_gev);
+  if (showers.particles != usual.particles) name += "-" + particles_text(showers);
   if (rest != usual_rest) name += fmt::format("-{:.12}", runtime::hash_of(rest).text());
   return fmt::format("{}/{}.h5", options.folder.empty() ? "." : options.folder, name);
 }

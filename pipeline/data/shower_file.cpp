@@ -24,8 +24,6 @@ namespace {
 constexpr std::size_t kChunkBytes = 1u << 20;
 // Images made between two writes.
 constexpr std::size_t kRoundBytes = 32u << 20;
-// PDG number of the electron.
-constexpr float kElectron = 11.0f;
 
 // The facts of an event besides its cells.
 struct EventFacts {
@@ -45,19 +43,23 @@ struct ColumnFormat {
 double energy_of(const EventFacts& event, std::size_t) { return event.primary.energy_gev; }
 double theta_of(const EventFacts& event, std::size_t) { return event.primary.theta_rad; }
 double sum_of(const EventFacts& event, std::size_t) { return event.sum; }
+double number_of(const EventFacts& event, std::size_t) {
+  return static_cast<double>(event.primary.particle);
+}
 
 // In the order in which they are written.
-std::span<const ColumnFormat> columns_of(DataSchema schema) {
+std::span<const ColumnFormat> columns_of(DataSchema schema, bool particles) {
   static constexpr ColumnFormat kFixed[] = {
       {"target", 2, false, [](const EventFacts& event, std::size_t column) -> double {
-         return column == 0 ? kElectron : event.primary.energy_gev;
+         return column == 0 ? number_of(event, 0) : event.primary.energy_gev;
        }}};
   static constexpr ColumnFormat kAngle[] = {
       {"energy", 0, false, energy_of},
       {"theta", 0, false, theta_of},
       {"mtheta", 0, true,
        [](const EventFacts& event, std::size_t) { return event.measured_angle; }},
-      {"sum", 0, false, sum_of}};
+      {"sum", 0, false, sum_of},
+      {"pdg", 0, false, number_of}};
   static constexpr ColumnFormat kNnlo[] = {
       {"y/a", 0, false, [](const EventFacts&, std::size_t) { return 1.0; }},
       {"y/b", 0, false,
@@ -70,7 +72,7 @@ std::span<const ColumnFormat> columns_of(DataSchema schema) {
     case DataSchema::kLcdFixed:
       return kFixed;
     case DataSchema::kLcdAngle:
-      return kAngle;
+      return std::span(kAngle).first(particles ? 5 : 4);
     case DataSchema::kNnlo:
       return kNnlo;
     case DataSchema::kCaloChallenge:
@@ -87,7 +89,7 @@ class FileWriter {
       : options_(options),
         source_(source),
         team_(team),
-        columns_(columns_of(options.schema)),
+        columns_(columns_of(options.schema, options.particles)),
         events_(options.events) {
     const std::size_t image_bytes = values() * sizeof(float);
     const std::uint64_t asked = options.chunk_events;

@@ -34,6 +34,7 @@ struct ShowerFileOptions {
   bool bytes = false;                         // idx, tfrecord: all cells are 0, 1, ... or 255
   bool labels = false;                        // idx: so are the labels
   bool angles = false;                        // tfrecord: with a feature theta
+  bool particles = false;                     // lcd-angle: with a dataset of their numbers
   // calochallenge: images are boxes, and are written as the rows of voxels that these are made of.
   std::optional<CaloBinning> binning;
   std::uint64_t events = 0;        // at least 1
@@ -46,12 +47,12 @@ struct ShowerFileOptions {
   std::function<std::vector<std::pair<std::string, std::string>>()> last_attributes;
 };
 
-// lcd-fixed: ECAL, target (11, energy); nnlo: X, y/a (1), y/b (E / 100), y/c (sum); calochallenge:
-// showers, incident_energies; tfrecord: ECAL, shape, energy; idx: images, and the labels beside
-// them (E / 10 GeV - 1); lcd-angle: ECAL, energy, theta, mtheta (the angle measured on the stored
-// cells by the barycentre formula of the models' angle head), sum. The file stands at `path` whole
-// or not at all (runtime::NewFile). `progress`, if set, is told the events done. Errors: its own;
-// kData when the file cannot be written; else kInternal.
+// lcd-fixed: ECAL, target (PDG number of the particle, energy); nnlo: X, y/a (1), y/b (E / 100),
+// y/c (sum); calochallenge: showers, incident_energies; tfrecord: ECAL, shape, energy; idx: images,
+// and the labels beside them (E / 10 GeV - 1); lcd-angle: ECAL, energy, theta, mtheta (the angle
+// measured on the stored cells by the barycentre formula of the models' angle head), sum, pdg if
+// asked for. The file stands at `path` whole or not at all (runtime::NewFile). `progress`, if set,
+// is told the events done. Errors: its own; kData when the file cannot be written; else kInternal.
 runtime::Result<void> write_shower_file(const ShowerFileOptions& options,
                                         const ShowerSource& source, const std::string& path,
                                         runtime::ThreadTeam& team, const Progress& progress = {});

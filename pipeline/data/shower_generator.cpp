@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "pipeline/data/hadron_profile.h"
 #include "pipeline/data/shower_profile.h"
 #include "runtime/base/math.h"
 
@@ -30,18 +33,54 @@ constexpr double kLastSilicon = 0.7268;
 constexpr double kAxisMm = 1.8;
 constexpr double kLongestStepX0 = 0.25;
 constexpr std::size_t kMostSteps = 32;
+// Electrons of less are not what the profiles are fitted to, and leave nearly nothing.
+constexpr double kLeastElectronGev = 0.2;
+constexpr double kTrackMm = 0.1;
 constexpr double kPerpendicular = std::numbers::pi / 2;
+
+constexpr std::pair<Particle, std::string_view> kParticleNames[] = {
+    {Particle::kElectron, "electron"}, {Particle::kPhoton, "photon"}, {Particle::kPion, "pion"}};
 
 }  // namespace
 
-// One shower while it is made: its primary's track, which crosses the middle of the transverse
-// plane where showers of its energy have their maximum on average, as Geant4's were aimed, and how
-// far along it the shower has come.
-struct ShowerGenerator::Development {
-  double energy_gev;
-  LongitudinalProfile profile;
+std::string_view text(Particle particle) {
+  for (const auto& [each, name] : kParticleNames) {
+    if (each == particle) return name;
+  }
+  CHECK(false, "a particle without a name");
+}
+
+std::optional<Particle> find_particle(std::string_view name) {
+  for (const auto& [particle, each] : kParticleNames) {
+    if (each == name) return particle;
+  }
+  return std::nullopt;
+}
+
+// The parts of one shower share these.
+struct ShowerGenerator::Streams {
   ShowerRandom random;
-  ShowerRandom spot_random;
+  ShowerRandom spots;
+  std::span<double> planes;  // [layer][x][y], visible GeV
+};
+
+// The energy that a shower, or a part of it, is to leave, and where: a sum of all that is set.
+struct ShowerGenerator::Part {
+  double energy_gev = 0;                             // of its kind of profile
+  std::optional<LongitudinalProfile> electron = {};  // from `start` on, its halo everywhere
+  std::optional<HadronProfile> hadrons = {};         // from `start` on
+  double track_end = 0;                              // a track that far
+  double start = 0;                                  // X0 along the track
+  double crossing_t = 0;  // where the axis crosses the middle of the transverse plane
+};
+
+// One part of a shower while it is made: its primary's track, which crosses the middle of the
+// transverse plane where showers of its energy have their maximum on average, as Geant4's were
+// aimed, and how far along it the shower has come.
+struct ShowerGenerator::Development {
+  const Part& part;
+  ShowerRandom& random;
+  ShowerRandom& spot_random;
   std::span<double> planes;  // [layer][x][y], visible GeV
   bool tilted = false;
   double sine = 1.0;
@@ -74,27 +113,96 @@ Primary ShowerGenerator::draw_primary(std::uint64_t event) const {
   const double energy_range = options_.max_energy_gev - options_.min_energy_gev;
   const double energy = options_.min_energy_gev + energy_range * random.uniform();
   const double angle = min_angle_ + (max_angle_ - min_angle_) * random.uniform();
-  return {static_cast<float>(energy), static_cast<float>(angle)};
+  Primary primary{static_cast<float>(energy), static_cast<float>(angle)};
+  const auto kinds = static_cast<double>(options_.particles.size());
+  primary.particle = options_.particles[static_cast<std::size_t>(kinds * random.uniform())];
+  return primary;
 }
 
 void ShowerGenerator::develop(Primary primary, std::uint64_t event,
                               std::span<double> planes) const {
-  ShowerRandom random(options_.seed, event, ShowerStream::kProfile);
-  const LongitudinalProfile profile = draw_profile(primary.energy_gev, random);
-  Development shower{primary.energy_gev, profile, random,
-                     ShowerRandom(options_.seed, event, ShowerStream::kSpots), planes};
-  const double axis_mm = kAxisMm / std::sqrt(shower.energy_gev);
+  Streams streams{ShowerRandom(options_.seed, event, ShowerStream::kProfile),
+                  ShowerRandom(options_.seed, event, ShowerStream::kSpots), planes};
+  switch (primary.particle) {
+    case Particle::kElectron:
+      return develop_electron(primary, primary.energy_gev, 0.0, streams);
+    case Particle::kPhoton:
+      return develop_photon(primary, streams);
+    case Particle::kPion:
+      return develop_pion(primary, streams);
+  }
+}
+
+// The two of a pair share the energy evenly in distribution, as they nearly do at high energies.
+void ShowerGenerator::develop_photon(Primary primary, Streams& streams) const {
+  const double energy = primary.energy_gev;
+  const double start = 9.0 / 7.0 * streams.random.exponential();
+  const double least = kLeastElectronGev / energy;
+  const double share = least + (1.0 - 2.0 * least) * streams.random.uniform();
+  develop_electron(primary, share * energy, start, streams);
+  develop_electron(primary, (1.0 - share) * energy, start, streams);
+}
+
+void ShowerGenerator::develop_pion(Primary primary, Streams& streams) const {
+  const double energy = primary.energy_gev;
+  const double start = kInteractionX0 * streams.random.exponential();
+  const double neutral_gev = energy * draw_neutral_share(energy, streams.random);
+  const double crossing_t = detector_->layers.front().depth_x0;
+  develop_part(primary, {.energy_gev = energy, .track_end = start, .crossing_t = crossing_t},
+               streams);
+  // Behind the detector nothing is seen of it, and nothing comes back.
+  const double end = detector_->layers.back().mixture->layer_x0 + last_silicon_x0_;
+  if (start * math::sin(primary.theta_rad) >= end) return;
+  develop_part(primary,
+               {.energy_gev = energy,
+                .hadrons = hadron_profile(energy, energy - neutral_gev),
+                .start = start,
+                .crossing_t = crossing_t},
+               streams);
+  if (neutral_gev > kLeastElectronGev) develop_electron(primary, neutral_gev, start, streams);
+}
+
+void ShowerGenerator::develop_electron(Primary primary, double energy_gev, double start,
+                                       Streams& streams) const {
+  const LongitudinalProfile profile = draw_profile(energy_gev, streams.random);
+  develop_part(primary,
+               {.energy_gev = energy_gev,
+                .electron = profile,
+                .start = start,
+                .crossing_t = profile.mean_maximum},
+               streams);
+}
+
+void ShowerGenerator::develop_part(Primary primary, const Part& part, Streams& streams) const {
+  Development shower{part, streams.random, streams.spots, streams.planes};
+  const double axis_mm = kAxisMm / std::sqrt(part.energy_gev);
   shower.x_mm = axis_mm * shower.random.normal();
   shower.start_y_mm = axis_mm * shower.random.normal();
   shower.tilted = min_angle_ != kPerpendicular || max_angle_ != kPerpendicular;
   if (shower.tilted) {
     shower.sine = math::sin(primary.theta_rad);
     shower.cosine = math::cos(primary.theta_rad);
-    const double crossing_mm =
-        profile.mean_maximum * detector_->layers[0].mixture->radiation_length_mm;
+    const double crossing_mm = part.crossing_t * detector_->layers[0].mixture->radiation_length_mm;
     shower.start_y_mm -= crossing_mm * shower.cosine / shower.sine;
   }
   for (std::uint32_t layer = 0; layer < detector_->layers.size(); ++layer) cross(layer, shower);
+}
+
+// The visible energy of a path in silicon at depth t.
+double ShowerGenerator::mean_gev(double t, double path, const AbsorberMixture& mixture,
+                                 const Development& shower) {
+  const Part& part = shower.part;
+  const double depth = t - part.start;
+  double gev = 0;
+  if (part.electron) {
+    gev = depth > 0 ? mixture.sampling * visible_density(*part.electron, depth) * path : 0.0;
+    gev += part.electron->halo * path * shower.sine / mixture.layer_x0;
+  }
+  if (part.hadrons && depth > 0) {
+    gev += mixture.sampling * visible_density(*part.hadrons, depth) * path;
+  }
+  if (t < part.track_end) gev += kTrackGev * path / mixture.layer_x0;
+  return gev;
 }
 
 // Behind the tungsten of its layer silicon sees the shower half a layer deeper than the layer's
@@ -105,8 +213,7 @@ ShowerGenerator::Step ShowerGenerator::step_at(double t, double path,
                                                const Development& shower) const {
   Step step{};
   step.silicon_t = t + 0.5 * mixture.layer_x0 / shower.sine;
-  step.mean_gev = mixture.sampling * visible_density(shower.profile, step.silicon_t) * path +
-                  shower.profile.halo * path * shower.sine / mixture.layer_x0;
+  step.mean_gev = mean_gev(step.silicon_t, path, mixture, shower);
   if (t * shower.sine > last_silicon_x0_) step.mean_gev *= kLastSilicon;
   const double depth_x0 = (t - shower.t) * shower.sine;  // in the layer
   const double silicon_x0 =
@@ -128,20 +235,32 @@ void ShowerGenerator::cross(std::uint32_t layer, Development& shower) const {
     steps[i] = step_at(shower.t + (static_cast<double>(i) + 0.5) * dt, dt, mixture, shower);
     mean_gev += steps[i].mean_gev;
   }
-  const double found_gev = kGrainGev * shower.random.gamma(mean_gev / kGrainGev);
-  const double scale = found_gev / mean_gev;
-  for (std::size_t i = 0; i < count; ++i) {
-    scatter(steps[i], steps[i].mean_gev * scale, layer, shower);
+  if (mean_gev > 0) {
+    const double found_gev = kGrainGev * shower.random.gamma(mean_gev / kGrainGev);
+    const double scale = found_gev / mean_gev;
+    for (std::size_t i = 0; i < count; ++i) {
+      scatter(steps[i], steps[i].mean_gev * scale, layer, shower);
+    }
   }
   shower.t += path;
   shower.z_mm += path * mixture.radiation_length_mm * shower.sine;
 }
 
+// In front of where electrons begin their halo alone is seen, as wide as their beginning.
+RadialProfile ShowerGenerator::radial_at(double t, double spread_mm, const Part& part) {
+  if (part.electron) {
+    const double tau = std::max(0.0, t - part.start) / part.electron->maximum;
+    return radial_profile(part.energy_gev, tau);
+  }
+  if (part.hadrons) return hadron_radial_profile(spread_mm);
+  // Nearly all of a track's energy lies in the cell that it crosses.
+  return {kTrackMm / spread_mm, kTrackMm / spread_mm, 1.0, kTrackGev, kTrackGev};
+}
+
 void ShowerGenerator::scatter(const Step& step, double gev, std::uint32_t layer,
                               Development& shower) const {
   const double spread_mm = detector_->layers[layer].mixture->spread_mm;
-  const double tau = step.silicon_t / shower.profile.maximum;
-  const RadialProfile radial = radial_profile(shower.energy_gev, tau);
+  const RadialProfile radial = radial_at(step.silicon_t, spread_mm, shower.part);
   const double core_gev = gev * radial.core_fraction, tail_gev = gev - core_gev;
   const std::uint32_t core = shower.random.poisson(core_gev / radial.core_spot_gev);
   const std::uint32_t tail = shower.random.poisson(tail_gev / radial.tail_spot_gev);
@@ -231,6 +350,7 @@ Result<ShowerGenerator> ShowerGenerator::create(const ShowerOptions& options) {
     return refuse(fmt::format("shower energies from {} to {} GeV: expected 1 <= from <= to <= 1000",
                               options.min_energy_gev, options.max_energy_gev));
   }
+  if (options.particles.empty()) return refuse("no particles are named that make showers");
   ShowerGenerator made(options);
   const double lowest = made.detector_->min_angle_rad;
   const double highest = made.detector_->max_angle_rad;

@@ -17,7 +17,7 @@ model:
   zoo: gan3d_2
   kernals: fastest
   precision: fp16
-data: {train: synthetic, schema: lcd-fixd, cache: disk}
+data: {train: synthetic, schema: lcd-fixd, cache: disc}
 train:
   epochs: 0
   epochs: 3
@@ -51,7 +51,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "
     "idx, tfrecord, found text "
     "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
-    "t.yaml:6:51: data.cache: only memory, none are available in this version, not disk",
+    "t.yaml:6:51: data.cache: expected one of memory, disk, none, found text \"disc\"; did you "
+    "mean \"disk\"?",
     "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
     "t.yaml:9:3: \"epochs\" is given twice in one section (first at line 8)",
     "t.yaml:10:16: train.micro_batch: expected a whole number from 1 to 65536 without quotes, "
@@ -299,7 +300,7 @@ TEST(TopologyErrors, AddressOfRemoteStorageIsNoPath) {
   const auto read = parse(kLeast, {"data.train=[b.h5, https://host/a.h5, s3://bucket/a.h5]"});
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->topology.data.dataset.paths[2], "s3://bucket/a.h5");
-  for (const char* address : {"gs://b/*.h5", "root://h/a"}) {
+  for (const char* address : {"gs://b/*.h5", "dav://h/a"}) {
     EXPECT_EQ(message_of(parse(kLeast, {fmt::format("data.train=[b.h5, \"{}\"]", address)})),
               fmt::format("--set data.train=[b.h5, \"{0}\"]: data.train.1: {0}: remote storage is "
                           "not read; mount it or copy what is there to this machine, and give that "

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "runtime/base/error.h"
 #include "tests/main/cluster_run.h"
 
@@ -116,6 +118,30 @@ TEST_F(DataFormats, ConversionRefusesToReplaceAndLeavesNothing) {
                  {"--to: which schema shall be written?"});
 }
 
+TEST_F(DataFormats, CachesAndMembersLeaveTheHashAsItIs) {
+  const Words briefly{"--set", "train.iterations=3"};
+  const std::string memory = hash_of("memory", briefly);
+  for (const auto& [cache, members] : {std::pair("disk", "1"), std::pair("disk", "2"),
+                                       std::pair("disk", "3"), std::pair("none", "2")}) {
+    const Words words{"--set", fmt::format("data.cache={}", cache), "--workers", members};
+    EXPECT_EQ(hash_of(fmt::format("{}-{}", cache, members), briefly + words), memory)
+        << cache << " " << members;
+  }
+  // One file, for all members and runs, to whose bound they keep.
+  int kept = 0;
+  for (const auto& each : std::filesystem::directory_iterator(path("data/packed"))) {
+    kept += each.path().extension() == ".events" ? 1 : 0;
+  }
+  EXPECT_EQ(kept, 1);
+  const Words small{"--set", "data.cache=disk", "--set", "data.cache_limit=1KiB"};
+  expect_refused(call(run_words("small", small)), 4, {"in use are more than data.cache_limit"});
+  // A run goes on with the other cache.
+  EXPECT_EQ(
+      resumed("memory", {"--set", "data.cache=disk", "--set", "train.iterations=6"})["state_hash"]
+          .text(),
+      hash_of("whole", {"--set", "train.iterations=6"}));
+}
+
 class DataServer : public DataFormats {
  protected:
   DataServer()
@@ -142,6 +168,17 @@ TEST_F(DataServer, TrainsOnAFileOfAServerToTheHashOfTheFileItself) {
                      "data.train=" + address_ + "/plain/toy.h5"};
   EXPECT_EQ(hash_of("remote", remote), local);
   EXPECT_EQ(hash_of("members", remote + Words{"--workers", "2"}), local);
+  // Custom names may stand for the labels of another file on the server.
+  EXPECT_EQ(
+      call({"data", "convert", path("toy.h5"), served_ / "toy-images", "--to", "idx"}).exit_code,
+      0);
+  const Words custom{"--set", "train.iterations=3",
+                     "--set", "data.schema=custom",
+                     "--set", "data.names={image: images, energy: labels}",
+                     "--set", "data.preprocessing={threshold: 1e-6, min_ecal: 0}"};
+  EXPECT_EQ(
+      hash_of("labels", custom + Words{"--set", "data.train=" + address_ + "/plain/toy-images"}),
+      hash_of("own-labels", custom + Words{"--set", "data.train=" + (served_ / "toy-images")}));
   expect_refused(call(run_words("none", {"--set", "data.train=" + address_ + "/plain/none.h5"})), 4,
                  {"none.h5: there is no such file on the server (404)"});
 }

@@ -213,6 +213,8 @@ TEST_F(ThreeFiles, FingerprintDependsOnContentAndRulesOnly) {
 // The sampler's order by blocks is one of chunks and windows.
 TEST_F(ThreeFiles, FingerprintWithoutAMemoryCacheDependsOnBlocksAndWindowsToo) {
   options_.cache = CacheMode::kNone;
+  EXPECT_EQ(open_dataset(options_).window_blocks(), 0u);  // one window has all
+  options_.window_bytes = 4000;
   const auto before = open_dataset(options_).fingerprint();
   options_.threads = 2;
   EXPECT_EQ(open_dataset(options_).fingerprint(), before);

@@ -6,6 +6,9 @@
 //   pad before a convolution that alone reads it     becomes padding of the convolution
 //   upsampling that such a convolution alone reads   becomes upsampling of the convolution
 //   ReLU or LeakyReLU that alone reads a convolution becomes part of the convolution
+//
+// (upsampling only of a convolution without stride and dilation, and nothing of one in groups)
+//
 //   reshape, flatten, linear activation, pad by 0,
 //   dropout in inference or with rate 0              compute nothing: same value, other name
 //
@@ -29,11 +32,14 @@ struct Value {
 };
 
 struct Computation {
-  int layer = 0;       // of the network; with a fused activation the convolution's
-  LayerKind kind;      // an Activation of kind kLinear stands for a copy
-  int input = 0;       // index of the value it reads
-  int output = 0;      // index of the value it makes
-  Shape input_shape;   // of one sample
+  int layer = 0;            // of the network; with a fused activation the convolution's
+  LayerKind kind;           // an Activation of kind kLinear stands for a copy
+  int input = 0;            // index of the value it reads
+  std::vector<int> others;  // those it reads besides
+  int output = 0;           // index of the value it makes
+  Shape input_shape;        // of one sample
+  std::vector<Shape> other_shapes;
+  Shape output_shape;
   Activation fused;    // convolution: activation that belongs to it, kLinear for none
   Extent extra_pad{};  // convolution: zeros before and after each axis from absorbed pads
   Extent upsample{1, 1,

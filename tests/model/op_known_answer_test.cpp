@@ -216,8 +216,8 @@ TEST_P(OpKnownAnswer, NothingIsDoneForArraysWithoutElements) {
   run(ActivationForward{0, {ActivationKind::kRelu, 0.3}}, {{}, {}}, 1);
   run(DropoutForward{0, 0.5, 1}, {{}, {}}, 1);
   run(PowerForward{0, 0.5}, {{}, {}}, 1);
-  run(SumForward{0, 0}, {{}, {}}, 1);
-  EXPECT_EQ(run(SumForward{2, 0}, {{}, Row(2)}, 1), Row(2));
+  run(SumRows{0, 0, 1}, {{}, {}}, 1);
+  EXPECT_EQ(run(SumRows{2, 0, 1}, {{}, Row(2)}, 1), Row(2));
 }
 
 // Divergence must reach the loss: no activation may turn NaN into a number.
@@ -229,7 +229,7 @@ TEST_P(OpKnownAnswer, NotANumberStaysOneThroughActivationsAndHeads) {
         std::isnan(run(ActivationBackward{2, activation}, {{1, 1}, {1, NAN}, Row(2)}, 2)[1]));
   }
   EXPECT_TRUE(std::isnan(run(PowerForward{1, 0.85}, {{NAN}, Row(1)}, 1)[0]));
-  EXPECT_TRUE(std::isnan(run(SumForward{1, 2}, {{1, NAN}, Row(1)}, 1)[0]));
+  EXPECT_TRUE(std::isnan(run(SumRows{1, 2, 1}, {{1, NAN}, Row(1)}, 1)[0]));
   EXPECT_TRUE(std::isnan(run(AngleForward{1, {1, 1, 2}}, {{1, NAN}, Row(1)}, 1)[0]));
 }
 

@@ -1,12 +1,5 @@
 // The discriminators' outputs without parameters, and losses (reference/heads.cpp, loss.cpp).
 
-KERNEL void sum_backward(OPERAND(const float, dy), OPERAND(float, dx), const int batch,
-                         const long cells) {
-  const int i = item(0), group = item(1);
-  if (i >= batch * cells) return;
-  AT(dx, group)[i] = AT(dy, group)[i / cells];
-}
-
 // An event seen along z, in scratch memory: [energy, x, y, slope_x, slope_y][layer], then the total,
 // the means of x, y, z, and the slopes of these means.
 #define LAYER(array, z) profile[(array) * layers + (z)]

@@ -292,11 +292,12 @@ void add_backward(BackwardWriter& w, const Concatenate& concatenate) {
   const auto part = [&](int number) {
     return reversed(concatenated_part(w.computation(), w.batch(), number));
   };
-  w.pass_on([&](Operand dx) { w.add(part(-1), {w.read(dy), dx}); });
+  const auto add = [&](int number, Operand dx) {
+    w.add(part(number), {w.read(dy), InstructionWriter::update(dx.tensor)});
+  };
+  w.pass_on([&](Operand dx) { add(-1, dx); });
   for (std::size_t i = 0; i < concatenate.with.size(); ++i) {
-    w.pass_on(w.computation().others[i], [&](Operand dx) {
-      w.add(part(static_cast<int>(i)), {w.read(dy), dx});
-    });
+    w.pass_on(w.computation().others[i], [&](Operand dx) { add(static_cast<int>(i), dx); });
   }
 }
 

@@ -18,6 +18,8 @@ class ForwardWriter : public InstructionWriter {
     return write(tensors_.values[static_cast<std::size_t>(computation().output)]);
   }
 
+  Operand updated_y() const { return update(y().tensor); }
+
   // Tensors of the computation's statistics, of so many numbers each.
   struct Statistics {
     Operand mean, inverse_deviation;
@@ -67,7 +69,7 @@ void add_forward(ForwardWriter& w, const TransposedConvolution& convolution) {
   });
   if (!convolution.bias) return;
   w.add(AddBias{w.batch() * w.out().cells(), w.out().channels},
-        {w.weight(ParameterRole::kBias), InstructionWriter::update(w.y().tensor)});
+        {w.weight(ParameterRole::kBias), w.updated_y()});
 }
 
 void add_forward(ForwardWriter& w, const Pad& pad) {
@@ -133,7 +135,7 @@ void add_forward(ForwardWriter& w, const Permute&) {
   w.add(permuted(w.computation(), w.batch()), {w.x(), w.y()});
 }
 void add_forward(ForwardWriter& w, const Slice&) {
-  w.add(sliced_part(w.computation(), w.batch()), {w.x(), w.y()});
+  w.add(sliced_part(w.computation(), w.batch()), {w.x(), w.updated_y()});
 }
 
 // Another input with the shape of the output: features are repeated for all cells.
@@ -148,7 +150,7 @@ void add_forward(ForwardWriter& w, const Add& add) {
   w.copy(w.layer(), w.x().tensor, w.y().tensor);
   for (std::size_t i = 0; i < add.with.size(); ++i) {
     const Operand other = spread(w, i);
-    w.add(Accumulate{w.elements()}, {other, InstructionWriter::update(w.y().tensor)});
+    w.add(Accumulate{w.elements()}, {other, w.updated_y()});
   }
 }
 void add_forward(ForwardWriter& w, const Multiply&) {
@@ -156,10 +158,10 @@ void add_forward(ForwardWriter& w, const Multiply&) {
   w.add(Product{w.elements()}, {w.x(), other, w.y()});
 }
 void add_forward(ForwardWriter& w, const Concatenate& concatenate) {
-  w.add(concatenated_part(w.computation(), w.batch(), -1), {w.x(), w.y()});
+  w.add(concatenated_part(w.computation(), w.batch(), -1), {w.x(), w.updated_y()});
   for (std::size_t i = 0; i < concatenate.with.size(); ++i) {
     w.add(concatenated_part(w.computation(), w.batch(), static_cast<int>(i)),
-          {w.other(i), InstructionWriter::update(w.y().tensor)});
+          {w.other(i), w.updated_y()});
   }
 }
 

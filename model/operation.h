@@ -295,7 +295,7 @@ struct PermuteAxes {
   std::array<std::int64_t, 4> in{1, 1, 1, 1};
   std::array<int, 4> order{0, 1, 2, 3};
 };
-// Copies `count` elements `times` over: from, to -> to. Elements in between stay.
+// Copies `count` elements `times` over: from, to -> to. Other elements of `to` stay as they are.
 struct CopyParts {
   static constexpr const char* kName = "copy_parts";
   std::int64_t times = 0, count = 0;
@@ -338,11 +338,16 @@ struct ZeroFill {
 
 // With t the target and p the output, of one element:
 // kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
-// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7).
+// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7);
+// kMeanSquaredError (t - p)^2; kHuber (t - p)^2 / 2 up to |t - p| = 1, |t - p| - 1 / 2 beyond;
+// kLogisticCrossentropy is kBinaryCrossentropy of sigmoid(p), without a clip.
 enum class LossKind : std::uint8_t {
   kBinaryCrossentropy,
   kMeanAbsoluteError,
   kMeanAbsolutePercentageError,
+  kMeanSquaredError,
+  kHuber,
+  kLogisticCrossentropy,
 };
 // p, t (elements) -> value (1), gradient (elements)
 // value is the mean of the losses, gradient = weight x d value / d p. Everything is computed in

@@ -37,11 +37,10 @@ TEST(ShippedTopologies, AreSuggestedWhereThereIsNoFile) {
                         "gan3d_25, which comes with the program?"));
   EXPECT_THAT(load_topology("quickstart.yaml").error().message,
               HasSubstr("did you mean quickstart, which comes"));
-  EXPECT_THAT(
-      load_topology("mine").error().message,
-      HasSubstr(
-          "; with the program come gan3d_12_sums, gan3d_25, gan3d_51, quickstart, three_hosts, "
-          "toy"));
+  EXPECT_THAT(load_topology("mine").error().message,
+              HasSubstr("; with the program come dcgan_mnist, gan3d_12_sums, gan3d_25, gan3d_51, "
+                        "quickstart, three_hosts, "
+                        "toy"));
   EXPECT_EQ(shipped_suggestion("runs/gan3d_26"), "");
 }
 

@@ -241,6 +241,24 @@ TEST(OpGradient, EveryActivation) {
   }
 }
 
+// Outputs in (0.25, 0.75) and targets in (0.5, 1.5), and both again twice as far apart as Huber's
+// bend.
+TEST(OpGradient, EveryLoss) {
+  for (int kind = 0; kind < 6; ++kind) {
+    for (const double apart : {0.0, 2.0}) {
+      const MeanLoss loss{20, static_cast<LossKind>(kind), 0.7};
+      Draw draw(17);
+      Operands<double> operands = random_operands(loss, draw);
+      for (double& output : operands[0]) output = 0.25 + 0.5 * draw.uniform();
+      for (double& target : operands[1]) target += apart;
+      run_reference(loss, operands);
+      std::vector<double> gradient = operands[3];
+      for (double& slope : gradient) slope /= 0.7;
+      expect_gradient({loss, 2, {1.0}}, operands, 0, gradient);
+    }
+  }
+}
+
 // Central differences are meaningless at the kink x = 0, so all cells are positive here.
 Operands<double> positive_image(std::int64_t cells, std::int64_t outputs) {
   Draw draw(9);

@@ -88,7 +88,7 @@ class Maker {
       case 25:
         return chance(2) ? LayerKind{Add{{earlier(), earlier()}}} : LayerKind{Multiply{earlier()}};
       case 26:
-        return chance(4) ? LayerKind{Attention{between(1, 2)}}
+        return chance(2) ? LayerKind{Attention{between(1, 2)}}
                          : LayerKind{Concatenate{{earlier()}, axis()}};
       case 5:
       case 6:

@@ -6,11 +6,11 @@
 //   pad before a convolution that alone reads it     becomes padding of the convolution
 //   upsampling that such a convolution alone reads   becomes upsampling of the convolution
 //   ReLU or LeakyReLU that alone reads a convolution becomes part of the convolution
-//
-// (upsampling only of a convolution without stride and dilation, and nothing of one in groups)
-//
-//   reshape, flatten, linear activation, pad by 0,
+//   reshape, flatten, linear activation,
+//   pad and crop by 0,
 //   dropout in inference or with rate 0              compute nothing: same value, other name
+//
+// A convolution in groups stays as it is, and one with stride or dilation is not upsampled.
 //
 // Every output has a value of its own, never the network's input and never another output's value,
 // so that both ways of running a network can keep it in the same place; where a layer that computes

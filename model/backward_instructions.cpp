@@ -283,8 +283,9 @@ void add_backward(BackwardWriter& w, const Slice&) {
   const int dy = w.arrived();
   w.pass_on([&](Operand dx) {
     w.add(ZeroFill{w.elements()}, {dx});
-    w.add(reversed(sliced_part(w.computation(), w.batch())),
-          {w.read(dy), InstructionWriter::update(dx.tensor)});
+    CopyParts back = reversed(sliced_part(w.computation(), w.batch()));
+    back.begins = false;
+    w.add(back, {w.read(dy), InstructionWriter::update(dx.tensor)});
   });
 }
 void add_backward(BackwardWriter& w, const Concatenate& concatenate) {
@@ -292,12 +293,11 @@ void add_backward(BackwardWriter& w, const Concatenate& concatenate) {
   const auto part = [&](int number) {
     return reversed(concatenated_part(w.computation(), w.batch(), number));
   };
-  const auto add = [&](int number, Operand dx) {
-    w.add(part(number), {w.read(dy), InstructionWriter::update(dx.tensor)});
-  };
-  w.pass_on([&](Operand dx) { add(-1, dx); });
+  w.pass_on([&](Operand dx) { w.add(part(-1), {w.read(dy), dx}); });
   for (std::size_t i = 0; i < concatenate.with.size(); ++i) {
-    w.pass_on(w.computation().others[i], [&](Operand dx) { add(static_cast<int>(i), dx); });
+    w.pass_on(w.computation().others[i], [&](Operand dx) {
+      w.add(part(static_cast<int>(i)), {w.read(dy), dx});
+    });
   }
 }
 

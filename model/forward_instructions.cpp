@@ -135,7 +135,7 @@ void add_forward(ForwardWriter& w, const Permute&) {
   w.add(permuted(w.computation(), w.batch()), {w.x(), w.y()});
 }
 void add_forward(ForwardWriter& w, const Slice&) {
-  w.add(sliced_part(w.computation(), w.batch()), {w.x(), w.updated_y()});
+  w.add(sliced_part(w.computation(), w.batch()), {w.x(), w.y()});
 }
 
 // Another input with the shape of the output: features are repeated for all cells.
@@ -158,7 +158,7 @@ void add_forward(ForwardWriter& w, const Multiply&) {
   w.add(Product{w.elements()}, {w.x(), other, w.y()});
 }
 void add_forward(ForwardWriter& w, const Concatenate& concatenate) {
-  w.add(concatenated_part(w.computation(), w.batch(), -1), {w.x(), w.updated_y()});
+  w.add(concatenated_part(w.computation(), w.batch(), -1), {w.x(), w.y()});
   for (std::size_t i = 0; i < concatenate.with.size(); ++i) {
     w.add(concatenated_part(w.computation(), w.batch(), static_cast<int>(i)),
           {w.other(i), w.updated_y()});

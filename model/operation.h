@@ -295,12 +295,15 @@ struct PermuteAxes {
   std::array<std::int64_t, 4> in{1, 1, 1, 1};
   std::array<int, 4> order{0, 1, 2, 3};
 };
-// Copies `count` elements `times` over: from, to -> to. Other elements of `to` stay as they are.
+// Copies `count` elements `times` over: from -> to. `begins`: nothing was in `to` before, and what
+// is not copied is no number yet; else `to` is read and written, and other elements stay as they
+// are.
 struct CopyParts {
   static constexpr const char* kName = "copy_parts";
   std::int64_t times = 0, count = 0;
   std::int64_t from_offset = 0, from_step = 0, from_size = 0;  // elements; of all of `from`
   std::int64_t to_offset = 0, to_step = 0, to_size = 0;
+  bool begins = true;
 };
 // x (batch, space) -> y (batch): incidence angle in rad. With cell centres i + 0.5 and x, y, z the
 // axes: (xb, yb, zb) the energy-weighted mean of the event; per layer z the energy-weighted means

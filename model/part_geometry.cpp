@@ -56,7 +56,8 @@ CopyParts concatenated_part(const Computation& computation, std::int64_t batch, 
           .from_size = batch * from.elements(),
           .to_offset = before * step,
           .to_step = along(to, axis) * step,
-          .to_size = batch * to.elements()};
+          .to_size = batch * to.elements(),
+          .begins = other < 0};
 }
 
 CopyParts sliced_part(const Computation& computation, std::int64_t batch) {

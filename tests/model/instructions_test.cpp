@@ -214,7 +214,8 @@ TEST(Instructions, RandomNetworksHoldEveryKindOfLayer) {
     EXPECT_THAT(infer_shapes(network).problems, IsEmpty());
     for (const Layer& each : network.layers) kinds.insert(kind_name(each.kind));
   }
-  EXPECT_EQ(kinds.size(), std::variant_size_v<LayerKind> - 2);  // all but reshape and embedding
+  EXPECT_EQ(kinds.size(), std::variant_size_v<LayerKind> - 2)  // all but reshape and embedding
+      << testing::PrintToString(kinds);
 }
 
 }  // namespace

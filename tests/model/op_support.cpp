@@ -239,7 +239,8 @@ struct Describe {
     return map(p.batch * p.in[0] * p.in[1] * p.in[2] * p.in[3]);
   }
   List operator()(const CopyParts& c) const {
-    return {{"from", c.from_size}, {"to", c.to_size, Content::kUpdated}};
+    return {{"from", c.from_size},
+            {"to", c.to_size, c.begins ? Content::kWritten : Content::kUpdated}};
   }
   List operator()(const PowerForward& p) const { return map(p.elements, Content::kImage); }
   List operator()(const PowerBackward& p) const { return map_back(p.elements, Content::kImage); }

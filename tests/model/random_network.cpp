@@ -61,7 +61,7 @@ class Maker {
   }
 
   LayerKind kind() {
-    switch (between(1, 26)) {
+    switch (between(1, 28)) {
       case 1:
         return Dense{between(1, 4), chance(2)};
       case 2:
@@ -88,8 +88,11 @@ class Maker {
       case 25:
         return chance(2) ? LayerKind{Add{{earlier(), earlier()}}} : LayerKind{Multiply{earlier()}};
       case 26:
-        return chance(2) ? LayerKind{Attention{between(1, 2)}}
-                         : LayerKind{Concatenate{{earlier()}, axis()}};
+        return Concatenate{{earlier()}, axis()};
+      case 27:  // what attention may read
+        return Convolution{6, extent(1, 1, 1), Padding::kValid, chance(2)};
+      case 28:
+        return Attention{between(1, 2)};
       case 5:
       case 6:
         return Pad{extent(0, 2, 0)};

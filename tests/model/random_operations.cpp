@@ -100,7 +100,8 @@ CopyParts random_parts(Draw& draw) {
           .from_size = times * from,
           .to_offset = draw.between(0, to - count),
           .to_step = to,
-          .to_size = times * to};
+          .to_size = times * to,
+          .begins = false};
 }
 
 PermuteAxes random_permutation(Draw& draw) {

@@ -49,9 +49,9 @@ double slope(Runner& runner, double& variable, double step) {
 
 // The derivative by Richardson's extrapolation (error of order step^4), or NaN where two steps
 // disagree because a kink (ReLU, the angle's floor) lies between.
-double derivative(Runner& runner, double& variable) {
+double derivative(Runner& runner, double& variable, double rounding) {
   const double wide = slope(runner, variable, 2e-5), narrow = slope(runner, variable, 1e-5);
-  if (std::abs(wide - narrow) > 2e-7 * (1.0 + std::abs(narrow))) {
+  if (std::abs(wide - narrow) > 2e-7 * (1.0 + std::abs(narrow)) + rounding) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   return narrow + (narrow - wide) / 3.0;
@@ -64,14 +64,17 @@ void expect_derivatives(Runner& runner, std::vector<double>& variables,
   ASSERT_EQ(variables.size(), gradient.size());
   const std::size_t stride = std::max<std::size_t>(1, variables.size() / checks);
   std::size_t kinks = 0, compared = 0;
+  // Of differences of large numbers, as powers of counts are.
+  const double rounding = 1e-10 * std::abs(loss(runner));
   for (std::size_t i = 0; i < variables.size(); i += stride) {
-    const double expected = derivative(runner, variables[i]);
+    const double expected = derivative(runner, variables[i], rounding);
     if (std::isnan(expected)) {
       ++kinks;
       continue;
     }
     ++compared;
-    EXPECT_NEAR(gradient[i], expected, 2e-7 * (1.0 + std::abs(expected))) << what << " " << i;
+    EXPECT_NEAR(gradient[i], expected, 2e-7 * (1.0 + std::abs(expected)) + rounding)
+        << what << " " << i;
   }
   EXPECT_LE(kinks, compared / 10) << what;
 }

@@ -103,12 +103,14 @@ void add_trained_kinds(KindTable& table) {
                  Scope::kState, "Output channels.")
       .required("kernel", option(&Convolution::kernel), extent(1, 64, 1), Scope::kState,
                 "Cells per axis.")
-      .field("stride", option(&Convolution::stride), extent(1, 64, 1), Scope::kState,
+      .field("stride", option(&Convolution::stride),
+             newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
              "Cells from one window to the next, per axis.")
-      .field("dilation", option(&Convolution::dilation), extent(1, 64, 1), Scope::kState,
+      .field("dilation", option(&Convolution::dilation),
+             newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
              "Cells from one tap of a window to the next, per axis; with stride 1 alone.")
-      .field("groups", option(&Convolution::groups), integer<std::int64_t>(1, kMostFilters),
-             Scope::kState,
+      .field("groups", option(&Convolution::groups),
+             newer(integer<std::int64_t>(1, kMostFilters), std::int64_t{1}), Scope::kState,
              "Cuts channels and filters into so many parts, each by itself; as many as there are "
              "channels for a depthwise convolution.")
       .field("padding", option(&Convolution::padding), padding(), Scope::kState,
@@ -130,7 +132,8 @@ void add_trained_kinds(KindTable& table) {
       .field("stride", option(&TransposedConvolution::stride), extent(1, 64, 1), Scope::kState,
              "Output cells from one window to the next, per axis.")
       .field("padding", option(&TransposedConvolution::padding), padding(), Scope::kState,
-             "`same` gives cells x stride; `valid` what the kernel reaches beyond besides.")
+             "`same` gives cells x stride; `valid` adds kernel - stride cells where the kernel is "
+             "larger.")
       .field("bias", option(&TransposedConvolution::bias), boolean(), Scope::kState,
              "Whether a bias is added.")
       .field("initialiser", option(&TransposedConvolution::initialiser), initialiser(),
@@ -162,7 +165,7 @@ void add_trained_kinds(KindTable& table) {
       ->required("classes", option(&Embedding::classes), integer<std::int64_t>(1, kMostUnits),
                  Scope::kState, "Numbers that its input may have, from 0.")
       .required("units", option(&Embedding::units), integer<std::int64_t>(1, kMostUnits),
-                Scope::kState, "Outputs, of each class its own.")
+                Scope::kState, "Numbers in the row of a class.")
       .field("initialiser", option(&Embedding::initialiser), initialiser(), Scope::kState,
              "What they begin as.");
   add_kind(table, "embedding", embedding);
@@ -172,7 +175,7 @@ void add_trained_kinds(KindTable& table) {
   attention->short_form("heads").required(
       "heads", option(&Attention::heads), integer<std::int64_t>(1, kMostFilters), Scope::kState,
       "Parts of the channels, each with weights of its own. It reads queries, keys and values, a "
-      "third of the channels each.");
+      "third of the channels each, of up to 4096 cells.");
   add_kind(table, "attention", attention);
 }
 

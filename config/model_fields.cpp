@@ -201,13 +201,15 @@ std::shared_ptr<Record<Topology>> model_record() {
       .field("losses", gan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
              "A loss for each output of the discriminator; null takes an output of the zoo's model "
              "out, with the layers that only it needs.")
-      .field("precision", within(&Topology::model, &ModelSection::precision),
-             word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
-             Scope::kState,
-             "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
-             "over one channel, and add in single precision. All else, weights included, is in "
-             "single precision. By `kernels: fastest` tensor cores round those of one channel too, "
-             "and devices without them round none.")
+      .field(
+          "precision", within(&Topology::model, &ModelSection::precision),
+          word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
+          Scope::kState,
+          "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
+          "over one channel without a stride, or are in groups, and add in single precision. All "
+          "else, weights included, is in single precision. By `kernels: fastest` tensor cores "
+          "round those of one channel too, "
+          "and devices without them round none.")
       .field("kernels", within(&Topology::model, &ModelSection::kernels),
              word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
              Scope::kState,

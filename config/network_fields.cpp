@@ -31,12 +31,12 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
     name_layers(into);
   }
 
-  YamlValue write(const std::vector<Layer>& layers, Selection) const override {
+  YamlValue write(const std::vector<Layer>& layers, Selection selection) const override {
     YamlValue list = YamlValue::list();
     for (const Layer& layer : layers) {
       const KindEntry& kind = kind_entry(layer.kind);
       YamlValue item = YamlValue::map();
-      item.add(kind.word, kind.codec->write(layer, Selection::kAll));
+      item.add(kind.word, kind.codec->write(layer, selection));
       list.items.push_back(std::move(item));
     }
     return list;

@@ -10,31 +10,18 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-struct HasWeights {
-  bool operator()(const Dense&) const { return true; }
-  bool operator()(const Convolution&) const { return true; }
-  bool operator()(const TransposedConvolution&) const { return true; }
-  bool operator()(const BatchNorm&) const { return true; }
-  bool operator()(const LayerNorm&) const { return true; }
-  bool operator()(const InstanceNorm&) const { return true; }
-  bool operator()(const GroupNorm&) const { return true; }
-  bool operator()(const Embedding&) const { return true; }
-  template <class Kind>
-  bool operator()(const Kind&) const {
-    return false;
-  }
-};
-bool has_weights(const Computation& computation) {
-  return std::visit(HasWeights{}, computation.kind);
+bool has_weights(const ParameterLayout& layout, const Computation& computation) {
+  const auto own = [&](const ParameterTensor& each) { return each.layer == computation.layer; };
+  return std::any_of(layout.weights.begin(), layout.weights.end(), own);
 }
 
 // Per value, whether the pass needs its gradient. kBackwardInput: every value depends on the input.
 // kBackwardParameters: only values that depend on a weight count.
-std::vector<bool> wanted_values(const Graph& graph, Pass pass) {
+std::vector<bool> wanted_values(const Graph& graph, const ParameterLayout& layout, Pass pass) {
   std::vector<bool> wanted(graph.values.size(), pass == Pass::kBackwardInput);
   if (pass == Pass::kBackwardInput) return wanted;
   for (const Computation& computation : graph.computations) {
-    bool depends = has_weights(computation) || wanted[at(computation.input)];
+    bool depends = has_weights(layout, computation) || wanted[at(computation.input)];
     for (const int other : computation.others) depends = depends || wanted[at(other)];
     wanted[at(computation.output)] = depends;
   }
@@ -73,14 +60,14 @@ class BackwardWriter : public InstructionWriter {
       : InstructionWriter(writer),
         graph_(graph),
         forward_(forward),
-        wanted_(wanted_values(graph, pass())),
+        wanted_(wanted_values(graph, input().layout, pass())),
         sums_(graph, *this) {}
 
   void write_all();
 
   bool wants(int value) const { return wanted_[at(value)]; }
   bool wants_weight_gradients() const {
-    return pass() != Pass::kBackwardInput && has_weights(computation());
+    return pass() != Pass::kBackwardInput && has_weights(input().layout, computation());
   }
   // The gradient of the value this computation makes.
   int arrived() { return sums_.complete(computation().output); }
@@ -145,13 +132,18 @@ void add_backward(BackwardWriter& w, const Dense& dense) {
   });
 }
 
+void add_bias_gradient(BackwardWriter& w, int dy) {
+  w.add(SumRows{1, w.batch() * w.out().cells(), w.out().channels},
+        {w.read(dy), w.gradient(ParameterRole::kBias)});
+}
+
 void add_grouped_backward(BackwardWriter& w) {
   const GroupedGeometry geometry = grouped_geometry(w.computation(), w.batch());
   const int dy = w.arrived();
   if (w.wants_weight_gradients()) {
-    w.add(
-        GroupedConvolutionBackwardParameters{geometry},
-        {w.x(), w.read(dy), w.gradient(ParameterRole::kKernel), w.gradient(ParameterRole::kBias)});
+    w.add(GroupedConvolutionBackwardParameters{geometry},
+          {w.x(), w.read(dy), w.gradient(ParameterRole::kKernel)});
+    if (geometry.bias) add_bias_gradient(w, dy);
   }
   w.pass_on([&](Operand dx) {
     w.add(GroupedConvolutionBackwardInput{geometry},
@@ -191,10 +183,7 @@ void add_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
            [&](Operand dkernel) {
              w.add(ConvolutionBackwardParameters{plan.geometry}, {image, w.x(), dkernel, {}});
            });
-    if (convolution.bias) {
-      w.add(SumRows{1, w.batch() * w.out().cells(), w.out().channels},
-            {w.read(dy), w.gradient(ParameterRole::kBias)});
-    }
+    if (convolution.bias) add_bias_gradient(w, dy);
   }
   w.pass_on([&](Operand dx) {
     const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");

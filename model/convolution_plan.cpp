@@ -82,7 +82,11 @@ ConvolutionPlan plan_convolution(const Computation& computation, std::int64_t ba
   g.in_channels = computation.input_shape.channels;
   g.out_channels = convolution.filters;
   g.bias = convolution.bias;
-  return plan_of({g, convolution.stride, convolution.dilation});
+  Extent dilation = convolution.dilation;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (g.kernel[axis] == 1) dilation[axis] = 1;
+  }
+  return plan_of({g, convolution.stride, dilation});
 }
 
 ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t batch) {

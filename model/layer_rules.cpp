@@ -9,6 +9,7 @@ namespace troupe::model {
 namespace {
 
 constexpr char kAxes[] = "xyz";
+constexpr std::int64_t kMostSteps = 4096;  // of a convolution from one tap or window to the next
 
 class OptionRules {
  public:
@@ -46,6 +47,12 @@ void check(OptionRules& rules, const Convolution& convolution) {
   rules.counts("kernel", convolution.kernel, 1);
   rules.counts("stride", convolution.stride, 1);
   rules.counts("dilation", convolution.dilation, 1);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t steps = std::max(convolution.stride[axis], convolution.dilation[axis]);
+    if (steps <= kMostSteps) continue;
+    rules.problems.push_back(fmt::format("a stride or dilation of {} along {}, {} is possible",
+                                         steps, kAxes[axis], kMostSteps));
+  }
   rules.count("groups", convolution.groups, 1);
   if (convolution.stride != Extent{1, 1, 1} && convolution.dilation != Extent{1, 1, 1}) {
     rules.problems.push_back("has a stride and a dilation; one of them must be 1");

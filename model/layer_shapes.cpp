@@ -12,6 +12,7 @@ constexpr char kAxes[] = "xyz";
 constexpr std::int64_t kBinCount = 8;
 // Attention keeps a number for each pair of cells.
 constexpr std::int64_t kMostAttentionCells = 4096;
+constexpr std::int64_t kMostPhaseCells = std::int64_t{1} << 32;
 
 std::string cells_text(std::int64_t cells) {
   return fmt::format("{} cell{}", cells, cells == 1 ? "" : "s");
@@ -19,7 +20,7 @@ std::string cells_text(std::int64_t cells) {
 
 std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 
-// What the rules of a layer share: its input, its problems, and its output.
+// The rules of a layer share its input, its problems, and its output.
 class ShapeRules {
  public:
   ShapeRules(const LayerSource& input, std::span<const LayerSource> others)
@@ -88,6 +89,23 @@ void find_shape(ShapeRules& rules, const Dense& dense) {
   rules.finish(Shape::features(dense.units));
 }
 
+// A convolution with stride or dilation is computed from the phases of its image, which may be more
+// than its cells (convolution_plan.h).
+void check_phases(ShapeRules& rules, const Convolution& convolution, const Shape& output) {
+  if (convolution.groups > 1 || output.cells() == 0) return;
+  std::int64_t cells = std::max(rules.input().channels, convolution.filters);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t steps = convolution.stride[axis] * convolution.dilation[axis];
+    const std::int64_t of_phase = output.space[axis] + convolution.kernel[axis];
+    if (!product_within({cells, steps, of_phase}, kMostPhaseCells)) {
+      return rules.problem(
+          fmt::format("its stride or dilation takes more than {} numbers of {} apart",
+                      kMostPhaseCells, rules.input().text()));
+    }
+    cells *= steps == 1 ? output.space[axis] : steps * of_phase;
+  }
+}
+
 void find_shape(ShapeRules& rules, const Convolution& convolution) {
   if (!rules.reads_image()) return;
   const Shape& input = rules.input();
@@ -96,7 +114,9 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
   rules.only_on_real_axes("stride", convolution.stride, 1);
   rules.only_on_real_axes("dilation", convolution.dilation, 1);
   rules.divides(convolution.groups, "groups", "channels");
-  rules.check_weights({k[0], k[1], k[2], input.channels, convolution.filters});
+  rules.check_weights({k[0], k[1], k[2],
+                       std::max<std::int64_t>(input.channels / convolution.groups, 1),
+                       convolution.filters});
   Shape output = input;
   output.channels = convolution.filters;
   for (int axis = 0; axis < 3; ++axis) {
@@ -108,11 +128,13 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
     output.space[at(axis)] = convolution_windows(convolution, axis, cells).output;
     if (axis < input.spatial_rank && output.space[at(axis)] == 0) {
       const std::int64_t window = window_cells(k[at(axis)], reach);
-      rules.problem(
-          fmt::format("kernel {} along {} does not fit into {}; pad by {} or use a smaller kernel",
-                      window, kAxes[axis], cells_text(cells), (window - cells + 1) / 2));
+      const std::string dilated = reach == 1 ? "" : fmt::format(" with dilation {}", reach);
+      rules.problem(fmt::format(
+          "kernel {} along {}{} does not fit into {}; pad by {} or use a smaller kernel",
+          k[at(axis)], kAxes[axis], dilated, cells_text(cells), (window - cells + 1) / 2));
     }
   }
+  check_phases(rules, convolution, output);
   rules.finish(output);
 }
 

@@ -39,7 +39,7 @@ enum class ActivationKind : std::uint8_t {
 // the rest after: floor((k - 1) / 2) before with stride 1.
 enum class Padding : std::uint8_t { kValid, kSame };
 
-// Of an image; features have channels alone.
+// Axes of an image; features have channels alone.
 enum class Axis : std::uint8_t { kX, kY, kZ, kChannels };
 
 struct Dense {  // features or image (flattened) -> features; kernel (in, units)

@@ -80,7 +80,7 @@ struct GroupedConvolutionBackwardInput {
   static constexpr const char* kName = "grouped_convolution_backward_input";
   GroupedGeometry geometry;
 };
-// x, dy -> dkernel, dbias (null without bias); summed in double
+// x, dy -> dkernel; summed in double
 struct GroupedConvolutionBackwardParameters {
   static constexpr const char* kName = "grouped_convolution_backward_parameters";
   GroupedGeometry geometry;

@@ -343,8 +343,8 @@ train: {fake_conditions: uniform}
 
 TEST(TopologyErrors, ImagesHaveTwoOrThreeAxesAndOneChannelWhereTheyAreValidated) {
   EXPECT_THAT(message_of(parse(kLeast, {"model.discriminator.input=[64]"})),
-              HasSubstr("model.discriminator.input: 64 is no image: [x, y, z, channels] or [x, y, "
-                        "channels]"));
+              HasSubstr("model.discriminator.input: 64 is no image: [x, y, z, channels], [x, y, "
+                        "channels] or [x, channels]"));
   std::vector<std::string> two{"model.generator.layers.5.convolution.filters=2",
                                "model.discriminator.input=[4, 4, 4, 2]"};
   EXPECT_THAT(message_of(parse(kLeast, two)),

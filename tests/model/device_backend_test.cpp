@@ -127,7 +127,9 @@ TEST(DeviceBackend, RefusesALayerThatItsKernelsCannotCount) {
   ActivationForward activation;
   activation.elements = std::int64_t{1} << 31;
   for (const Operation& operation : {Operation(activation), Operation(SumRows{1, 1L << 31, 1}),
-                                     Operation(BatchNormTraining{1L << 28, 9, 1e-3})}) {
+                                     Operation(BatchNormTraining{1L << 28, 9, 1e-3}),
+                                     Operation(GroupNormForward{1L << 28, 1, 9, 1}),
+                                     Operation(RepeatRows{1L << 20, 1L << 10, 2})}) {
     const auto refused = (*backend)->make_kernel(operation);
     ASSERT_FALSE(refused.ok()) << operation_name(operation);
     EXPECT_THAT(refused.error().message, testing::HasSubstr("2^31 elements"));

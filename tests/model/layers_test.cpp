@@ -47,6 +47,17 @@ struct Ran {
   Runner runner;
 };
 
+// A kernel's gradient, and behind it the bias's: the sums of the output's.
+std::vector<double> with_bias(std::vector<double> kernel, const Runner& runner, bool bias,
+                              std::int64_t channels) {
+  std::vector<double> sums(static_cast<std::size_t>(bias ? channels : 0), 0.0);
+  for (std::size_t i = 0; bias && i < runner.output_gradients[0].size(); ++i) {
+    sums[i % sums.size()] += runner.output_gradients[0][i];
+  }
+  kernel.insert(kernel.end(), sums.begin(), sums.end());
+  return kernel;
+}
+
 // The same convolution without phases, as one in a single group.
 GroupedGeometry cell_by_cell(const Convolution& convolution, const Shape& in, const Shape& out) {
   GroupedGeometry g;
@@ -106,11 +117,9 @@ TEST(Strides, AndDilationsAreThoseOfAConvolutionCellByCell) {
     run_operation(*ran.backend, GroupedConvolutionBackwardInput{g}, to_input);
     expect_near(ran.runner.input_gradient, to_input[2], "dx");
     Operands<double> parameters{ran.runner.input, ran.runner.output_gradients[0],
-                                std::vector<double>(kernel.size()),
-                                std::vector<double>(bias.size())};
+                                std::vector<double>(kernel.size())};
     run_operation(*ran.backend, GroupedConvolutionBackwardParameters{g}, parameters);
-    std::vector<double> wanted = parameters[2];
-    wanted.insert(wanted.end(), parameters[3].begin(), parameters[3].end());
+    const std::vector<double> wanted = with_bias(parameters[2], ran.runner, g.bias, g.out_channels);
     expect_near(ran.runner.gradients, wanted, "weights");
   }
   EXPECT_GT(compared, 40);
@@ -159,17 +168,11 @@ TEST(TransposedConvolutions, AreTheTransposeOfAConvolutionCellByCell) {
         ran.runner.output_gradients[0], kernel, {}, std::vector<double>(ran.runner.input.size())};
     run_operation(*ran.backend, GroupedConvolutionForward{g}, back);
     expect_near(ran.runner.input_gradient, back[3], "dx");
-    Operands<double> parameters{
-        ran.runner.output_gradients[0], ran.runner.input, std::vector<double>(size), {}};
+    Operands<double> parameters{ran.runner.output_gradients[0], ran.runner.input,
+                                std::vector<double>(size)};
     run_operation(*ran.backend, GroupedConvolutionBackwardParameters{g}, parameters);
-    std::vector<double> wanted = parameters[2];
-    if (transposed.bias) {
-      std::vector<double> sums(static_cast<std::size_t>(g.in_channels), 0.0);
-      for (std::size_t i = 0; i < ran.runner.output_gradients[0].size(); ++i) {
-        sums[i % sums.size()] += ran.runner.output_gradients[0][i];
-      }
-      wanted.insert(wanted.end(), sums.begin(), sums.end());
-    }
+    const std::vector<double> wanted =
+        with_bias(parameters[2], ran.runner, transposed.bias, g.in_channels);
     expect_near(ran.runner.gradients, wanted, "weights");
   }
 }
@@ -255,6 +258,22 @@ TEST(KnownLayers, AttentionLooksAtTheKeysThatMatch) {
   const auto found = results_of(three, Attention{1}, {1, 0, 1, 1, 1000, 3});
   EXPECT_NEAR(found[0], 3.0, 1e-12);
   EXPECT_NEAR(found[1], 3.0, 1e-12);
+}
+
+// Its kernel's gradient is that of the rows that were taken.
+TEST(KnownLayers, EmbeddingTakesTheRowsOfItsClasses) {
+  Runner runner(network_of(Shape::features(1), Embedding{3, 2}),
+                *make_reference_backend(DataType::kFloat64), 3);
+  runner.input = {2, 0, 2};
+  runner.weights = {1, 2, 3, 4, 5, 6};
+  runner.output_gradients[0] = {1, 10, 100, 1000, 7, 70};
+  runner.forward();
+  EXPECT_EQ(runner.outputs[0], (std::vector<double>{5, 6, 1, 2, 5, 6}));
+  runner.backward(Pass::kBackwardParameters);
+  EXPECT_EQ(runner.gradients, (std::vector<double>{100, 1000, 0, 0, 8, 80}));
+  runner.forward();
+  runner.backward(Pass::kBackwardInput);
+  EXPECT_EQ(runner.input_gradient, (std::vector<double>{0, 0, 0}));
 }
 
 TEST(KnownLayers, EmbeddingOfNoClassIsNaN) {

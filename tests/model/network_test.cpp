@@ -140,7 +140,16 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("has a stride and a dilation"));
   convolution = {4, {3, 3, 3}};
   convolution.dilation = {1, 1, 3};
-  EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("kernel 7 along z does not fit into 5"));
+  EXPECT_THAT(problem_of(kCube, convolution),
+              HasSubstr("kernel 3 along z with dilation 3 does not fit into 5"));
+  convolution = {4096, {2, 2, 2}, Padding::kSame};
+  convolution.dilation = {64, 64, 64};
+  EXPECT_THAT(
+      problem_of(kCube, convolution),
+      HasSubstr("its stride or dilation takes more than 4294967296 numbers of 5x5x5x2 apart"));
+  convolution = {4, {3, 3, 3}};
+  convolution.stride = {1, 5000, 1};
+  EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("dilation of 5000 along y, 4096"));
   convolution = {4, {3, 3, 3}};
   convolution.groups = 3;
   EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("4 filters cannot be cut into 3 groups"));

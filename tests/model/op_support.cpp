@@ -92,8 +92,7 @@ struct Describe {
     const auto& g = c.geometry;
     return {{"x", g.batch * cells(g.in) * g.in_channels},
             {"dy", g.batch * cells(g.out) * g.out_channels},
-            {"dkernel", grouped_kernel(g), Content::kWritten},
-            {"dbias", g.bias ? g.out_channels : 0, Content::kWritten}};
+            {"dkernel", grouped_kernel(g), Content::kWritten}};
   }
   static std::int64_t images(const Phases& p) { return p.batch * cells(p.space) * p.channels; }
   static std::int64_t phases(const Phases& p) {

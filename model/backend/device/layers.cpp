@@ -1,6 +1,7 @@
 // Operations of layers besides those of the 3DGANs: phases, groups, norms of single samples,
 // attention, and what joins several inputs.
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/backend/device/channel_totals.h"
@@ -48,6 +49,7 @@ std::int64_t kernel_size(const GroupedGeometry& g) {
 template <class... More>
 std::unique_ptr<Kernel> over_items(const Launcher& kernel, std::int64_t items, std::size_t operands,
                                    const More&... more) {
+  as_int(items + Launcher::kItems);
   return operation_kernel(0, [=](const GroupCall& call) {
     Arguments arguments;
     for (std::size_t i = 0; i < operands; ++i) call.add(arguments, {i});
@@ -83,14 +85,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make,
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make,
                                     const GroupedConvolutionBackwardParameters& convolution) {
-  const GroupedGeometry g = convolution.geometry;
-  return operation_kernel(
-      0, [=, of_kernel = make.kernel("grouped_backward_kernel"),
-          of_bias = make.kernel("grouped_backward_bias")](const GroupCall& call) {
-        const GroupedSizes sizes = sizes_of(g);
-        of_kernel(kernel_size(g), call.group.count, call.with({0, 1, 2}).value(sizes));
-        if (g.bias) of_bias(g.out_channels, call.group.count, call.with({1, 3}).value(sizes));
-      });
+  const GroupedGeometry& g = convolution.geometry;
+  return over_items(make.kernel("grouped_backward_kernel"), kernel_size(g), 3, sizes_of(g));
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AddBias& add) {
@@ -136,6 +132,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const GroupNormForward& n
                              as_int(norm.groups)};
   const std::int64_t of_channels = norm.samples * norm.channels,
                      of_groups = norm.samples * norm.groups;
+  as_int(of_channels * norm.rows + Launcher::kItems);
   GroupScratch scratch(make.group);
   const std::size_t sums_at = scratch.add<double>(of_channels),
                     means_at = scratch.add<double>(of_groups);
@@ -165,6 +162,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const GroupNormBackward& 
                              as_int(norm.groups)};
   const std::int64_t of_channels = norm.samples * norm.channels,
                      of_groups = norm.samples * norm.groups;
+  as_int(std::max(of_channels * norm.rows, 2 * of_channels) + Launcher::kItems);
   GroupScratch scratch(make.group);
   const std::size_t sums_at = scratch.add<double>(2 * of_channels),
                     means_at = scratch.add<float>(2 * of_groups);
@@ -204,7 +202,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const AttentionForward& a
                              as_int(attention.heads), as_int(attention.width)};
   const std::int64_t queries = attention.batch * attention.heads * attention.cells;
   const std::int64_t pairs = queries * attention.cells;
-  as_int(pairs);
+  as_int(std::max(pairs, queries * attention.width) + Launcher::kItems);
   GroupScratch scratch(make.group);
   scratch.add<double>(pairs);
   const double scale = 1.0 / std::sqrt(static_cast<double>(attention.width));
@@ -223,7 +221,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const AttentionBackward& 
                              as_int(attention.heads), as_int(attention.width)};
   const std::int64_t queries = attention.batch * attention.heads * attention.cells;
   const std::int64_t pairs = queries * attention.cells;
-  as_int(pairs);
+  as_int(std::max(pairs, queries * attention.width) + Launcher::kItems);
   GroupScratch scratch(make.group);
   const std::size_t weights_at = scratch.add<double>(pairs), slopes_at = scratch.add<double>(pairs);
   const double scale = 1.0 / std::sqrt(static_cast<double>(attention.width));
@@ -267,16 +265,32 @@ WindowSizes windows(const MaxPoolForward& pool) {
 
 }  // namespace
 
+namespace {
+
+// One item for each window.
+std::int64_t items_of(const WindowSizes& sizes, std::int64_t batch) {
+  std::int64_t items = batch * sizes.channels;
+  for (const int extent : sizes.coarse) items *= extent;
+  return items;
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolForward& pool) {
   const WindowSizes sizes = windows(pool);
-  std::int64_t items = pool.batch * pool.channels;
-  for (const int extent : sizes.coarse) items *= extent;
-  return over_items(make.kernel("max_pool_forward"), items, 2, sizes, as_int(pool.batch));
+  return over_items(make.kernel("max_pool_forward"), items_of(sizes, pool.batch), 2, sizes,
+                    as_int(pool.batch));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolBackward& pool) {
-  return over_items(make.kernel("max_pool_backward"), pool.batch * cells(pool.in) * pool.channels,
-                    3, windows(MaxPoolForward{pool.batch, pool.channels, pool.in, pool.size}),
-                    as_int(pool.batch));
+  const WindowSizes sizes = windows(MaxPoolForward{pool.batch, pool.channels, pool.in, pool.size});
+  const std::int64_t elements = pool.batch * cells(pool.in) * pool.channels;
+  as_int(elements + BLOCK_ITEMS * ITEM_ELEMENTS);
+  return operation_kernel(0, [=, items = items_of(sizes, pool.batch),
+                              fill = make.kernel("zero_fill"),
+                              run = make.kernel("max_pool_backward")](const GroupCall& call) {
+    fill.elements(elements, call.group.count, call.with({2}).value(static_cast<long>(elements)));
+    run(items, call.group.count, call.with({0, 1, 2}).value(sizes).value(as_int(pool.batch)));
+  });
 }
 
 }  // namespace troupe::model::device

@@ -139,15 +139,6 @@ void run(const GroupedConvolutionBackwardParameters& convolution, const KernelCa
     });
     for (std::int64_t i = 0; i < grouped.tap_size(); ++i) *dkernel++ = static_cast<T>(sums[i]);
   }
-  if (!g.bias) return;
-  auto* dbias = call.operand<T>(3);
-  std::fill_n(sums, g.out_channels, 0.0);
-  for_each_output([&](std::int64_t, std::int64_t, const T* derivatives) {
-    for (std::int64_t co = 0; co < g.out_channels; ++co) {
-      sums[co] += static_cast<double>(derivatives[co]);
-    }
-  });
-  for (std::int64_t co = 0; co < g.out_channels; ++co) dbias[co] = static_cast<T>(sums[co]);
 }
 
 TROUPE_INSTANTIATE_RUN(GroupedConvolutionForward);

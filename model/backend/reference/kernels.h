@@ -62,12 +62,12 @@ template <class T>
 void mirror_kernel(const ConvolutionGeometry& geometry, const T* kernel, T* out);
 
 // Convolution in groups, as loops over the cells that a window touches. y and dx are summed in T
-// over taps in ascending order and then over channels, the bias last; dkernel and dbias in double
+// over taps in ascending order and then over channels, the bias last; dkernel in double
 // over samples and cells.
 TROUPE_DECLARE_RUN(GroupedConvolutionForward);
 TROUPE_DECLARE_RUN(GroupedConvolutionBackwardInput);
 TROUPE_DECLARE_RUN(GroupedConvolutionBackwardParameters);
-// The gradient of one tap, or of the bias.
+// The gradient of one tap.
 inline std::size_t scratch_bytes(const GroupedConvolutionBackwardParameters& convolution,
                                  std::size_t) {
   const GroupedGeometry& g = convolution.geometry;

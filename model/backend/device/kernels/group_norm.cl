@@ -1,5 +1,5 @@
-// Norms of single samples (reference/group_norm.cpp). An item has a channel of a sample, or a group of its channels, or an
-// element.
+// Norms of single samples (reference/group_norm.cpp). An item has a channel of a sample, or a group
+// of its channels, or an element.
 FUNCTION double sum_of_group(GLOBAL const double *of_channels, const GroupNormSizes s, int i) {
   const int of_group = s.channels / s.groups;
   GLOBAL const double *from =

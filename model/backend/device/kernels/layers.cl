@@ -1,7 +1,7 @@
 // Phases, convolutions in groups, parts, and pooling by maximum, as the reference has them
 // (reference/phases.cpp, grouped_convolution.cpp, resample.cpp).
 
-// Of an image of phases: the first channel of a phase's cell.
+// The first channel of a phase's cell, in an image of phases.
 FUNCTION long place_of_phase(const PhaseSizes s, long n, int cell, int phase) {
   const int cells = s.cells[0] * s.cells[1] * s.cells[2],
             phases = s.stride[0] * s.stride[1] * s.stride[2];
@@ -135,16 +135,6 @@ KERNEL void grouped_backward_kernel(OPERAND(const float, x), OPERAND(const float
   AT(dkernel, group)[i] = (float)sum;
 }
 
-KERNEL void grouped_backward_bias(OPERAND(const float, dy), OPERAND(float, dbias),
-                                  const GroupedSizes s) {
-  const int i = item(0), group = item(1);
-  if (i >= s.out_channels) return;
-  const int rows = s.batch * s.out[0] * s.out[1] * s.out[2];
-  double sum = 0.0;
-  for (int r = 0; r < rows; ++r) sum += (double)AT(dy, group)[(long)r * s.out_channels + i];
-  AT(dbias, group)[i] = (float)sum;
-}
-
 KERNEL void add_bias(OPERAND(const float, bias), OPERAND(float, y), const int rows,
                      const int channels) {
   const int i = item(0), group = item(1);
@@ -214,23 +204,11 @@ KERNEL void max_pool_forward(OPERAND(const float, x), OPERAND(float, y), const W
   const Cell window = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], s.channels);
   AT(y, group)[i] = AT(x, group)[largest_of_window(AT(x, group), s, window)];
 }
-// An item is a cell of the fine image.
+// An item is a window; dx is 0 before.
 KERNEL void max_pool_backward(OPERAND(const float, x), OPERAND(const float, dy), OPERAND(float, dx),
                               const WindowSizes s, const int batch) {
   const int i = item(0), group = item(1);
-  if (i >= (long)batch * s.fine[0] * s.fine[1] * s.fine[2] * s.channels) return;
-  Cell window = cell_at(i, s.fine[0], s.fine[1], s.fine[2], s.channels);
-  window.x /= s.window[0];
-  window.y /= s.window[1];
-  window.z /= s.window[2];
-  float result = 0.0f;
-  if (window.x < s.coarse[0] && window.y < s.coarse[1] && window.z < s.coarse[2] &&
-      largest_of_window(AT(x, group), s, window) == i) {
-    result = AT(dy, group)[(((window.sample * s.coarse[0] + window.x) * s.coarse[1] + window.y) *
-                                s.coarse[2] +
-                            window.z) *
-                               s.channels +
-                           window.channel];
-  }
-  AT(dx, group)[i] = result;
+  if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * s.channels) return;
+  const Cell window = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], s.channels);
+  AT(dx, group)[largest_of_window(AT(x, group), s, window)] = AT(dy, group)[i];
 }

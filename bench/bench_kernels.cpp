@@ -373,7 +373,7 @@ bool run_heads(Bench& bench, std::int64_t batch, bool small) {
   const std::int64_t units = small ? 100 : 5184;
   const auto d = [](std::int64_t m) { return static_cast<double>(m); };
   return bench.run(
-             {"51 head", SumForward{batch, n}, SumForward{1, n}, {batch * n, batch}, {n, 1}}) &&
+             {"51 head", SumRows{batch, n, 1}, SumRows{1, n, 1}, {batch * n, batch}, {n, 1}}) &&
          bench.run({"51 head",
                     AngleForward{batch, space},
                     AngleForward{1, space},

@@ -17,6 +17,7 @@ using model::Layer;
 using KindTable = std::vector<KindEntry>;
 
 constexpr std::int64_t kMostFilters = 4096;
+constexpr std::size_t kMostOthers = 64;  // layers that one joins to its own
 constexpr const char* kNamePattern = "[A-Za-z][A-Za-z0-9_]*";
 
 // A layer's section holds its options of kind K and those that every layer has.
@@ -70,6 +71,19 @@ CodecOf<Initialiser> initialiser() {
                             {"ones", Initialiser::kOnes}});
 }
 
+CodecOf<model::Padding> padding() {
+  return word<model::Padding>({{"valid", model::Padding::kValid}, {"same", model::Padding::kSame}});
+}
+
+// A norm of single samples without groups.
+template <class Norm>
+void add_sample_norm(KindTable& table, const std::string& word) {
+  auto norm = layer_record<Norm>(word);
+  norm->field("epsilon", option(&Norm::epsilon), positive(), Scope::kState,
+              "Added to the variance.");
+  add_kind(table, word, norm);
+}
+
 void add_trained_kinds(KindTable& table) {
   using model::BatchNorm;
   using model::Convolution;
@@ -88,17 +102,43 @@ void add_trained_kinds(KindTable& table) {
       ->required("filters", option(&Convolution::filters), integer<std::int64_t>(1, kMostFilters),
                  Scope::kState, "Output channels.")
       .required("kernel", option(&Convolution::kernel), extent(1, 64, 1), Scope::kState,
-                "Cells per axis; stride 1.")
-      .field("padding", option(&Convolution::padding),
-             word<model::Padding>(
-                 {{"valid", model::Padding::kValid}, {"same", model::Padding::kSame}}),
-             Scope::kState,
-             "`same` keeps the extent; with an even kernel k it pads floor((k-1)/2) before.")
+                "Cells per axis.")
+      .field("stride", option(&Convolution::stride),
+             newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
+             "Cells from one window to the next, per axis.")
+      .field("dilation", option(&Convolution::dilation),
+             newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
+             "Cells from one tap of a window to the next, per axis; with stride 1 alone.")
+      .field("groups", option(&Convolution::groups),
+             newer(integer<std::int64_t>(1, kMostFilters), std::int64_t{1}), Scope::kState,
+             "Cuts channels and filters into so many parts, each by itself; as many as there are "
+             "channels for a depthwise convolution.")
+      .field("padding", option(&Convolution::padding), padding(), Scope::kState,
+             "`same` gives cells / stride, rounded up, and pads half of what is missing, rounded "
+             "down, before.")
       .field("bias", option(&Convolution::bias), boolean(), Scope::kState,
              "Whether a bias is added.")
       .field("initialiser", option(&Convolution::initialiser), initialiser(), Scope::kState,
              "What the kernel begins as.");
   add_kind(table, "convolution", convolution);
+
+  using model::TransposedConvolution;
+  auto transposed = layer_record<TransposedConvolution>("transposed_convolution");
+  transposed
+      ->required("filters", option(&TransposedConvolution::filters),
+                 integer<std::int64_t>(1, kMostFilters), Scope::kState, "Output channels.")
+      .required("kernel", option(&TransposedConvolution::kernel), extent(1, 64, 1), Scope::kState,
+                "Cells per axis that a cell spreads over.")
+      .field("stride", option(&TransposedConvolution::stride), extent(1, 64, 1), Scope::kState,
+             "Output cells from one window to the next, per axis.")
+      .field("padding", option(&TransposedConvolution::padding), padding(), Scope::kState,
+             "`same` gives cells x stride; `valid` adds kernel - stride cells where the kernel is "
+             "larger.")
+      .field("bias", option(&TransposedConvolution::bias), boolean(), Scope::kState,
+             "Whether a bias is added.")
+      .field("initialiser", option(&TransposedConvolution::initialiser), initialiser(),
+             Scope::kState, "What the kernel begins as.");
+  add_kind(table, "transposed_convolution", transposed);
 
   auto batch_norm = layer_record<BatchNorm>("batch_norm");
   batch_norm
@@ -107,6 +147,43 @@ void add_trained_kinds(KindTable& table) {
       .field("epsilon", option(&BatchNorm::epsilon), positive(), Scope::kState,
              "Added to the variance.");
   add_kind(table, "batch_norm", batch_norm);
+
+  add_sample_norm<model::LayerNorm>(table, "layer_norm");
+  add_sample_norm<model::InstanceNorm>(table, "instance_norm");
+  using model::GroupNorm;
+  auto group_norm = layer_record<GroupNorm>("group_norm");
+  group_norm->short_form("groups")
+      .required("groups", option(&GroupNorm::groups), integer<std::int64_t>(1, kMostFilters),
+                Scope::kState, "Parts of the channels, each normalised by itself.")
+      .field("epsilon", option(&GroupNorm::epsilon), positive(), Scope::kState,
+             "Added to the variance.");
+  add_kind(table, "group_norm", group_norm);
+
+  using model::Embedding;
+  auto embedding = layer_record<Embedding>("embedding");
+  embedding
+      ->required("classes", option(&Embedding::classes), integer<std::int64_t>(1, kMostUnits),
+                 Scope::kState, "Numbers that its input may have, from 0.")
+      .required("units", option(&Embedding::units), integer<std::int64_t>(1, kMostUnits),
+                Scope::kState, "Numbers in the row of a class.")
+      .field("initialiser", option(&Embedding::initialiser), initialiser(), Scope::kState,
+             "What they begin as.");
+  add_kind(table, "embedding", embedding);
+
+  using model::Attention;
+  auto attention = layer_record<Attention>("attention");
+  attention->short_form("heads").required(
+      "heads", option(&Attention::heads), integer<std::int64_t>(1, kMostFilters), Scope::kState,
+      "Parts of the channels, each with weights of its own. It reads queries, keys and values, a "
+      "third of the channels each, of up to 4096 cells.");
+  add_kind(table, "attention", attention);
+}
+
+CodecOf<model::Axis> axis() {
+  return word<model::Axis>({{"x", model::Axis::kX},
+                            {"y", model::Axis::kY},
+                            {"z", model::Axis::kZ},
+                            {"channels", model::Axis::kChannels}});
 }
 
 void add_spatial_kinds(KindTable& table) {
@@ -114,6 +191,12 @@ void add_spatial_kinds(KindTable& table) {
   pad->short_form("amount").required("amount", option(&model::Pad::amount), extent(0, 64, 0),
                                      Scope::kState, "Zero cells added on both sides of each axis.");
   add_kind(table, "pad", pad);
+
+  auto crop = layer_record<model::Crop>("crop");
+  crop->short_form("amount").required("amount", option(&model::Crop::amount), extent(0, 4096, 0),
+                                      Scope::kState,
+                                      "Cells taken away on both sides of each axis.");
+  add_kind(table, "crop", crop);
 
   auto upsample = layer_record<model::Upsample>("upsample");
   upsample->short_form("factor").required("factor", option(&model::Upsample::factor),
@@ -127,11 +210,63 @@ void add_spatial_kinds(KindTable& table) {
       "Cells averaged per axis; cells that fill no window are left out.");
   add_kind(table, "average_pool", pool);
 
+  auto max_pool = layer_record<model::MaxPool>("max_pool");
+  max_pool->short_form("size").required(
+      "size", option(&model::MaxPool::size), extent(1, 64, 1), Scope::kState,
+      "Cells per axis of which the largest stays; cells that fill no window are left out.");
+  add_kind(table, "max_pool", max_pool);
+  add_kind(table, "global_average_pool",
+           layer_record<model::GlobalAveragePool>("global_average_pool"));
+  add_kind(table, "global_max_pool", layer_record<model::GlobalMaxPool>("global_max_pool"));
+
   auto reshape = layer_record<model::Reshape>("reshape");
   reshape->short_form("to").required("to", option(&model::Reshape::to), shape(), Scope::kState,
                                      "The new shape, of as many elements.");
   add_kind(table, "reshape", reshape);
   add_kind(table, "flatten", layer_record<model::Flatten>("flatten"));
+
+  auto permute = layer_record<model::Permute>("permute");
+  permute->short_form("order").required("order", option(&model::Permute::order), list(axis(), 2, 4),
+                                        Scope::kState,
+                                        "For each axis of the output that of the input.");
+  add_kind(table, "permute", permute);
+
+  using model::Slice;
+  auto slice = layer_record<Slice>("slice");
+  slice->field("axis", option(&Slice::axis), axis(), Scope::kState, "Which axis is cut.")
+      .field("begin", option(&Slice::begin), integer<std::int64_t>(0, kMostUnits), Scope::kState,
+             "The first cell or channel that stays.")
+      .required("count", option(&Slice::count), integer<std::int64_t>(1, kMostUnits), Scope::kState,
+                "Cells or channels that stay.");
+  add_kind(table, "slice", slice);
+}
+
+void add_joining_kinds(KindTable& table) {
+  const auto layer_name = [] { return text("the name of a layer", kNamePattern); };
+  const auto names = [&] { return list(layer_name(), 1, kMostOthers); };
+  using model::Add;
+  auto add = layer_record<Add>("add");
+  add->short_form("with").required("with", option(&Add::with), names(), Scope::kState,
+                                   "Layers of the same shape, or with a feature per channel, that "
+                                   "are added to the one it reads.");
+  add_kind(table, "add", add);
+
+  using model::Multiply;
+  auto multiply = layer_record<Multiply>("multiply");
+  multiply->short_form("with").required("with", option(&Multiply::with), layer_name(),
+                                        Scope::kState,
+                                        "A layer of the same shape, or with a feature per channel, "
+                                        "that multiplies the one it reads.");
+  add_kind(table, "multiply", multiply);
+
+  using model::Concatenate;
+  auto concatenate = layer_record<Concatenate>("concatenate");
+  concatenate->short_form("with")
+      .required("with", option(&Concatenate::with), names(), Scope::kState,
+                "Layers that follow the one it reads.")
+      .field("axis", option(&Concatenate::axis), axis(), Scope::kState,
+             "The axis along which they follow each other.");
+  add_kind(table, "concatenate", concatenate);
 }
 
 void add_elementwise_kinds(KindTable& table) {
@@ -149,7 +284,11 @@ void add_elementwise_kinds(KindTable& table) {
                                       {"relu", ActivationKind::kRelu},
                                       {"leaky_relu", ActivationKind::kLeakyRelu},
                                       {"sigmoid", ActivationKind::kSigmoid},
-                                      {"tanh", ActivationKind::kTanh}}),
+                                      {"tanh", ActivationKind::kTanh},
+                                      {"softplus", ActivationKind::kSoftplus},
+                                      {"gelu", ActivationKind::kGelu},
+                                      {"silu", ActivationKind::kSilu},
+                                      {"elu", ActivationKind::kElu}}),
                 Scope::kState, "The function.")
       .field("slope", option(&Activation::slope), number(0.0, 1.0), Scope::kState,
              "Slope of leaky_relu below 0.")
@@ -157,6 +296,7 @@ void add_elementwise_kinds(KindTable& table) {
         return layer.options.kind == ActivationKind::kLeakyRelu;
       });
   add_kind(table, "activation", activation);
+  add_kind(table, "softmax", layer_record<model::Softmax>("softmax"));
 
   auto power = layer_record<model::Power>("power");
   power->short_form("exponent")
@@ -176,6 +316,7 @@ KindTable make_kind_table() {
   add_trained_kinds(table);
   add_spatial_kinds(table);
   add_elementwise_kinds(table);
+  add_joining_kinds(table);
   add_shower_kinds(table);
   return table;
 }

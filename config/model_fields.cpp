@@ -29,8 +29,9 @@ RecordOf<LatentDescription> latent_record() {
                 Scope::kState, "The generator's input features, conditions included.")
       .field("conditions", &LatentDescription::conditions,
              list(word<Condition>({{"energy", Condition::kEnergy}, {"angle", Condition::kAngle}}),
-                  1, 2),
-             Scope::kState, "What showers are asked for: E / 100 GeV, the angle in rad.")
+                  0, 2),
+             Scope::kState,
+             "What showers are asked for: E / 100 GeV, the angle in rad; [] for nothing.")
       .field("mode", &LatentDescription::mode,
              word<LatentMode>(
                  {{"prepend", LatentMode::kPrepend}, {"multiply", LatentMode::kMultiply}}),
@@ -85,10 +86,14 @@ RecordOf<LossTerm> loss_record() {
       .required("kind", &LossTerm::kind,
                 word<LossKind>({{"bce", LossKind::kBinaryCrossentropy},
                                 {"mae", LossKind::kMeanAbsoluteError},
-                                {"mape", LossKind::kMeanAbsolutePercentageError}}),
+                                {"mape", LossKind::kMeanAbsolutePercentageError},
+                                {"mse", LossKind::kMeanSquaredError},
+                                {"huber", LossKind::kHuber},
+                                {"bce_logits", LossKind::kLogisticCrossentropy}}),
                 Scope::kState,
-                "Binary cross-entropy, mean absolute error, or the latter in per cent of the "
-                "target.")
+                "Binary cross-entropy, mean absolute error, the latter in per cent of the target, "
+                "mean squared error (the label of a least-squares GAN), Huber's, or the "
+                "cross-entropy of an output without a sigmoid.")
       .required("target", &LossTerm::target,
                 word<Target>({{"label", Target::kLabel},
                               {"energy", Target::kEnergy},
@@ -196,13 +201,15 @@ std::shared_ptr<Record<Topology>> model_record() {
       .field("losses", gan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
              "A loss for each output of the discriminator; null takes an output of the zoo's model "
              "out, with the layers that only it needs.")
-      .field("precision", within(&Topology::model, &ModelSection::precision),
-             word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
-             Scope::kState,
-             "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
-             "over one channel, and add in single precision. All else, weights included, is in "
-             "single precision. By `kernels: fastest` tensor cores round those of one channel too, "
-             "and devices without them round none.")
+      .field(
+          "precision", within(&Topology::model, &ModelSection::precision),
+          word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
+          Scope::kState,
+          "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
+          "over one channel without a stride, or are in groups, and add in single precision. All "
+          "else, weights included, is in single precision. By `kernels: fastest` tensor cores "
+          "round those of one channel too, "
+          "and devices without them round none.")
       .field("kernels", within(&Topology::model, &ModelSection::kernels),
              word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
              Scope::kState,

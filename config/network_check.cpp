@@ -124,8 +124,9 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   if (judged.problems.empty()) check_targets(gan, judged, reader);
   if (discriminator.input.spatial_rank == 0) {
     const std::string at = "model.discriminator.input";
-    reader.problem_at(at, fmt::format("{} is no image: [x, y, z, channels] or [x, y, channels]",
-                                      discriminator.input.text()));
+    reader.problem_at(
+        at, fmt::format("{} is no image: [x, y, z, channels], [x, y, channels] or [x, channels]",
+                        discriminator.input.text()));
   }
   if (shapes.problems.empty()) {
     const model::Shape image = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];

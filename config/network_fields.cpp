@@ -31,12 +31,12 @@ class LayersCodec final : public Codec<std::vector<Layer>> {
     name_layers(into);
   }
 
-  YamlValue write(const std::vector<Layer>& layers, Selection) const override {
+  YamlValue write(const std::vector<Layer>& layers, Selection selection) const override {
     YamlValue list = YamlValue::list();
     for (const Layer& layer : layers) {
       const KindEntry& kind = kind_entry(layer.kind);
       YamlValue item = YamlValue::map();
-      item.add(kind.word, kind.codec->write(layer, Selection::kAll));
+      item.add(kind.word, kind.codec->write(layer, selection));
       list.items.push_back(std::move(item));
     }
     return list;
@@ -115,26 +115,25 @@ model::Shape shape_of(const std::vector<std::int64_t>& numbers) {
   return shape;
 }
 
+constexpr const char* kShape =
+    "a shape: [features], [x, channels], [x, y, channels] or [x, y, z, channels]";
+
 }  // namespace
 
 CodecOf<model::Extent> extent(std::int64_t least, std::int64_t most, std::int64_t fill) {
-  return array<3>(integer<std::int64_t>(least, most), 2, fill);
+  return array<3>(integer<std::int64_t>(least, most), 1, fill);
 }
 
 CodecOf<model::Shape> shape() {
   const auto list = config::list(integer<std::int64_t>(1, kMostUnits), 1, 4);
   TypeDescription type = list->describe();
-  type.name = "a shape: [features], [x, y, channels] or [x, y, z, channels]";
+  type.name = kShape;
   return codec_of<model::Shape>(
       type,
       [list](const YamlValue& value, model::Shape& into, Reader& reader) {
         std::vector<std::int64_t> numbers;
         list->read(value, numbers, reader);
         if (numbers.empty()) return;
-        if (numbers.size() == 2) {
-          return reader.problem(value.place,
-                                "a shape is [features], [x, y, channels] or [x, y, z, channels]");
-        }
         // Where a number could not be read there is a problem already, and the rest still makes a
         // shape.
         for (std::int64_t& number : numbers) number = std::max<std::int64_t>(number, 1);

@@ -14,10 +14,10 @@
 
 namespace troupe::config {
 
-// [x, y, z] or, for images of two dimensions, [x, y].
+// [x, y, z] or, for images of fewer axes, [x, y] or [x].
 CodecOf<model::Extent> extent(std::int64_t least, std::int64_t most, std::int64_t fill);
 
-// [features], [x, y, channels] or [x, y, z, channels].
+// [features], [x, channels], [x, y, channels] or [x, y, z, channels].
 CodecOf<model::Shape> shape();
 
 // A network's layers. Reader::remember is called with each layer's place at "layers.INDEX".

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "config/layer_kinds.h"
@@ -117,9 +118,11 @@ std::string layer_table() {
         type.kind == Kind::kOneOf
             ? fmt::format("`{}: {}`", kind.word, section_of(type)->fields.front().name)
             : fmt::format("`{}`", kind.word);
-    // A kind without required options may stand as a bare word. Convolution has some, and no short
-    // form.
-    const bool bare = type.kind == Kind::kOneOf || kind.word != "convolution";
+    // A kind without required options may stand as a bare word.
+    const auto& fields = section_of(type)->fields;
+    const bool bare =
+        type.kind == Kind::kOneOf ||
+        std::none_of(fields.begin(), fields.end(), [](const auto& each) { return each.required; });
     text += fmt::format("| `{}` | {} | {} |\n", kind.word, bare ? short_form : "",
                         fmt::join(options, "<br>"));
   }

@@ -143,6 +143,7 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
       "negative cell counts as 0.\n",
       latent.size,
       latent.mode == model::LatentMode::kMultiply ? "normal random numbers, times the condition"
+      : latent.conditions.empty()                 ? "normal random numbers"
                                                   : "the conditions, then normal random numbers",
       trained.units.power, trained.units.units_per_gev);
 }

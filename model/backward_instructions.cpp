@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/gradient_sums.h"
 #include "model/instruction_writer.h"
 #include "model/streams.h"
 
@@ -9,96 +10,20 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-// The gradients of a graph's values while their parts arrive. A value that several computations
-// read gets the sum of their parts, in reverse order of the layers, and of the gradients that the
-// caller gave for it as an output. Tensors that were given are never written.
-class GradientSums {
- public:
-  GradientSums(const Graph& graph, InstructionWriter& writer)
-      : graph_(graph), writer_(writer), gradients_(graph.values.size()) {}
-
-  void give(int value, int tensor) { gradients_[at(value)].given.push_back(tensor); }
-  bool arrives(int value) const {
-    return gradients_[at(value)].sum >= 0 || !gradients_[at(value)].given.empty();
-  }
-
-  int new_tensor(int value) {
-    const int layer = graph_.values[at(value)].layer;
-    if (layer < 0 && writer_.pass() == Pass::kBackwardInput) return writer_.lists().input_gradient;
-    const std::string name = layer < 0 ? "input" : writer_.layer_name(layer);
-    return writer_.new_tensor(name + " gradient", graph_.values[at(value)].elements);
-  }
-
-  // Lets `emit` write one part of the gradient. The first part becomes the sum itself, without a
-  // tensor in between.
-  template <class Emit>
-  void add_part(int value, Emit emit) {
-    int& sum = gradients_[at(value)].sum;
-    if (sum < 0) {
-      sum = new_tensor(value);
-      emit(InstructionWriter::write(sum));
-      return;
-    }
-    const int part = writer_.new_tensor(writer_.layer_name(writer_.layer()) + " gradient part",
-                                        graph_.values[at(value)].elements);
-    emit(InstructionWriter::write(part));
-    accumulate(part, sum);
-  }
-
-  // The tensor of the complete gradient, when all readers of the value are done.
-  int complete(int value) {
-    Gradient& gradient = gradients_[at(value)];
-    std::size_t next = 0;
-    if (gradient.sum < 0) {
-      if (gradient.given.size() == 1) return gradient.given.front();
-      gradient.sum = new_tensor(value);
-      writer_.copy(writer_.layer(), gradient.given[next++], gradient.sum);
-    }
-    for (; next < gradient.given.size(); ++next) accumulate(gradient.given[next], gradient.sum);
-    gradient.given.clear();
-    return gradient.sum;
-  }
-
-  // Brings the gradient of the network's input to where the caller reads it.
-  void finish_input() {
-    const int target = writer_.lists().input_gradient;
-    if (!arrives(0)) {
-      writer_.add(-1, ZeroFill{writer_.tensor_elements(target)},
-                  {InstructionWriter::write(target)});
-    } else if (const int found = complete(0); found != target) {
-      writer_.copy(-1, found, target);
-    }
-  }
-
- private:
-  struct Gradient {
-    int sum = -1;            // tensor of this pass; -1 as long as nothing was computed for it
-    std::vector<int> given;  // tensors of others that belong to the sum
-  };
-
-  void accumulate(int from, int into) {
-    writer_.add(Accumulate{writer_.tensor_elements(into)},
-                {InstructionWriter::read(from), InstructionWriter::update(into)});
-  }
-
-  const Graph& graph_;
-  InstructionWriter& writer_;
-  std::vector<Gradient> gradients_;
-};
-
-bool has_weights(const Computation& computation) {
-  return std::holds_alternative<Dense>(computation.kind) ||
-         std::holds_alternative<Convolution>(computation.kind) ||
-         std::holds_alternative<BatchNorm>(computation.kind);
+bool has_weights(const ParameterLayout& layout, const Computation& computation) {
+  const auto own = [&](const ParameterTensor& each) { return each.layer == computation.layer; };
+  return std::any_of(layout.weights.begin(), layout.weights.end(), own);
 }
 
 // Per value, whether the pass needs its gradient. kBackwardInput: every value depends on the input.
 // kBackwardParameters: only values that depend on a weight count.
-std::vector<bool> wanted_values(const Graph& graph, Pass pass) {
+std::vector<bool> wanted_values(const Graph& graph, const ParameterLayout& layout, Pass pass) {
   std::vector<bool> wanted(graph.values.size(), pass == Pass::kBackwardInput);
   if (pass == Pass::kBackwardInput) return wanted;
   for (const Computation& computation : graph.computations) {
-    wanted[at(computation.output)] = has_weights(computation) || wanted[at(computation.input)];
+    bool depends = has_weights(layout, computation) || wanted[at(computation.input)];
+    for (const int other : computation.others) depends = depends || wanted[at(other)];
+    wanted[at(computation.output)] = depends;
   }
   return wanted;
 }
@@ -128,144 +53,64 @@ void zero_weights_without_gradient(InstructionWriter& writer) {
   }
 }
 
-// Visits the computations in reverse order.
-class BackwardWriter : InstructionWriter {
+// Writes the computations' derivatives, in reverse order.
+class BackwardWriter : public InstructionWriter {
  public:
   BackwardWriter(const Graph& graph, const ForwardTensors& forward, InstructionWriter writer)
       : InstructionWriter(writer),
         graph_(graph),
         forward_(forward),
-        wanted_(wanted_values(graph, pass())),
+        wanted_(wanted_values(graph, input().layout, pass())),
         sums_(graph, *this) {}
 
-  void write_all() {
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
-      sums_.give(graph_.outputs[i], lists().output_gradients[i]);
-    }
-    for (index_ = graph_.computations.size(); index_-- > 0;) {
-      go_to(graph_.computations[index_]);
-      const bool useful = wants_input_gradient() || wants_weight_gradients();
-      if (useful && sums_.arrives(computation().output)) std::visit(*this, computation().kind);
-    }
-    if (pass() == Pass::kBackwardInput) {
-      sums_.finish_input();
-    } else {
-      zero_weights_without_gradient(*this);
-    }
-  }
+  void write_all();
 
-  void operator()(const Dense& dense) {
-    const int dy = arrived();
-    if (wants_weight_gradients()) {
-      add(DenseBackwardParameters{batch(), in().elements(), dense.units, dense.bias},
-          {x(), read(dy), gradient(ParameterRole::kKernel), gradient(ParameterRole::kBias)});
-    }
-    pass_on([&](Operand dx) {
-      add(DenseBackwardInput{batch(), in().elements(), dense.units},
-          {read(dy), weight(ParameterRole::kKernel), dx});
-    });
-  }
-
-  void operator()(const Convolution&) {
-    const ConvolutionGeometry geometry = convolution_geometry(computation(), batch());
-    const int dy = before_fused_activation(arrived());
-    if (wants_weight_gradients()) {
-      add(ConvolutionBackwardParameters{geometry},
-          {x(), read(dy), gradient(ParameterRole::kKernel), gradient(ParameterRole::kBias)});
-    }
-    pass_on([&](Operand dx) {
-      add(ConvolutionBackwardInput{geometry}, {read(dy), weight(ParameterRole::kKernel), dx});
-    });
-  }
-
-  void operator()(const BatchNorm&) {
-    const int dy = arrived();
-    const BatchNormBackward operation{batch() * in().cells(), in().channels};
-    const auto backward = [&](Operand dx) {
-      const bool wanted = wants_weight_gradients();
-      add(operation, {x(), read(dy), weight(ParameterRole::kGamma), read(forward_.means[index_]),
-                      read(forward_.inverse_deviations[index_]), dx,
-                      wanted ? gradient(ParameterRole::kGamma) : Operand{},
-                      wanted ? gradient(ParameterRole::kBeta) : Operand{}});
-    };
-    if (wants_input_gradient()) {
-      pass_on(backward);
-    } else {
-      // The kernel writes dx whether or not anybody reads it.
-      backward(write(sums_.new_tensor(computation().input)));
-    }
-  }
-
-  void operator()(const Pad& pad) {
-    through(PadBackward{batch(), in().channels, in().space, pad.amount});
-  }
-  void operator()(const Upsample& upsample) {
-    through(UpsampleBackward{batch(), in().channels, in().space, upsample.factor});
-  }
-  void operator()(const AveragePool& pool) {
-    through(AveragePoolBackward{batch(), in().channels, in().space, pool.size});
-  }
-  void operator()(const Dropout& dropout) {
-    through(DropoutBackward{elements(), dropout.rate,
-                            dropout_stream(input().options.network_number, layer())});
-  }
-  void operator()(const Sum&) { through(SumBackward{batch(), in().elements()}); }
-
-  void operator()(const Power& power) {
-    const int dy = arrived();
-    pass_on([&](Operand dx) {
-      add(PowerBackward{elements(), power.exponent}, {x(), read(dy), dx});
-    });
-  }
-  void operator()(const Angle&) {
-    const int dy = arrived();
-    pass_on([&](Operand dx) { add(AngleBackward{batch(), in().space}, {x(), read(dy), dx}); });
-  }
-  void operator()(const Activation& activation) {
-    const int dy = arrived();
-    if (activation.kind == ActivationKind::kLinear) {
-      sums_.give(computation().input, dy);
-      return;
-    }
-    pass_on([&](Operand dx) {
-      add(ActivationBackward{elements(), activation}, {y(), read(dy), dx});
-    });
-  }
-  void operator()(const Bins&) {}
-  void operator()(const Reshape&) { CHECK(false, "a reshape computes nothing"); }
-  void operator()(const Flatten&) { CHECK(false, "a flatten computes nothing"); }
-
- private:
-  bool wants_input_gradient() const { return wanted_[at(computation().input)]; }
+  bool wants(int value) const { return wanted_[at(value)]; }
   bool wants_weight_gradients() const {
-    return pass() != Pass::kBackwardInput && has_weights(computation());
+    return pass() != Pass::kBackwardInput && has_weights(input().layout, computation());
   }
   // The gradient of the value this computation makes.
   int arrived() { return sums_.complete(computation().output); }
 
-  // Lets `emit` write this computation's part of the gradient of the value it reads.
+  // Lets `emit` write this computation's part of the gradient of a value it reads.
+  template <class Emit>
+  void pass_on(int value, Emit emit) {
+    if (wants(value)) sums_.add_part(value, emit);
+  }
   template <class Emit>
   void pass_on(Emit emit) {
-    if (wants_input_gradient()) sums_.add_part(computation().input, emit);
+    pass_on(computation().input, emit);
   }
+  // The gradient of a value it reads is that of its output.
+  void give(int value, int dy) { sums_.give(value, dy); }
 
   // A computation whose backward operation takes dy alone.
   void through(Operation operation) {
     const int dy = arrived();
     pass_on([&](Operand dx) { add(std::move(operation), {read(dy), dx}); });
   }
-
-  int before_fused_activation(int dy) {
-    const Activation& fused = computation().fused;
-    if (fused.kind == ActivationKind::kLinear) return dy;
-    const int before =
-        new_tensor(layer_name(layer()) + " gradient before activation", tensor_elements(dy));
-    add(ActivationBackward{tensor_elements(dy), fused}, {y(), read(dy), write(before)});
-    return before;
+  // One whose backward operation takes x too.
+  void through_with_input(Operation operation) {
+    const int dy = arrived();
+    pass_on([&](Operand dx) { add(std::move(operation), {x(), read(dy), dx}); });
   }
+
+  int before_fused_activation(int dy);
+  // A norm's backward operation writes dx whether or not anybody reads it.
+  void add_norm_backward(const Operation& operation);
 
   Operand x() const { return read(forward_.values[at(computation().input)]); }
   Operand y() const { return read(forward_.values[at(computation().output)]); }
+  Operand other(std::size_t number) const {
+    return read(forward_.values[at(computation().others[number])]);
+  }
+
+ private:
+  bool wants_any() const {
+    if (wants_weight_gradients() || wants(computation().input)) return true;
+    const std::vector<int>& others = computation().others;
+    return std::any_of(others.begin(), others.end(), [this](int other) { return wants(other); });
+  }
 
   const Graph& graph_;
   const ForwardTensors& forward_;
@@ -273,6 +118,274 @@ class BackwardWriter : InstructionWriter {
   GradientSums sums_;
   std::size_t index_ = 0;
 };
+
+void add_backward(BackwardWriter& w, const Dense& dense) {
+  const int dy = w.arrived();
+  if (w.wants_weight_gradients()) {
+    w.add(
+        DenseBackwardParameters{w.batch(), w.in().elements(), dense.units, dense.bias},
+        {w.x(), w.read(dy), w.gradient(ParameterRole::kKernel), w.gradient(ParameterRole::kBias)});
+  }
+  w.pass_on([&](Operand dx) {
+    w.add(DenseBackwardInput{w.batch(), w.in().elements(), dense.units},
+          {w.read(dy), w.weight(ParameterRole::kKernel), dx});
+  });
+}
+
+void add_bias_gradient(BackwardWriter& w, int dy) {
+  w.add(SumRows{1, w.batch() * w.out().cells(), w.out().channels},
+        {w.read(dy), w.gradient(ParameterRole::kBias)});
+}
+
+void add_grouped_backward(BackwardWriter& w) {
+  const GroupedGeometry geometry = grouped_geometry(w.computation(), w.batch());
+  const int dy = w.arrived();
+  if (w.wants_weight_gradients()) {
+    w.add(GroupedConvolutionBackwardParameters{geometry},
+          {w.x(), w.read(dy), w.gradient(ParameterRole::kKernel)});
+    if (geometry.bias) add_bias_gradient(w, dy);
+  }
+  w.pass_on([&](Operand dx) {
+    w.add(GroupedConvolutionBackwardInput{geometry},
+          {w.read(dy), w.weight(ParameterRole::kKernel), dx});
+  });
+}
+
+// Phases of the image and of the kernel are split anew, which costs less than keeping them.
+void add_backward(BackwardWriter& w, const Convolution& convolution) {
+  if (convolution.groups > 1) return add_grouped_backward(w);
+  const ConvolutionPlan plan = plan_convolution(w.computation(), w.batch());
+  const Operand dy = w.split(plan.of_output, w.read(w.before_fused_activation(w.arrived())),
+                             "output gradient phases");
+  if (w.wants_weight_gradients()) {
+    const Operand image = w.split(plan.of_image, w.x(), "phases");
+    w.join(plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
+           [&](Operand dkernel) {
+             w.add(ConvolutionBackwardParameters{plan.geometry},
+                   {image, dy, dkernel, w.gradient(ParameterRole::kBias)});
+           });
+  }
+  w.pass_on([&](Operand dx) {
+    const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
+    w.join(plan.of_image, dx, "gradient phases", [&](Operand phases) {
+      w.add(ConvolutionBackwardInput{plan.geometry}, {dy, taps, phases});
+    });
+  });
+}
+
+// The convolution from the output to the input: its derivatives with image and output exchanged.
+void add_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
+  const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
+  const int dy = w.arrived();
+  const Operand image = w.split(plan.of_image, w.read(dy), "output gradient phases");
+  if (w.wants_weight_gradients()) {
+    w.join(plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
+           [&](Operand dkernel) {
+             w.add(ConvolutionBackwardParameters{plan.geometry}, {image, w.x(), dkernel, {}});
+           });
+    if (convolution.bias) add_bias_gradient(w, dy);
+  }
+  w.pass_on([&](Operand dx) {
+    const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
+    w.add(ConvolutionForward{plan.geometry, {}}, {image, taps, {}, dx});
+  });
+}
+
+void add_backward(BackwardWriter& w, const BatchNorm&) {
+  w.add_norm_backward(BatchNormBackward{w.rows(), w.in().channels});
+}
+void add_group_norm_backward(BackwardWriter& w) {
+  const GroupNormForward norm = group_norm(w.computation(), w.batch());
+  w.add_norm_backward(GroupNormBackward{norm.samples, norm.rows, norm.channels, norm.groups});
+}
+void add_backward(BackwardWriter& w, const LayerNorm&) { add_group_norm_backward(w); }
+void add_backward(BackwardWriter& w, const InstanceNorm&) { add_group_norm_backward(w); }
+void add_backward(BackwardWriter& w, const GroupNorm&) { add_group_norm_backward(w); }
+
+void add_backward(BackwardWriter& w, const Pad& pad) {
+  w.through(PadBackward{w.batch(), w.in().channels, w.in().space, pad.amount});
+}
+void add_backward(BackwardWriter& w, const Crop& crop) {
+  w.through(PadForward{w.batch(), w.in().channels, w.out().space, crop.amount});
+}
+void add_backward(BackwardWriter& w, const Upsample& upsample) {
+  w.through(UpsampleBackward{w.batch(), w.in().channels, w.in().space, upsample.factor});
+}
+void add_backward(BackwardWriter& w, const AveragePool& pool) {
+  w.through(AveragePoolBackward{w.batch(), w.in().channels, w.in().space, pool.size});
+}
+void add_backward(BackwardWriter& w, const GlobalAveragePool&) {
+  add_backward(w, AveragePool{w.in().space});
+}
+void add_backward(BackwardWriter& w, const MaxPool& pool) {
+  w.through_with_input(MaxPoolBackward{w.batch(), w.in().channels, w.in().space, pool.size});
+}
+void add_backward(BackwardWriter& w, const GlobalMaxPool&) {
+  add_backward(w, MaxPool{w.in().space});
+}
+
+void add_backward(BackwardWriter& w, const Dropout& dropout) {
+  w.through(DropoutBackward{w.elements(), dropout.rate,
+                            dropout_stream(w.input().options.network_number, w.layer())});
+}
+void add_backward(BackwardWriter& w, const Activation& activation) {
+  const int dy = w.arrived();
+  if (activation.kind == ActivationKind::kLinear) return w.give(w.computation().input, dy);
+  const Operand known = needs_argument(activation.kind) ? w.x() : w.y();
+  w.pass_on([&](Operand dx) {
+    w.add(ActivationBackward{w.elements(), activation}, {known, w.read(dy), dx});
+  });
+}
+void add_backward(BackwardWriter& w, const Softmax&) {
+  const int dy = w.arrived();
+  w.pass_on([&](Operand dx) {
+    w.add(SoftmaxBackward{w.rows(), w.in().channels}, {w.y(), w.read(dy), dx});
+  });
+}
+void add_backward(BackwardWriter& w, const Power& power) {
+  w.through_with_input(PowerBackward{w.elements(), power.exponent});
+}
+
+void add_backward(BackwardWriter& w, const Permute&) {
+  const PermuteAxes forward = permuted(w.computation(), w.batch());
+  PermuteAxes back{.batch = forward.batch};
+  for (std::size_t axis = 0; axis < 4; ++axis) {
+    const int from = forward.order[axis];
+    back.in[axis] = forward.in[at(from)];
+    back.order[at(from)] = static_cast<int>(axis);
+  }
+  w.through(back);
+}
+
+// The way back of a copied part.
+CopyParts reversed(const CopyParts& parts) {
+  return {.times = parts.times,
+          .count = parts.count,
+          .from_offset = parts.to_offset,
+          .from_step = parts.to_step,
+          .from_size = parts.to_size,
+          .to_offset = parts.from_offset,
+          .to_step = parts.from_step,
+          .to_size = parts.from_size};
+}
+void add_backward(BackwardWriter& w, const Slice&) {
+  const int dy = w.arrived();
+  w.pass_on([&](Operand dx) {
+    w.add(ZeroFill{w.elements()}, {dx});
+    CopyParts back = reversed(sliced_part(w.computation(), w.batch()));
+    back.begins = false;
+    w.add(back, {w.read(dy), InstructionWriter::update(dx.tensor)});
+  });
+}
+void add_backward(BackwardWriter& w, const Concatenate& concatenate) {
+  const int dy = w.arrived();
+  const auto part = [&](int number) {
+    return reversed(concatenated_part(w.computation(), w.batch(), number));
+  };
+  w.pass_on([&](Operand dx) { w.add(part(-1), {w.read(dy), dx}); });
+  for (std::size_t i = 0; i < concatenate.with.size(); ++i) {
+    w.pass_on(w.computation().others[i], [&](Operand dx) {
+      w.add(part(static_cast<int>(i)), {w.read(dy), dx});
+    });
+  }
+}
+
+SumRows over_cells(const BackwardWriter& w) { return {w.batch(), w.in().cells(), w.in().channels}; }
+void add_backward(BackwardWriter& w, const Add& add) {
+  const int dy = w.arrived();
+  if (w.wants(w.computation().input)) w.give(w.computation().input, dy);
+  for (std::size_t i = 0; i < add.with.size(); ++i) {
+    const int other = w.computation().others[i];
+    if (w.computation().other_shapes[i] == w.out()) {
+      if (w.wants(other)) w.give(other, dy);
+    } else {
+      w.pass_on(other, [&](Operand dx) { w.add(over_cells(w), {w.read(dy), dx}); });
+    }
+  }
+}
+void add_backward(BackwardWriter& w, const Multiply&) {
+  const int dy = w.arrived(), other = w.computation().others.front();
+  const bool spread = !(w.computation().other_shapes.front() == w.out());
+  const std::string& name = w.layer_name(w.layer());
+  w.pass_on([&](Operand dx) {
+    Operand factor = w.other(0);
+    if (spread) {
+      const int repeated = w.new_tensor(name + " repeated", w.elements());
+      w.add(RepeatRows{w.batch(), w.in().cells(), w.in().channels},
+            {factor, InstructionWriter::write(repeated)});
+      factor = InstructionWriter::read(repeated);
+    }
+    w.add(Product{w.elements()}, {w.read(dy), factor, dx});
+  });
+  w.pass_on(other, [&](Operand dx) {
+    if (!spread) return w.add(Product{w.elements()}, {w.x(), w.read(dy), dx});
+    const int products = w.new_tensor(name + " gradient of cells", w.elements());
+    w.add(Product{w.elements()}, {w.x(), w.read(dy), InstructionWriter::write(products)});
+    w.add(over_cells(w), {InstructionWriter::read(products), dx});
+  });
+}
+
+void add_backward(BackwardWriter& w, const Embedding& embedding) {
+  const int dy = w.arrived();
+  if (!w.wants_weight_gradients()) return;
+  w.add(EmbeddingBackward{w.batch(), embedding.classes, embedding.units},
+        {w.x(), w.read(dy), w.gradient(ParameterRole::kKernel)});
+}
+void add_backward(BackwardWriter& w, const Attention& attention) {
+  w.through_with_input(AttentionBackward{w.batch(), w.in().cells(), attention.heads,
+                                         w.out().channels / attention.heads});
+}
+
+void add_backward(BackwardWriter& w, const Sum&) {
+  w.through(RepeatRows{w.batch(), w.in().elements(), 1});
+}
+void add_backward(BackwardWriter& w, const Angle&) {
+  w.through_with_input(AngleBackward{w.batch(), w.in().space});
+}
+void add_backward(BackwardWriter&, const Bins&) {}
+void add_backward(BackwardWriter&, const Reshape&) { CHECK(false, "a reshape computes nothing"); }
+void add_backward(BackwardWriter&, const Flatten&) { CHECK(false, "a flatten computes nothing"); }
+
+void BackwardWriter::write_all() {
+  for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+    sums_.give(graph_.outputs[i], lists().output_gradients[i]);
+  }
+  for (index_ = graph_.computations.size(); index_-- > 0;) {
+    go_to(graph_.computations[index_]);
+    if (!wants_any() || !sums_.arrives(computation().output)) continue;
+    std::visit([this](const auto& kind) { add_backward(*this, kind); }, computation().kind);
+  }
+  if (pass() == Pass::kBackwardInput) {
+    sums_.finish_input();
+  } else {
+    zero_weights_without_gradient(*this);
+  }
+}
+
+int BackwardWriter::before_fused_activation(int dy) {
+  const Activation& fused = computation().fused;
+  if (fused.kind == ActivationKind::kLinear) return dy;
+  const int before =
+      new_tensor(layer_name(layer()) + " gradient before activation", tensor_elements(dy));
+  add(ActivationBackward{tensor_elements(dy), fused}, {y(), read(dy), write(before)});
+  return before;
+}
+
+void BackwardWriter::add_norm_backward(const Operation& operation) {
+  const int dy = arrived();
+  const auto backward = [&](Operand dx) {
+    const bool wanted = wants_weight_gradients();
+    add(operation, {x(), read(dy), weight(ParameterRole::kGamma), read(forward_.means[index_]),
+                    read(forward_.inverse_deviations[index_]), dx,
+                    wanted ? gradient(ParameterRole::kGamma) : Operand{},
+                    wanted ? gradient(ParameterRole::kBeta) : Operand{}});
+  };
+  if (wants(computation().input)) {
+    pass_on(backward);
+  } else {
+    backward(write(sums_.new_tensor(computation().input)));
+  }
+}
 
 }  // namespace
 

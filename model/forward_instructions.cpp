@@ -1,125 +1,216 @@
 #include "model/instruction_writer.h"
-#include "model/layer_rules.h"
 #include "model/streams.h"
 
 namespace troupe::model {
 namespace {
 
-// Visits the computations in their order.
-class ForwardWriter : InstructionWriter {
+// Writes the computations in their order.
+class ForwardWriter : public InstructionWriter {
  public:
   ForwardWriter(const Graph& graph, InstructionWriter writer)
       : InstructionWriter(writer), graph_(graph) {}
 
-  ForwardTensors write_all() {
-    add_values();
-    tensors_.means.assign(graph_.computations.size(), -1);
-    tensors_.inverse_deviations.assign(graph_.computations.size(), -1);
-    for (index_ = 0; index_ < graph_.computations.size(); ++index_) {
-      go_to(graph_.computations[index_]);
-      std::visit(*this, computation().kind);
-    }
-    return std::move(tensors_);
-  }
+  ForwardTensors write_all();
 
-  void operator()(const Dense& dense) {
-    add(DenseForward{batch(), in().elements(), dense.units, dense.bias},
-        {x(), weight(ParameterRole::kKernel), weight(ParameterRole::kBias), y()});
-  }
-  void operator()(const Convolution&) {
-    add(ConvolutionForward{convolution_geometry(computation(), batch()), computation().fused},
-        {x(), weight(ParameterRole::kKernel), weight(ParameterRole::kBias), y()});
-  }
-  void operator()(const Pad& pad) {
-    add(PadForward{batch(), in().channels, in().space, pad.amount}, {x(), y()});
-  }
-  void operator()(const Upsample& upsample) {
-    add(UpsampleForward{batch(), in().channels, in().space, upsample.factor}, {x(), y()});
-  }
-  void operator()(const AveragePool& pool) {
-    add(AveragePoolForward{batch(), in().channels, in().space, pool.size}, {x(), y()});
-  }
-  void operator()(const BatchNorm& norm) {
-    if (pass() == Pass::kForwardTraining) {
-      batch_norm_training(norm);
-    } else {
-      add(BatchNormInference{rows(), in().channels, norm.epsilon},
-          {x(), weight(ParameterRole::kGamma), weight(ParameterRole::kBeta),
-           moving(ParameterRole::kMovingMean), moving(ParameterRole::kMovingVariance), y()});
-    }
-  }
-  void operator()(const Dropout& dropout) {
-    add(DropoutForward{elements(), dropout.rate,
-                       dropout_stream(input().options.network_number, layer())},
-        {x(), y()});
-  }
-  void operator()(const Activation& activation) {
-    add(ActivationForward{elements(), activation}, {x(), y()});
-  }
-  void operator()(const Power& power) { add(PowerForward{elements(), power.exponent}, {x(), y()}); }
-  void operator()(const Sum&) { add(SumForward{batch(), in().elements()}, {x(), y()}); }
-  void operator()(const Angle&) { add(AngleForward{batch(), in().space}, {x(), y()}); }
-  void operator()(const Bins&) { add(BinsForward{batch(), in().elements()}, {x(), y()}); }
-  void operator()(const Reshape&) { CHECK(false, "a reshape computes nothing"); }
-  void operator()(const Flatten&) { CHECK(false, "a flatten computes nothing"); }
-
- private:
-  void add_values() {
-    for (const Value& value : graph_.values) {
-      if (value.layer < 0) {
-        tensors_.values.push_back(lists().input);
-      } else if (value.output >= 0) {
-        tensors_.values.push_back(lists().outputs[static_cast<std::size_t>(value.output)]);
-      } else {
-        tensors_.values.push_back(new_tensor(layer_name(value.layer), value.elements));
-      }
-    }
-  }
-
-  void batch_norm_training(const BatchNorm& norm) {
-    const std::string& name = layer_name(layer());
-    const int mean = new_tensor(name + " mean", in().channels);
-    const int deviation = new_tensor(name + " inverse deviation", in().channels);
-    tensors_.means[index_] = mean;
-    tensors_.inverse_deviations[index_] = deviation;
-    add(BatchNormTraining{rows(), in().channels, norm.epsilon},
-        {x(), weight(ParameterRole::kGamma), weight(ParameterRole::kBeta), y(), write(mean),
-         write(deviation), statistic(ParameterRole::kMovingMean),
-         statistic(ParameterRole::kMovingVariance)});
-  }
-
-  std::int64_t rows() const { return batch() * in().cells(); }
-  Operand x() const { return read(tensors_.values[static_cast<std::size_t>(computation().input)]); }
+  Operand x() const { return value(computation().input); }
+  Operand other(std::size_t number) const { return value(computation().others[number]); }
   Operand y() const {
     return write(tensors_.values[static_cast<std::size_t>(computation().output)]);
   }
+
+  Operand updated_y() const { return update(y().tensor); }
+
+  // Tensors of the computation's statistics, of so many numbers each.
+  struct Statistics {
+    Operand mean, inverse_deviation;
+  };
+  Statistics keep_statistics(std::int64_t count) {
+    const std::string& name = layer_name(layer());
+    const int mean = new_tensor(name + " mean", count);
+    const int deviation = new_tensor(name + " inverse deviation", count);
+    tensors_.means[index_] = mean;
+    tensors_.inverse_deviations[index_] = deviation;
+    return {write(mean), write(deviation)};
+  }
+
+ private:
+  Operand value(int index) const { return read(tensors_.values[static_cast<std::size_t>(index)]); }
+  void add_values();
 
   const Graph& graph_;
   ForwardTensors tensors_;
   std::size_t index_ = 0;
 };
 
-}  // namespace
-
-ConvolutionGeometry convolution_geometry(const Computation& computation, std::int64_t batch) {
-  const auto& convolution = std::get<Convolution>(computation.kind);
-  ConvolutionGeometry geometry;
-  geometry.batch = batch;
-  geometry.in = computation.input_shape.space;
-  geometry.kernel = convolution.kernel;
-  geometry.upsample = computation.upsample;
-  for (int axis = 0; axis < 3; ++axis) {
-    const AxisPadding own = convolution_padding(convolution, axis);
-    geometry.pad_before[axis] = own.before + computation.extra_pad[axis];
-    geometry.pad_after[axis] = own.after + computation.extra_pad[axis];
-    geometry.out[axis] = geometry.in[axis] * geometry.upsample[axis] + geometry.pad_before[axis] +
-                         geometry.pad_after[axis] - geometry.kernel[axis] + 1;
-  }
-  geometry.in_channels = computation.input_shape.channels;
-  geometry.out_channels = convolution.filters;
-  geometry.bias = convolution.bias;
-  return geometry;
+void add_forward(ForwardWriter& w, const Dense& dense) {
+  w.add(DenseForward{w.batch(), w.in().elements(), dense.units, dense.bias},
+        {w.x(), w.weight(ParameterRole::kKernel), w.weight(ParameterRole::kBias), w.y()});
 }
+
+void add_forward(ForwardWriter& w, const Convolution& convolution) {
+  const Operand kernel = w.weight(ParameterRole::kKernel), bias = w.weight(ParameterRole::kBias);
+  if (convolution.groups > 1) {
+    return w.add(GroupedConvolutionForward{grouped_geometry(w.computation(), w.batch())},
+                 {w.x(), kernel, bias, w.y()});
+  }
+  const ConvolutionPlan plan = plan_convolution(w.computation(), w.batch());
+  const Operand image = w.split(plan.of_image, w.x(), "phases");
+  const Operand taps = w.split(plan.of_kernel, kernel, "kernel phases");
+  w.join(plan.of_output, w.y(), "output phases", [&](Operand y) {
+    w.add(ConvolutionForward{plan.geometry, w.computation().fused}, {image, taps, bias, y});
+  });
+}
+
+void add_forward(ForwardWriter& w, const TransposedConvolution& convolution) {
+  const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
+  const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
+  w.join(plan.of_image, w.y(), "phases", [&](Operand y) {
+    w.add(ConvolutionBackwardInput{plan.geometry}, {w.x(), taps, y});
+  });
+  if (!convolution.bias) return;
+  w.add(AddBias{w.batch() * w.out().cells(), w.out().channels},
+        {w.weight(ParameterRole::kBias), w.updated_y()});
+}
+
+void add_forward(ForwardWriter& w, const Pad& pad) {
+  w.add(PadForward{w.batch(), w.in().channels, w.in().space, pad.amount}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Crop& crop) {
+  w.add(PadBackward{w.batch(), w.in().channels, w.out().space, crop.amount}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Upsample& upsample) {
+  w.add(UpsampleForward{w.batch(), w.in().channels, w.in().space, upsample.factor}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const AveragePool& pool) {
+  w.add(AveragePoolForward{w.batch(), w.in().channels, w.in().space, pool.size}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const MaxPool& pool) {
+  w.add(MaxPoolForward{w.batch(), w.in().channels, w.in().space, pool.size}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const GlobalAveragePool&) {
+  add_forward(w, AveragePool{w.in().space});
+}
+void add_forward(ForwardWriter& w, const GlobalMaxPool&) { add_forward(w, MaxPool{w.in().space}); }
+
+void add_forward(ForwardWriter& w, const BatchNorm& norm) {
+  const Operand gamma = w.weight(ParameterRole::kGamma), beta = w.weight(ParameterRole::kBeta);
+  if (w.pass() == Pass::kForwardTraining) {
+    const auto kept = w.keep_statistics(w.in().channels);
+    return w.add(
+        BatchNormTraining{w.rows(), w.in().channels, norm.epsilon},
+        {w.x(), gamma, beta, w.y(), kept.mean, kept.inverse_deviation,
+         w.statistic(ParameterRole::kMovingMean), w.statistic(ParameterRole::kMovingVariance)});
+  }
+  w.add(BatchNormInference{w.rows(), w.in().channels, norm.epsilon},
+        {w.x(), gamma, beta, w.moving(ParameterRole::kMovingMean),
+         w.moving(ParameterRole::kMovingVariance), w.y()});
+}
+
+void add_group_norm(ForwardWriter& w) {
+  const GroupNormForward norm = group_norm(w.computation(), w.batch());
+  const auto kept = w.keep_statistics(norm.samples * norm.groups);
+  w.add(norm, {w.x(), w.weight(ParameterRole::kGamma), w.weight(ParameterRole::kBeta), w.y(),
+               kept.mean, kept.inverse_deviation});
+}
+void add_forward(ForwardWriter& w, const LayerNorm&) { add_group_norm(w); }
+void add_forward(ForwardWriter& w, const InstanceNorm&) { add_group_norm(w); }
+void add_forward(ForwardWriter& w, const GroupNorm&) { add_group_norm(w); }
+
+void add_forward(ForwardWriter& w, const Dropout& dropout) {
+  w.add(DropoutForward{w.elements(), dropout.rate,
+                       dropout_stream(w.input().options.network_number, w.layer())},
+        {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Activation& activation) {
+  w.add(ActivationForward{w.elements(), activation}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Softmax&) {
+  w.add(SoftmaxForward{w.rows(), w.in().channels}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Power& power) {
+  w.add(PowerForward{w.elements(), power.exponent}, {w.x(), w.y()});
+}
+
+void add_forward(ForwardWriter& w, const Permute&) {
+  w.add(permuted(w.computation(), w.batch()), {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Slice&) {
+  w.add(sliced_part(w.computation(), w.batch()), {w.x(), w.y()});
+}
+
+// Another input with the shape of the output: features are repeated for all cells.
+Operand spread(ForwardWriter& w, std::size_t number) {
+  if (w.computation().other_shapes[number] == w.out()) return w.other(number);
+  const int repeated = w.new_tensor(w.layer_name(w.layer()) + " repeated", w.elements());
+  w.add(RepeatRows{w.batch(), w.in().cells(), w.in().channels},
+        {w.other(number), InstructionWriter::write(repeated)});
+  return InstructionWriter::read(repeated);
+}
+void add_forward(ForwardWriter& w, const Add& add) {
+  w.copy(w.layer(), w.x().tensor, w.y().tensor);
+  for (std::size_t i = 0; i < add.with.size(); ++i) {
+    const Operand other = spread(w, i);
+    w.add(Accumulate{w.elements()}, {other, w.updated_y()});
+  }
+}
+void add_forward(ForwardWriter& w, const Multiply&) {
+  const Operand other = spread(w, 0);
+  w.add(Product{w.elements()}, {w.x(), other, w.y()});
+}
+void add_forward(ForwardWriter& w, const Concatenate& concatenate) {
+  w.add(concatenated_part(w.computation(), w.batch(), -1), {w.x(), w.y()});
+  for (std::size_t i = 0; i < concatenate.with.size(); ++i) {
+    w.add(concatenated_part(w.computation(), w.batch(), static_cast<int>(i)),
+          {w.other(i), w.updated_y()});
+  }
+}
+
+void add_forward(ForwardWriter& w, const Embedding& embedding) {
+  w.add(EmbeddingForward{w.batch(), embedding.classes, embedding.units},
+        {w.x(), w.weight(ParameterRole::kKernel), w.y()});
+}
+void add_forward(ForwardWriter& w, const Attention& attention) {
+  w.add(AttentionForward{w.batch(), w.in().cells(), attention.heads,
+                         w.out().channels / attention.heads},
+        {w.x(), w.y()});
+}
+
+void add_forward(ForwardWriter& w, const Sum&) {
+  w.add(SumRows{w.batch(), w.in().elements(), 1}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Angle&) {
+  w.add(AngleForward{w.batch(), w.in().space}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter& w, const Bins&) {
+  w.add(BinsForward{w.batch(), w.in().elements()}, {w.x(), w.y()});
+}
+void add_forward(ForwardWriter&, const Reshape&) { CHECK(false, "a reshape computes nothing"); }
+void add_forward(ForwardWriter&, const Flatten&) { CHECK(false, "a flatten computes nothing"); }
+
+ForwardTensors ForwardWriter::write_all() {
+  add_values();
+  tensors_.means.assign(graph_.computations.size(), -1);
+  tensors_.inverse_deviations.assign(graph_.computations.size(), -1);
+  for (index_ = 0; index_ < graph_.computations.size(); ++index_) {
+    go_to(graph_.computations[index_]);
+    std::visit([this](const auto& kind) { add_forward(*this, kind); }, computation().kind);
+  }
+  return std::move(tensors_);
+}
+
+void ForwardWriter::add_values() {
+  for (const Value& value : graph_.values) {
+    if (value.layer < 0) {
+      tensors_.values.push_back(lists().input);
+    } else if (value.output >= 0) {
+      tensors_.values.push_back(lists().outputs[static_cast<std::size_t>(value.output)]);
+    } else {
+      tensors_.values.push_back(new_tensor(layer_name(value.layer), value.elements));
+    }
+  }
+}
+
+}  // namespace
 
 ForwardTensors write_forward(const Graph& graph, InstructionWriter writer) {
   return ForwardWriter(graph, writer).write_all();

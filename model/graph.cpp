@@ -20,8 +20,12 @@ class GraphMaker {
         value_of_(network.layers.size(), -1) {}
 
   Graph make() {
-    for (const int input : shapes_.inputs) {
+    const auto add_reader = [&](int input) {
       if (input >= 0) ++readers_[index(input)];
+    };
+    for (const int input : shapes_.inputs) add_reader(input);
+    for (const auto& others : shapes_.others) {
+      for (const int other : others) add_reader(other);
     }
     for (std::size_t i = 0; i < shapes_.outputs.size(); ++i) {
       output_of_[index(shapes_.outputs[i])] = static_cast<int>(i);
@@ -57,22 +61,35 @@ class GraphMaker {
   // which is the order in which a kernel can apply both.
   void absorb_into_convolution(int layer) {
     const int input = shapes_.inputs[index(layer)];
-    if (std::holds_alternative<Convolution>(kind(layer))) {
+    if (is_ungrouped_convolution(layer)) {
       int before = input;
       for (; is_private<Pad>(before); before = shapes_.inputs[index(before)]) {
         absorbed_[index(before)] = true;
       }
-      if (is_private<Upsample>(before)) absorbed_[index(before)] = true;
+      if (is_private<Upsample>(before) && touches_all_cells(layer)) {
+        absorbed_[index(before)] = true;
+      }
     }
     const auto* activation = std::get_if<Activation>(&kind(layer));
     if (activation == nullptr || input < 0 || !is_private(input)) return;
-    if (!std::holds_alternative<Convolution>(kind(input))) return;
+    if (!is_ungrouped_convolution(input)) return;
     if (activation->kind != ActivationKind::kRelu &&
         activation->kind != ActivationKind::kLeakyRelu) {
       return;
     }
     fused_[index(input)] = *activation;
     absorbed_[index(layer)] = true;
+  }
+
+  bool is_ungrouped_convolution(int layer) const {
+    const auto* convolution = std::get_if<Convolution>(&kind(layer));
+    return convolution != nullptr && convolution->groups == 1;
+  }
+  // True if the convolution has neither stride nor dilation.
+  bool touches_all_cells(int layer) const {
+    const auto& convolution = std::get<Convolution>(kind(layer));
+    constexpr Extent kNone{1, 1, 1};
+    return convolution.stride == kNone && convolution.dilation == kNone;
   }
 
   template <class Kind>
@@ -86,6 +103,7 @@ class GraphMaker {
       return activation->kind == ActivationKind::kLinear;
     }
     if (const auto* pad = std::get_if<Pad>(&kind(layer))) return pad->amount == Extent{0, 0, 0};
+    if (const auto* crop = std::get_if<Crop>(&kind(layer))) return crop->amount == Extent{0, 0, 0};
     if (const auto* dropout = std::get_if<Dropout>(&kind(layer))) {
       return mode_ == Mode::kInference || dropout->rate == 0.0;
     }
@@ -130,6 +148,13 @@ class GraphMaker {
     }
     computation.input = value(input);
     computation.input_shape = shape(input);
+    computation.output_shape = shape(layer);
+    if (!other_inputs(kind).empty()) {
+      for (const int other : shapes_.others[index(layer)]) {
+        computation.others.push_back(value(other));
+        computation.other_shapes.push_back(shape(other));
+      }
+    }
     computation.output = static_cast<int>(graph_.values.size());
     graph_.values.push_back({layer, batch_ * shape(layer).elements(), -1});
     graph_.computations.push_back(computation);

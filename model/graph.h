@@ -6,8 +6,11 @@
 //   pad before a convolution that alone reads it     becomes padding of the convolution
 //   upsampling that such a convolution alone reads   becomes upsampling of the convolution
 //   ReLU or LeakyReLU that alone reads a convolution becomes part of the convolution
-//   reshape, flatten, linear activation, pad by 0,
+//   reshape, flatten, linear activation,
+//   pad and crop by 0,
 //   dropout in inference or with rate 0              compute nothing: same value, other name
+//
+// A convolution in groups stays as it is, and one with stride or dilation is not upsampled.
 //
 // Every output has a value of its own, never the network's input and never another output's value,
 // so that both ways of running a network can keep it in the same place; where a layer that computes
@@ -29,11 +32,14 @@ struct Value {
 };
 
 struct Computation {
-  int layer = 0;       // of the network; with a fused activation the convolution's
-  LayerKind kind;      // an Activation of kind kLinear stands for a copy
-  int input = 0;       // index of the value it reads
-  int output = 0;      // index of the value it makes
-  Shape input_shape;   // of one sample
+  int layer = 0;            // of the network; with a fused activation the convolution's
+  LayerKind kind;           // an Activation of kind kLinear stands for a copy
+  int input = 0;            // index of the value it reads
+  std::vector<int> others;  // those it reads besides
+  int output = 0;           // index of the value it makes
+  Shape input_shape;        // of one sample
+  std::vector<Shape> other_shapes;
+  Shape output_shape;
   Activation fused;    // convolution: activation that belongs to it, kLinear for none
   Extent extra_pad{};  // convolution: zeros before and after each axis from absorbed pads
   Extent upsample{1, 1,

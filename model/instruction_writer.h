@@ -3,8 +3,10 @@
 // Builds the lists of instructions.h: the forward passes, and the backward passes from the tensors
 // that the forward pass in training keeps. For the compiler alone.
 
+#include <optional>
 #include <utility>
 
+#include "model/convolution_plan.h"
 #include "model/graph.h"
 #include "model/instructions.h"
 
@@ -43,7 +45,9 @@ class InstructionWriter {
   const Computation& computation() const { return *computation_; }
   int layer() const { return computation_->layer; }
   const Shape& in() const { return computation_->input_shape; }
+  const Shape& out() const { return computation_->output_shape; }
   std::int64_t elements() const { return batch() * in().elements(); }
+  std::int64_t rows() const { return batch() * in().cells(); }
   void add(Operation operation, std::vector<Operand> operands) {
     add(layer(), std::move(operation), std::move(operands));
   }
@@ -53,7 +57,20 @@ class InstructionWriter {
   Operand moving(ParameterRole role) const;
   Operand statistic(ParameterRole role) const;
 
+  // An operand taken apart into phases, in a tensor of its own; without phases itself.
+  Operand split(const std::optional<Phases>& phases, Operand operand, const char* name);
+  // Calls write(operand) for an operand that comes to be `target` when its phases are joined.
+  template <class Write>
+  void join(const std::optional<Phases>& phases, Operand target, const char* name, Write write) {
+    if (!phases) return write(target);
+    const int apart = phases_tensor(*phases, name);
+    write(InstructionWriter::write(apart));
+    add(JoinPhases{*phases}, {read(apart), target});
+  }
+
  private:
+  int phases_tensor(const Phases& phases, const char* name);
+
   const CompilerInput& input_;
   const Pass pass_;
   InstructionLists& lists_;
@@ -63,12 +80,16 @@ class InstructionWriter {
 // Arena tensors of one forward pass, by index into the Graph's values and computations.
 struct ForwardTensors {
   std::vector<int> values;
-  std::vector<int> means;               // batch norm in training, else -1
+  std::vector<int> means;               // batch norm in training and group norm, else -1
   std::vector<int> inverse_deviations;  // likewise
 };
 
-// Sizes of a convolution, with the padding and upsampling absorbed into it.
-ConvolutionGeometry convolution_geometry(const Computation& computation, std::int64_t batch);
+// Sizes of the norms of single samples.
+GroupNormForward group_norm(const Computation& computation, std::int64_t batch);
+// The part of the output of a Concatenate that comes from its input (-1) or one of `others`.
+CopyParts concatenated_part(const Computation& computation, std::int64_t batch, int other);
+CopyParts sliced_part(const Computation& computation, std::int64_t batch);
+PermuteAxes permuted(const Computation& computation, std::int64_t batch);
 
 ForwardTensors write_forward(const Graph& graph, InstructionWriter writer);
 // `forward` is that of the pass in training for the same graph.

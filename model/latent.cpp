@@ -50,10 +50,9 @@ runtime::Result<void> check_latent(const LatentDescription& latent) {
     return Error{ErrorKind::kTopology,
                  fmt::format("a latent of mode multiply has one condition, not {}", conditions)};
   }
-  if (conditions >= 1 && conditions < latent.size) return {};
+  if (conditions < latent.size) return {};
   return Error{ErrorKind::kTopology,
-               fmt::format("a latent of {} features has one condition or more and noise beside "
-                           "them, not {} conditions",
+               fmt::format("a latent of {} features leaves no noise beside {} conditions",
                            latent.size, conditions)};
 }
 

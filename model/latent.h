@@ -24,7 +24,8 @@ struct LatentDescription {
 // True if the conditions include the angle.
 bool uses_angle(const LatentDescription& latent);
 
-// kTopology unless there are as many conditions as the mode takes and noise beside them.
+// kTopology unless there are as many conditions as the mode takes, of kPrepend any number, and
+// noise beside them.
 runtime::Result<void> check_latent(const LatentDescription& latent);
 
 // Fills latent (events x latent.size). Noise element (event i, feature j) is

@@ -3,6 +3,8 @@
 // The rules behind infer_shapes for one layer: its permitted options, and the output shape for an
 // input shape. Pure. Messages do not name the layer; the caller does.
 
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +30,29 @@ struct LayerOutput {
       problems;  // for instance "kernel 8 along z does not fit into 5 cells; ..."
 };
 
-// For a layer without option problems. `source` names what it reads in messages: "layer conv1".
-LayerOutput layer_output(const LayerKind& kind, const Shape& input, const std::string& source);
-
-// Zero cells before and after one axis of a convolution by itself.
-struct AxisPadding {
-  std::int64_t before = 0, after = 0;
+// The output of a layer that another one reads, by its name in messages: "layer conv1".
+struct LayerSource {
+  Shape shape;
+  std::string name;
 };
-AxisPadding convolution_padding(const Convolution& convolution, int axis);
+// For a layer without option problems; `others` are those of other_inputs().
+LayerOutput layer_output(const LayerKind& kind, const LayerSource& input,
+                         std::span<const LayerSource> others);
+
+// True if the product of the positive factors is at most `most`; computed without overflow.
+bool product_within(std::initializer_list<std::int64_t> factors, std::int64_t most);
+
+// The cells of one axis that a kernel spans.
+std::int64_t window_cells(std::int64_t kernel, std::int64_t dilation);
+
+// One axis of a convolution by itself: zero cells before and after the image, and cells of the
+// output.
+struct AxisWindows {
+  std::int64_t before = 0, after = 0, output = 0;
+};
+AxisWindows convolution_windows(const Convolution& convolution, int axis, std::int64_t cells);
+// The zero cells are those of the convolution from the output to the input.
+AxisWindows transposed_windows(const TransposedConvolution& convolution, int axis,
+                               std::int64_t cells);
 
 }  // namespace troupe::model

@@ -1,8 +1,8 @@
 #pragma once
 
-// A network as data: a list of layers, each reading the one before it or one it names. Semantics
-// are those of Keras: convolutions have stride 1, kernels are (x, y, z, in, out), nearest-neighbour
-// upsampling, batch normalisation over the last axis.
+// A network as data: a list of layers, each reading the one before it or one it names, and some of
+// them further ones. Semantics are those of Keras: kernels are (x, y, z, in, out),
+// nearest-neighbour upsampling, batch normalisation over the last axis.
 
 #include <cstdint>
 #include <string>
@@ -23,24 +23,56 @@ enum class Initialiser : std::uint8_t {
   kOnes,
 };
 
-enum class ActivationKind : std::uint8_t { kLinear, kRelu, kLeakyRelu, kSigmoid, kTanh };
+enum class ActivationKind : std::uint8_t {
+  kLinear,
+  kRelu,
+  kLeakyRelu,
+  kSigmoid,
+  kTanh,
+  kSoftplus,  // log(1 + e^x)
+  kGelu,      // in its form by tanh: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
+  kSilu,      // x sigmoid(x)
+  kElu,       // x for x >= 0, else e^x - 1
+};
 
-// kSame pads floor((k - 1) / 2) before and the rest after, as Keras does for even kernels.
+// kSame makes ceil(cells / stride) cells and pads half of what that takes, rounded down, before and
+// the rest after: floor((k - 1) / 2) before with stride 1.
 enum class Padding : std::uint8_t { kValid, kSame };
+
+// Axes of an image; features have channels alone.
+enum class Axis : std::uint8_t { kX, kY, kZ, kChannels };
 
 struct Dense {  // features or image (flattened) -> features; kernel (in, units)
   std::int64_t units = 0;
   bool bias = true;
   Initialiser initialiser = Initialiser::kGlorotUniform;
 };
-struct Convolution {  // spatial rank 2 (kernel[2] == 1) or 3
+struct Convolution {
   std::int64_t filters = 0;
   Extent kernel{1, 1, 1};
   Padding padding = Padding::kValid;
   bool bias = true;
   Initialiser initialiser = Initialiser::kGlorotUniform;
+  Extent stride{1, 1, 1};
+  Extent dilation{1, 1, 1};  // cells from one tap to the next; with stride 1 alone
+  // The channels and the filters are cut into so many: filters see the channels of their own group.
+  std::int64_t groups = 1;
+};
+// The transpose of a convolution with that stride: each cell spreads over a window of the output.
+// An axis of n cells becomes n x stride (kSame), or n x stride + max(kernel - stride, 0).
+// Kernel (x, y, z, filters, in).
+struct TransposedConvolution {
+  std::int64_t filters = 0;
+  Extent kernel{1, 1, 1};
+  Extent stride{1, 1, 1};
+  Padding padding = Padding::kValid;
+  bool bias = true;
+  Initialiser initialiser = Initialiser::kGlorotUniform;
 };
 struct Pad {  // zeros, the same number on both sides of each axis
+  Extent amount{0, 0, 0};
+};
+struct Crop {  // takes the same number of cells away on both sides of each axis
   Extent amount{0, 0, 0};
 };
 struct Upsample {  // repeats each cell
@@ -49,9 +81,27 @@ struct Upsample {  // repeats each cell
 struct AveragePool {  // window = stride = size; cells that fill no window are left out
   Extent size{1, 1, 1};
 };
+struct MaxPool {  // likewise
+  Extent size{1, 1, 1};
+};
+struct GlobalAveragePool {};  // image -> one feature per channel
+struct GlobalMaxPool {};
 struct BatchNorm {  // moving = momentum x moving + (1 - momentum) x batch
   double momentum = 0.99;
   double epsilon = 1e-6;
+};
+// Each sample by itself, in training as in inference: by the mean and variance of the channels of
+// one cell, of the cells of one channel, or of the cells and channels of one group of neighbouring
+// channels. gamma and beta per channel.
+struct LayerNorm {
+  double epsilon = 1e-3;
+};
+struct InstanceNorm {
+  double epsilon = 1e-3;
+};
+struct GroupNorm {
+  std::int64_t groups = 1;
+  double epsilon = 1e-3;
 };
 struct Dropout {  // zero with probability rate, else x / (1 - rate); only in training
   double rate = 0.0;
@@ -60,19 +110,54 @@ struct Activation {
   ActivationKind kind = ActivationKind::kLinear;
   double slope = 0.3;  // of LeakyReLU for x < 0
 };
-struct Power {  // x^exponent for x >= 0; negative x counts as 0
+struct Softmax {};  // over the channels of each cell
+struct Power {      // x^exponent for x >= 0; negative x counts as 0
   double exponent = 1.0;
 };
 struct Reshape {
   Shape to;
 };
 struct Flatten {};
+struct Permute {  // axis i of the output is axis order[i] of the input; all of them, each once
+  std::vector<Axis> order;
+};
+struct Slice {  // `count` cells or channels from `begin` on
+  Axis axis = Axis::kChannels;
+  std::int64_t begin = 0, count = 1;
+};
+// Layers that read others too, which `with` names as Layer::input does. Add and Multiply take
+// outputs of the same shape, or features with as many as an image has channels, for all its cells.
+struct Add {
+  std::vector<std::string> with;
+};
+struct Multiply {
+  std::string with;
+};
+struct Concatenate {  // the layer's input first
+  std::vector<std::string> with;
+  Axis axis = Axis::kChannels;
+};
+// The number of a class, one feature, -> a row of its kernel (classes, units). Passes no gradient
+// to what it reads. Any other number gives NaN.
+struct Embedding {
+  std::int64_t classes = 0, units = 0;
+  Initialiser initialiser = Initialiser::kGlorotUniform;
+};
+// Each cell looks at all cells of its sample: channels are queries, keys and values, a third each,
+// and each third is cut into `heads`. softmax(query . key / sqrt(channels of a head)) weighs
+// values.
+struct Attention {
+  std::int64_t heads = 1;
+};
 struct Sum {};    // all elements of a sample -> 1 feature
 struct Angle {};  // incidence angle in rad of a shower of one channel -> 1 feature; AngleForward
 struct Bins {};   // counts of cells per energy bin -> 8 features; passes no gradient
 
-using LayerKind = std::variant<Dense, Convolution, Pad, Upsample, AveragePool, BatchNorm, Dropout,
-                               Activation, Power, Reshape, Flatten, Sum, Angle, Bins>;
+using LayerKind =
+    std::variant<Dense, Convolution, TransposedConvolution, Pad, Crop, Upsample, AveragePool,
+                 MaxPool, GlobalAveragePool, GlobalMaxPool, BatchNorm, LayerNorm, InstanceNorm,
+                 GroupNorm, Dropout, Activation, Softmax, Power, Reshape, Flatten, Permute, Slice,
+                 Add, Multiply, Concatenate, Embedding, Attention, Sum, Angle, Bins>;
 
 struct Layer {
   std::string name;  // unique in its network; parameters are called name/kernel, name/bias, ...
@@ -92,6 +177,9 @@ struct NetworkDescription {
 // The word of a layer kind in topology files: "dense", "convolution", "pad", ...
 std::string kind_name(const LayerKind& kind);
 
+// The layers that a kind names besides the layer's input.
+std::vector<std::string> other_inputs(const LayerKind& kind);
+
 // A fault of a layer's description; `layer` is its index, -1 for the network as a whole.
 struct NetworkProblem {
   int layer = -1;
@@ -101,8 +189,9 @@ struct NetworkProblem {
 struct NetworkShapes {
   std::vector<Shape> layers;  // output shape per layer; meaningful when problems is empty
   std::vector<int> inputs;    // index of the layer each one reads, -1 for the network's input
-  std::vector<int> outputs;   // indices of the result layers
-  std::vector<bool> used;     // per layer, whether an output depends on it
+  std::vector<std::vector<int>> others;  // likewise of those it reads besides
+  std::vector<int> outputs;              // indices of the result layers
+  std::vector<bool> used;                // per layer, whether an output depends on it
   std::vector<NetworkProblem> problems;
 };
 

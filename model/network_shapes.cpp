@@ -23,12 +23,13 @@ class Inference {
   explicit Inference(const NetworkDescription& network) : network_(network) {
     result_.layers.resize(network.layers.size());
     result_.inputs.assign(network.layers.size(), kUnresolved);
+    result_.others.resize(network.layers.size());
   }
 
   NetworkShapes infer() {
     if (!check_network()) return std::move(result_);
     index_names();
-    for (std::size_t i = 0; i < network_.layers.size(); ++i) resolve_input(static_cast<int>(i));
+    for (std::size_t i = 0; i < network_.layers.size(); ++i) resolve_inputs(static_cast<int>(i));
     resolve_outputs();
     find_used();
     infer_layers();
@@ -87,22 +88,28 @@ class Inference {
     return meant.empty() ? std::string() : fmt::format("; did you mean {}?", meant);
   }
 
-  void resolve_input(int layer) {
-    const std::string& name = network_.layers[static_cast<std::size_t>(layer)].input;
-    int& input = result_.inputs[static_cast<std::size_t>(layer)];
-    if (name.empty()) {
-      input = layer - 1;
-    } else if (name == kInputName) {
-      input = -1;
-    } else if (const auto found = indices_.find(name); found == indices_.end()) {
+  void resolve_inputs(int layer) {
+    const Layer& own = network_.layers[static_cast<std::size_t>(layer)];
+    result_.inputs[static_cast<std::size_t>(layer)] =
+        own.input.empty() ? layer - 1 : resolved(layer, own.input);
+    for (const std::string& name : other_inputs(own.kind)) {
+      if (name.empty()) continue;  // a problem of its options
+      result_.others[static_cast<std::size_t>(layer)].push_back(resolved(layer, name));
+    }
+  }
+
+  int resolved(int layer, const std::string& name) {
+    if (name == kInputName) return -1;
+    if (const auto found = indices_.find(name); found == indices_.end()) {
       problem(layer, fmt::format("reads {}, which is no layer{}", name,
                                  suggestion(name, static_cast<std::size_t>(layer))));
     } else if (found->second >= layer) {
       problem(layer, fmt::format("reads {}, which {}; layers read only layers above them", name,
                                  found->second == layer ? "is itself" : "stands below it"));
     } else {
-      input = found->second;
+      return found->second;
     }
+    return kUnresolved;
   }
 
   void resolve_outputs() {
@@ -130,8 +137,10 @@ class Inference {
     used.assign(network_.layers.size(), false);
     for (const int output : result_.outputs) used[static_cast<std::size_t>(output)] = true;
     for (std::size_t i = network_.layers.size(); i-- > 0;) {
-      if (used[i] && result_.inputs[i] >= 0) {
-        used[static_cast<std::size_t>(result_.inputs[i])] = true;
+      if (!used[i]) continue;
+      if (result_.inputs[i] >= 0) used[static_cast<std::size_t>(result_.inputs[i])] = true;
+      for (const int other : result_.others[i]) {
+        if (other >= 0) used[static_cast<std::size_t>(other)] = true;
       }
     }
     if (!result_.problems.empty()) return;  // a name that is resolved may use it
@@ -151,24 +160,27 @@ class Inference {
       const LayerKind& kind = network_.layers[i].kind;
       const std::vector<std::string> wrong = option_problems(kind);
       for (const std::string& text : wrong) problem(static_cast<int>(i), text);
-      const int input = result_.inputs[i];
-      const bool input_known = input == -1
-                                   ? input_known_
-                                   : input != kUnresolved && known[static_cast<std::size_t>(input)];
-      if (!wrong.empty() || !input_known) continue;
-      LayerOutput output = layer_output(kind, shape_of(input), source_name(input));
+      const auto is_known = [&](int input) {
+        return input == -1 ? input_known_
+                           : input != kUnresolved && known[static_cast<std::size_t>(input)];
+      };
+      const std::vector<int>& others = result_.others[i];
+      const bool all_known =
+          is_known(result_.inputs[i]) && std::all_of(others.begin(), others.end(), is_known);
+      if (!wrong.empty() || !all_known) continue;
+      std::vector<LayerSource> sources;
+      for (const int other : others) sources.push_back(source_of(other));
+      LayerOutput output = layer_output(kind, source_of(result_.inputs[i]), sources);
       for (const std::string& text : output.problems) problem(static_cast<int>(i), text);
       known[i] = output.problems.empty();
       result_.layers[i] = output.shape;
     }
   }
 
-  const Shape& shape_of(int input) const {
-    return input < 0 ? network_.input : result_.layers[static_cast<std::size_t>(input)];
-  }
-  std::string source_name(int input) const {
-    return input < 0 ? "the network's input"
-                     : "layer " + network_.layers[static_cast<std::size_t>(input)].name;
+  LayerSource source_of(int input) const {
+    if (input < 0) return {network_.input, "the network's input"};
+    const auto layer = static_cast<std::size_t>(input);
+    return {result_.layers[layer], "layer " + network_.layers[layer].name};
   }
 
   const NetworkDescription& network_;

@@ -1,26 +1,46 @@
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "model/network.h"
 
 namespace troupe::model {
 namespace {
 
-struct KindName {
-  const char* operator()(const Dense&) const { return "dense"; }
-  const char* operator()(const Convolution&) const { return "convolution"; }
-  const char* operator()(const Pad&) const { return "pad"; }
-  const char* operator()(const Upsample&) const { return "upsample"; }
-  const char* operator()(const AveragePool&) const { return "average_pool"; }
-  const char* operator()(const BatchNorm&) const { return "batch_norm"; }
-  const char* operator()(const Dropout&) const { return "dropout"; }
-  const char* operator()(const Activation&) const { return "activation"; }
-  const char* operator()(const Power&) const { return "power"; }
-  const char* operator()(const Reshape&) const { return "reshape"; }
-  const char* operator()(const Flatten&) const { return "flatten"; }
-  const char* operator()(const Sum&) const { return "sum"; }
-  const char* operator()(const Angle&) const { return "angle"; }
-  const char* operator()(const Bins&) const { return "bins"; }
+// In the order of LayerKind.
+constexpr const char* kKindNames[] = {
+    "dense",
+    "convolution",
+    "transposed_convolution",
+    "pad",
+    "crop",
+    "upsample",
+    "average_pool",
+    "max_pool",
+    "global_average_pool",
+    "global_max_pool",
+    "batch_norm",
+    "layer_norm",
+    "instance_norm",
+    "group_norm",
+    "dropout",
+    "activation",
+    "softmax",
+    "power",
+    "reshape",
+    "flatten",
+    "permute",
+    "slice",
+    "add",
+    "multiply",
+    "concatenate",
+    "embedding",
+    "attention",
+    "sum",
+    "angle",
+    "bins",
 };
+static_assert(std::size(kKindNames) == std::variant_size_v<LayerKind>);
 
 std::string print_problems(const NetworkDescription& network, const NetworkShapes& shapes) {
   std::string text = fmt::format("network {} cannot be:\n", network.name);
@@ -30,7 +50,14 @@ std::string print_problems(const NetworkDescription& network, const NetworkShape
 
 }  // namespace
 
-std::string kind_name(const LayerKind& kind) { return std::visit(KindName{}, kind); }
+std::string kind_name(const LayerKind& kind) { return kKindNames[kind.index()]; }
+
+std::vector<std::string> other_inputs(const LayerKind& kind) {
+  if (const auto* add = std::get_if<Add>(&kind)) return add->with;
+  if (const auto* multiply = std::get_if<Multiply>(&kind)) return {multiply->with};
+  if (const auto* concatenate = std::get_if<Concatenate>(&kind)) return concatenate->with;
+  return {};
+}
 
 std::string print_network(const NetworkDescription& network, const NetworkShapes& shapes) {
   if (!shapes.problems.empty()) return print_problems(network, shapes);
@@ -50,8 +77,8 @@ std::string print_network(const NetworkDescription& network, const NetworkShapes
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];
     const int input = shapes.inputs[i];
-    const std::string reads =
-        input < 0 ? "input" : network.layers[static_cast<std::size_t>(input)].name;
+    std::string reads = input < 0 ? "input" : network.layers[static_cast<std::size_t>(input)].name;
+    for (const std::string& other : other_inputs(layer.kind)) reads += ", " + other;
     text += fmt::format(kRow, layer.name, kind_name(layer.kind), reads, shapes.layers[i].text(),
                         counts[i], is_output[i] ? "  output" : "");
   }

@@ -5,6 +5,7 @@
 // dense array of the backend's data type; "-> a, b" are written completely and never read before.
 // All sizes are those of one micro-batch. dX is the derivative of the loss with respect to X.
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -32,6 +33,8 @@ struct DenseBackwardParameters {
   bool bias = true;
 };
 
+// Layers with stride or dilation are convolutions of phases (Phases).
+//
 // Cross-correlation with stride 1 and zero padding, as Keras, of an image of which each cell is
 // repeated `upsample` times along each axis before it is padded:
 // out = in x upsample + before + after - kernel + 1.
@@ -57,6 +60,66 @@ struct ConvolutionBackwardInput {
 struct ConvolutionBackwardParameters {
   static constexpr const char* kName = "convolution_backward_parameters";
   ConvolutionGeometry geometry;
+};
+
+// A convolution in groups: filter co of group co / (out / groups) sees the in / groups channels of
+// its own group. out = (in + before + after - (kernel - 1) dilation - 1) / stride + 1.
+struct GroupedGeometry {
+  std::int64_t batch = 0;
+  Extent in{}, out{}, kernel{}, pad_before{}, stride{1, 1, 1}, dilation{1, 1, 1};
+  std::int64_t in_channels = 0, out_channels = 0, groups = 1;
+  bool bias = true;
+};
+// x, kernel (kx, ky, kz, in / groups, out), bias or null -> y
+struct GroupedConvolutionForward {
+  static constexpr const char* kName = "grouped_convolution_forward";
+  GroupedGeometry geometry;
+};
+// dy, kernel -> dx
+struct GroupedConvolutionBackwardInput {
+  static constexpr const char* kName = "grouped_convolution_backward_input";
+  GroupedGeometry geometry;
+};
+// x, dy -> dkernel; summed in double
+struct GroupedConvolutionBackwardParameters {
+  static constexpr const char* kName = "grouped_convolution_backward_parameters";
+  GroupedGeometry geometry;
+};
+
+// An image taken apart into phases. Cell m of phase r along an axis is cell stride x m + r - offset
+// of the image, 0 outside it. Phases are numbered along x, y, z; they are channels of a cell, in
+// front of the image's own, or `apart`: images of their own, one behind the other in each sample.
+struct Phases {
+  std::int64_t batch = 0, channels = 0;
+  Extent space{}, cells{}, stride{1, 1, 1}, offset{};
+  bool apart = false;
+};
+// x (batch, space, channels) -> y (batch, cells, stride, channels), apart (batch, stride, cells,
+// channels)
+struct SplitPhases {
+  static constexpr const char* kName = "split_phases";
+  Phases phases;
+};
+// y -> x, 0 in cells that no phase has; each of the two is the other one's derivative
+struct JoinPhases {
+  static constexpr const char* kName = "join_phases";
+  Phases phases;
+};
+
+// bias (channels), y (rows, channels) -> y += bias (read and written)
+struct AddBias {
+  static constexpr const char* kName = "add_bias";
+  std::int64_t rows = 0, channels = 0;
+};
+// dy (batch, rows, channels) -> dx (batch, channels): sums over rows, in double
+struct SumRows {
+  static constexpr const char* kName = "sum_rows";
+  std::int64_t batch = 0, rows = 0, channels = 0;
+};
+// x (batch, channels) -> y (batch, rows, channels)
+struct RepeatRows {
+  static constexpr const char* kName = "repeat_rows";
+  std::int64_t batch = 0, rows = 0, channels = 0;
 };
 
 // x (batch, in, channels) -> y (batch, in + 2 amount, channels)
@@ -96,6 +159,19 @@ struct AveragePoolBackward {
   Extent in{}, size{};
 };
 
+// x (batch, in, channels) -> y (batch, floor(in / size), channels); NaN is the largest
+struct MaxPoolForward {
+  static constexpr const char* kName = "max_pool_forward";
+  std::int64_t batch = 0, channels = 0;
+  Extent in{}, size{};
+};
+// x, dy -> dx: to the first of a window's largest cells
+struct MaxPoolBackward {
+  static constexpr const char* kName = "max_pool_backward";
+  std::int64_t batch = 0, channels = 0;
+  Extent in{}, size{};
+};
+
 // x (rows, channels), gamma, beta -> y, mean, inverse_deviation, batch_mean, batch_variance
 // mean and inverse_deviation = 1 / sqrt(biased variance + epsilon) are kept for the backward pass;
 // batch_mean and batch_variance (unbiased, n / (n - 1) x biased; n = rows; n = 1 counts as biased)
@@ -116,6 +192,20 @@ struct BatchNormInference {
 struct BatchNormBackward {
   static constexpr const char* kName = "batch_norm_backward";
   std::int64_t rows = 0, channels = 0;
+};
+
+// x (samples, rows, channels), gamma, beta -> y, mean, inverse_deviation (samples, groups)
+// Channels are normalised in groups of neighbours, over the rows of their sample. Sums run in
+// double over the rows of each channel, then over the channels.
+struct GroupNormForward {
+  static constexpr const char* kName = "group_norm_forward";
+  std::int64_t samples = 0, rows = 0, channels = 0, groups = 1;
+  double epsilon = 1e-3;
+};
+// x, dy, gamma, mean, inverse_deviation -> dx, dgamma, dbeta (the last two null when not wanted)
+struct GroupNormBackward {
+  static constexpr const char* kName = "group_norm_backward";
+  std::int64_t samples = 0, rows = 0, channels = 0, groups = 1;
 };
 
 // x -> y. Element i is kept when uniform(word i of the position with this stream) >= rate.
@@ -139,7 +229,11 @@ struct ActivationForward {
   std::int64_t elements = 0;
   Activation activation;
 };
-// y, dy -> dx. At y = 0 ReLU passes nothing and LeakyReLU passes slope x dy.
+// y, dy -> dx, or x, dy -> dx where the result does not tell the slope. At y = 0 ReLU passes
+// nothing and LeakyReLU passes slope x dy.
+inline bool needs_argument(ActivationKind kind) {
+  return kind == ActivationKind::kGelu || kind == ActivationKind::kSilu;
+}
 struct ActivationBackward {
   static constexpr const char* kName = "activation_backward";
   std::int64_t elements = 0;
@@ -157,15 +251,59 @@ struct PowerBackward {
   std::int64_t elements = 0;
   double exponent = 1.0;
 };
-// x (batch, cells) -> y (batch); summed in double
-struct SumForward {
-  static constexpr const char* kName = "sum_forward";
-  std::int64_t batch = 0, cells = 0;
+// x (rows, channels) -> y = e^x / (sum of e^x over the row)
+struct SoftmaxForward {
+  static constexpr const char* kName = "softmax_forward";
+  std::int64_t rows = 0, channels = 0;
 };
-// dy -> dx
-struct SumBackward {
-  static constexpr const char* kName = "sum_backward";
-  std::int64_t batch = 0, cells = 0;
+// y, dy -> dx
+struct SoftmaxBackward {
+  static constexpr const char* kName = "softmax_backward";
+  std::int64_t rows = 0, channels = 0;
+};
+// x (batch, cells, 3, heads, width) -> y (batch, cells, heads, width): of queries, keys and values
+// y_i = sum_j softmax_j(query_i . key_j / sqrt(width)) value_j
+struct AttentionForward {
+  static constexpr const char* kName = "attention_forward";
+  std::int64_t batch = 0, cells = 0, heads = 1, width = 0;
+};
+// x, dy -> dx
+struct AttentionBackward {
+  static constexpr const char* kName = "attention_backward";
+  std::int64_t batch = 0, cells = 0, heads = 1, width = 0;
+};
+// x (batch): numbers of classes, kernel (classes, units) -> y (batch, units): rows of the kernel,
+// NaN for any other number
+struct EmbeddingForward {
+  static constexpr const char* kName = "embedding_forward";
+  std::int64_t batch = 0, classes = 0, units = 0;
+};
+// x, dy -> dkernel
+struct EmbeddingBackward {
+  static constexpr const char* kName = "embedding_backward";
+  std::int64_t batch = 0, classes = 0, units = 0;
+};
+// a, b -> y = a b
+struct Product {
+  static constexpr const char* kName = "product";
+  std::int64_t elements = 0;
+};
+// x (batch, in, channels) -> y, of which axis i (x, y, z, channels) is axis order[i] of x
+struct PermuteAxes {
+  static constexpr const char* kName = "permute_axes";
+  std::int64_t batch = 0;
+  std::array<std::int64_t, 4> in{1, 1, 1, 1};
+  std::array<int, 4> order{0, 1, 2, 3};
+};
+// Copies `count` elements `times` over: from -> to. `begins`: nothing was in `to` before, and what
+// is not copied is no number yet; else `to` is read and written, and other elements stay as they
+// are.
+struct CopyParts {
+  static constexpr const char* kName = "copy_parts";
+  std::int64_t times = 0, count = 0;
+  std::int64_t from_offset = 0, from_step = 0, from_size = 0;  // elements; of all of `from`
+  std::int64_t to_offset = 0, to_step = 0, to_size = 0;
+  bool begins = true;
 };
 // x (batch, space) -> y (batch): incidence angle in rad. With cell centres i + 0.5 and x, y, z the
 // axes: (xb, yb, zb) the energy-weighted mean of the event; per layer z the energy-weighted means
@@ -203,11 +341,16 @@ struct ZeroFill {
 
 // With t the target and p the output, of one element:
 // kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
-// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7).
+// kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7);
+// kMeanSquaredError (t - p)^2; kHuber (t - p)^2 / 2 up to |t - p| = 1, |t - p| - 1 / 2 beyond;
+// kLogisticCrossentropy is kBinaryCrossentropy of sigmoid(p), without a clip.
 enum class LossKind : std::uint8_t {
   kBinaryCrossentropy,
   kMeanAbsoluteError,
   kMeanAbsolutePercentageError,
+  kMeanSquaredError,
+  kHuber,
+  kLogisticCrossentropy,
 };
 // p, t (elements) -> value (1), gradient (elements)
 // value is the mean of the losses, gradient = weight x d value / d p. Everything is computed in
@@ -228,12 +371,16 @@ struct CountEmpty {
 
 using Operation =
     std::variant<DenseForward, DenseBackwardInput, DenseBackwardParameters, ConvolutionForward,
-                 ConvolutionBackwardInput, ConvolutionBackwardParameters, PadForward, PadBackward,
-                 UpsampleForward, UpsampleBackward, AveragePoolForward, AveragePoolBackward,
-                 BatchNormTraining, BatchNormInference, BatchNormBackward, DropoutForward,
-                 DropoutBackward, ActivationForward, ActivationBackward, PowerForward,
-                 PowerBackward, SumForward, SumBackward, AngleForward, AngleBackward, BinsForward,
-                 Accumulate, ZeroFill, MeanLoss, CountEmpty>;
+                 ConvolutionBackwardInput, ConvolutionBackwardParameters, GroupedConvolutionForward,
+                 GroupedConvolutionBackwardInput, GroupedConvolutionBackwardParameters, SplitPhases,
+                 JoinPhases, AddBias, SumRows, RepeatRows, PadForward, PadBackward, UpsampleForward,
+                 UpsampleBackward, AveragePoolForward, AveragePoolBackward, MaxPoolForward,
+                 MaxPoolBackward, BatchNormTraining, BatchNormInference, BatchNormBackward,
+                 GroupNormForward, GroupNormBackward, DropoutForward, DropoutBackward,
+                 ActivationForward, ActivationBackward, SoftmaxForward, SoftmaxBackward,
+                 AttentionForward, AttentionBackward, EmbeddingForward, EmbeddingBackward, Product,
+                 PermuteAxes, CopyParts, PowerForward, PowerBackward, AngleForward, AngleBackward,
+                 BinsForward, Accumulate, ZeroFill, MeanLoss, CountEmpty>;
 
 // As many operands as any Operation has.
 inline constexpr std::size_t kMostOperands = 8;

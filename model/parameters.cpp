@@ -27,20 +27,37 @@ class Layout {
     const std::int64_t filters = convolution.filters;
     // The kernel's shape has only the axes of the image. The fans are the numbers that one output
     // sums, and the outputs that one number of the input reaches.
-    std::vector<std::int64_t> shape(convolution.kernel.begin(),
-                                    convolution.kernel.begin() + input_.spatial_rank);
-    std::int64_t taps = 1;
-    for (const std::int64_t extent : shape) taps *= extent;
-    shape.push_back(input_.channels);
+    std::vector<std::int64_t> shape = taps_of(convolution.kernel);
+    const std::int64_t taps = product(shape), channels = input_.channels / convolution.groups;
+    shape.push_back(channels);
     shape.push_back(filters);
-    kernel(std::move(shape), convolution.initialiser, taps * input_.channels, taps * filters);
+    kernel(std::move(shape), convolution.initialiser, taps * channels, taps * filters);
     if (convolution.bias) weight("bias", ParameterRole::kBias, filters, Initialiser::kZeros);
   }
 
+  // Fans as Keras has them, which takes a kernel's last two axes for in and out.
+  void operator()(const TransposedConvolution& convolution) {
+    std::vector<std::int64_t> shape = taps_of(convolution.kernel);
+    const std::int64_t taps = product(shape);
+    shape.push_back(convolution.filters);
+    shape.push_back(input_.channels);
+    kernel(std::move(shape), convolution.initialiser, taps * convolution.filters,
+           taps * input_.channels);
+    if (convolution.bias) {
+      weight("bias", ParameterRole::kBias, convolution.filters, Initialiser::kZeros);
+    }
+  }
+
+  void operator()(const Embedding& embedding) {
+    kernel({embedding.classes, embedding.units}, embedding.initialiser, embedding.classes,
+           embedding.units);
+  }
+
+  void operator()(const LayerNorm&) { gamma_and_beta(); }
+  void operator()(const InstanceNorm&) { gamma_and_beta(); }
+  void operator()(const GroupNorm&) { gamma_and_beta(); }
   void operator()(const BatchNorm&) {
-    const std::int64_t channels = input_.channels;
-    weight("gamma", ParameterRole::kGamma, channels, Initialiser::kOnes);
-    weight("beta", ParameterRole::kBeta, channels, Initialiser::kZeros);
+    gamma_and_beta();
     moving("moving_mean", ParameterRole::kMovingMean, Initialiser::kZeros);
     moving("moving_variance", ParameterRole::kMovingVariance, Initialiser::kOnes);
   }
@@ -53,6 +70,20 @@ class Layout {
     return network_.layers[static_cast<std::size_t>(layer_)].name + "/" + role;
   }
 
+  std::vector<std::int64_t> taps_of(const Extent& kernel) const {
+    return {kernel.begin(), kernel.begin() + input_.spatial_rank};
+  }
+  static std::int64_t product(const std::vector<std::int64_t>& factors) {
+    std::int64_t product = 1;
+    for (const std::int64_t factor : factors) product *= factor;
+    return product;
+  }
+
+  void gamma_and_beta() {
+    weight("gamma", ParameterRole::kGamma, input_.channels, Initialiser::kOnes);
+    weight("beta", ParameterRole::kBeta, input_.channels, Initialiser::kZeros);
+  }
+
   static void add(std::vector<ParameterTensor>& tensors, std::int64_t& size,
                   ParameterTensor tensor) {
     tensor.offset = size;
@@ -62,8 +93,7 @@ class Layout {
 
   void kernel(std::vector<std::int64_t> shape, Initialiser initialiser, std::int64_t fan_in,
               std::int64_t fan_out) {
-    std::int64_t size = 1;
-    for (const std::int64_t extent : shape) size *= extent;
+    const std::int64_t size = product(shape);
     add(result_.weights, result_.weights_size,
         {name("kernel"), layer_, ParameterRole::kKernel, std::move(shape), 0, size, initialiser,
          fan_in, fan_out});

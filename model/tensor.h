@@ -16,7 +16,7 @@ std::size_t bytes_of(DataType type);
 using Extent = std::array<std::int64_t, 3>;  // per axis x, y, z
 
 // Shape of one sample. A flat feature vector has spatial rank 0 and space {1, 1, 1}; an image of
-// spatial rank 2 has space {x, y, 1}.
+// spatial rank 1 has space {x, 1, 1}, one of rank 2 {x, y, 1}.
 struct Shape {
   Extent space{1, 1, 1};
   std::int64_t channels = 1;

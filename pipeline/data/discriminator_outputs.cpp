@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/math.h"
+
 namespace troupe::pipeline {
 namespace {
 
@@ -57,7 +59,7 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
   for (const model::LossTerm& loss : model.losses) {
     const int output = program->find_output(loss.output);
     if (loss.target != Target::kBins && output >= 0) {
-      terms.push_back({loss.target, output, loss.output});
+      terms.push_back({loss.target, loss.kind, output, loss.output});
     }
   }
   return std::unique_ptr<DiscriminatorReader>(
@@ -74,6 +76,15 @@ std::vector<model::DiscriminatorOutput> DiscriminatorReader::outputs() const {
   std::vector<model::DiscriminatorOutput> found;
   for (const Term& term : terms_) {
     model::DiscriminatorOutput& output = found.emplace_back();
+    const bool probable = term.kind == model::LossKind::kBinaryCrossentropy ||
+                          term.kind == model::LossKind::kLogisticCrossentropy;
+    if (term.target == Target::kLabel && !probable) {
+      output.title = fmt::format("Answer whether the shower is real ({})", term.name);
+      output.x_label = "1: real, 0: generated";
+      output.low = -1.0;
+      output.high = 2.0;
+      continue;
+    }
     if (term.target == Target::kLabel) {
       output.title = fmt::format("Probability that the shower is real ({})", term.name);
       output.x_label = "near 1: like the data it was trained on";
@@ -119,6 +130,9 @@ void DiscriminatorReader::read(std::span<const float> weights, std::span<const f
       float* const into = (outputs[term].*side).data() + begins[term] + first;
       for (std::size_t i = 0; i < some; ++i) {
         into[i] = values[i];
+        if (terms_[term].kind == model::LossKind::kLogisticCrossentropy) {
+          into[i] = static_cast<float>(runtime::math::sigmoid(values[i]));
+        }
         if (terms_[term].target == Target::kLabel) continue;
         const float truth = truth_of(terms_[term].target, showers, first + i);
         into[i] = (truth - values[i]) / truth;

@@ -43,6 +43,7 @@ class DiscriminatorReader {
  private:
   struct Term {
     model::Target target;
+    model::LossKind kind;
     int output;  // of the program
     std::string name;
   };

@@ -82,7 +82,13 @@ std::string keras_class(const model::LayerKind& kind) {
   if (const auto* convolution = std::get_if<model::Convolution>(&kind)) {
     return convolution->kernel[2] == 1 ? "conv2d" : "conv3d";
   }
-  return "batch_normalization";
+  if (std::holds_alternative<model::LayerNorm>(kind)) return "layer_normalization";
+  if (std::holds_alternative<model::GroupNorm>(kind)) return "group_normalization";
+  if (const auto* transposed = std::get_if<model::TransposedConvolution>(&kind)) {
+    return transposed->kernel[2] == 1 ? "conv2d_transpose" : "conv3d_transpose";
+  }
+  if (std::holds_alternative<model::BatchNorm>(kind)) return "batch_normalization";
+  return model::kind_name(kind);  // embedding; Keras has no instance norm
 }
 
 // One group of the file: a layer of Keras, which may be a model of several.

@@ -28,6 +28,8 @@ Result<void> write_3dgan(OnnxGraph& graph, const NetworkParameters& generator,
   graph.input("latent", {latent.size},
               latent.mode == model::LatentMode::kMultiply
                   ? "normal noise, times the condition (energy / 100 GeV, or angle in rad)"
+              : latent.conditions.empty()
+                  ? "normal noise"
                   : "conditions (energy / 100 GeV, angle in rad) and normal noise");
   const auto& shapes = generator.shapes();
   const model::Shape& shape = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];

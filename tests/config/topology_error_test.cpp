@@ -44,7 +44,8 @@ cluster:
 constexpr const char* kAllProblems[] = {
     "t.yaml:1:7: name: expected a name of at most 100 letters, digits, '-', '_' and '.', of which "
     "'-' and '.' are not its first, found text",
-    "t.yaml:3:8: model.zoo: expected one of gan3d_12, gan3d_25, gan3d_51, toy, found text "
+    "t.yaml:3:8: model.zoo: expected one of dcgan_mnist, gan3d_12, gan3d_25, gan3d_51, toy, found "
+    "text "
     "\"gan3d_2\"; did you mean",
     "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
     "t.yaml:5:14: model.precision: only fp32, bf16 are available in this version, not fp16",
@@ -128,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{kData, "\"model\" is missing"}, Mistake{kModel, "\"data\" is missing"},
         Mistake{kModel + "data:\n", "t.yaml:2:1: data: \"train\" is missing"},
-        Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (gan3d_12, "},
+        Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (dcgan_mnist, "},
         Mistake{"model: {kernels: portable}\n" + kData, "model: give zoo: NAME"},
         Mistake{"[1, 2]\n", "t.yaml:1:1: expected a section, found a list"},
         Mistake{"just words\n", "expected a section, found text \"just words\""},
@@ -336,14 +337,15 @@ train: {fake_conditions: uniform}
             "asked for angles; use batch\n"
             "t.yaml:7:26: train.fake_conditions: uniform draws energies only, but loss "
             "\"auxiliary\" compares fakes with bins of the real batch; use batch");
-  EXPECT_THAT(message_of(parse(kLeast, {"model.generator.latent.conditions=[]"})),
-              HasSubstr("model.generator.latent.conditions: expected a list of at least 1"));
+  EXPECT_THAT(
+      message_of(parse(kLeast, {"model.generator.latent.conditions=[energy, angle, angle]"})),
+      HasSubstr("model.generator.latent.conditions: expected a list of at most 2"));
 }
 
 TEST(TopologyErrors, ImagesHaveTwoOrThreeAxesAndOneChannelWhereTheyAreValidated) {
   EXPECT_THAT(message_of(parse(kLeast, {"model.discriminator.input=[64]"})),
-              HasSubstr("model.discriminator.input: 64 is no image: [x, y, z, channels] or [x, y, "
-                        "channels]"));
+              HasSubstr("model.discriminator.input: 64 is no image: [x, y, z, channels], [x, y, "
+                        "channels] or [x, channels]"));
   std::vector<std::string> two{"model.generator.layers.5.convolution.filters=2",
                                "model.discriminator.input=[4, 4, 4, 2]"};
   EXPECT_THAT(message_of(parse(kLeast, two)),

@@ -181,7 +181,7 @@ TEST(TopologySchema, RefusesWhatTheParserRefuses) {
     EXPECT_FALSE(parse(text).ok()) << line;
     EXPECT_FALSE(SchemaValidator(schema()).accepts(parse_well(text))) << line;
   }
-  for (const char* layer : {"dens: 3", "dense: {unit: 3}", "convolution", "pad: [1]", "{}",
+  for (const char* layer : {"dens: 3", "dense: {unit: 3}", "convolution", "pad: []", "{}",
                             "{dense: 3, pad: [1, 1]}", "activation: rely", "dropout: 1.5"}) {
     const std::string text = fmt::format(
         "model: {{zoo: toy, generator: {{layers: [{}]}}}}\ndata: {{train: a.h5}}\n", layer);

@@ -92,7 +92,7 @@ TEST(LongSums, HaveTheBitsOfThePortableBackendAndTheSizeOfTheReference) {
   for (const Operation& operation :
        {Operation(BatchNormTraining{5000, 6, 1e-3}), Operation(BatchNormBackward{5000, 6}),
         Operation(BatchNormTraining{3000, 48, 1e-3}), Operation(BatchNormInference{3000, 48, 1e-3}),
-        Operation(BatchNormBackward{3000, 17}), Operation(SumForward{9, 30000}),
+        Operation(BatchNormBackward{3000, 17}), Operation(SumRows{9, 30000, 1}),
         Operation(convolution)}) {
     std::vector<Operands<float>> found;
     for (int m = 0; m < 2; ++m) found.push_back(converted<float>(random_operands(operation, draw)));
@@ -126,8 +126,10 @@ TEST(DeviceBackend, RefusesALayerThatItsKernelsCannotCount) {
   ASSERT_TRUE(backend.ok());
   ActivationForward activation;
   activation.elements = std::int64_t{1} << 31;
-  for (const Operation& operation : {Operation(activation), Operation(SumForward{1, 1L << 31}),
-                                     Operation(BatchNormTraining{1L << 28, 9, 1e-3})}) {
+  for (const Operation& operation : {Operation(activation), Operation(SumRows{1, 1L << 31, 1}),
+                                     Operation(BatchNormTraining{1L << 28, 9, 1e-3}),
+                                     Operation(GroupNormForward{1L << 28, 1, 9, 1}),
+                                     Operation(RepeatRows{1L << 20, 1L << 10, 2})}) {
     const auto refused = (*backend)->make_kernel(operation);
     ASSERT_FALSE(refused.ok()) << operation_name(operation);
     EXPECT_THAT(refused.error().message, testing::HasSubstr("2^31 elements"));

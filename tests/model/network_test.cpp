@@ -124,13 +124,106 @@ TEST(Network, LayersThatNeedAnotherKindOfInputSayWhich) {
   EXPECT_EQ(problem_of(Shape::image({5, 5, 5}, 1), Angle{}), "");
   EXPECT_THAT(problem_of(kCube, Reshape{Shape::features(100)}),
               HasSubstr("100 has 100 elements but the network's input gives 250 (5x5x5x2)"));
-  EXPECT_THAT(problem_of(kCube, Reshape{Shape{{250, 1, 1}, 1, 1}}),
-              HasSubstr("to: an image has 2 or 3 axes, not 1"));
+  EXPECT_THAT(problem_of(kCube, Reshape{Shape{{250, 1, 1}, 1, 4}}),
+              HasSubstr("to: an image has 1 to 3 axes, not 4"));
   EXPECT_THAT(problem_of(kFlat, convolution(1, {2, 2, 2})),
               HasSubstr("kernel is 2 along z, but the network's input gives an image without this "
                         "axis (7x6x2); it must be 1"));
   EXPECT_THAT(problem_of(kFlat, Pad{{0, 0, 1}}), HasSubstr("it must be 0"));
   EXPECT_THAT(problem_of(kFlat, Upsample{{1, 1, 2}}), HasSubstr("it must be 1"));
+}
+
+TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
+  Convolution convolution{4, {3, 3, 3}};
+  convolution.stride = {2, 1, 1};
+  convolution.dilation = {1, 2, 1};
+  EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("has a stride and a dilation"));
+  convolution = {4, {3, 3, 3}};
+  convolution.dilation = {1, 1, 3};
+  EXPECT_THAT(problem_of(kCube, convolution),
+              HasSubstr("kernel 3 along z with dilation 3 does not fit into 5"));
+  convolution = {4096, {2, 2, 2}, Padding::kSame};
+  convolution.dilation = {64, 64, 64};
+  EXPECT_THAT(
+      problem_of(kCube, convolution),
+      HasSubstr("its stride or dilation takes more than 4294967296 numbers of 5x5x5x2 apart"));
+  convolution = {4, {3, 3, 3}};
+  convolution.stride = {1, 5000, 1};
+  EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("dilation of 5000 along y, 4096"));
+  convolution = {4, {3, 3, 3}};
+  convolution.groups = 3;
+  EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("4 filters cannot be cut into 3 groups"));
+  convolution.filters = 3;
+  EXPECT_THAT(problem_of(kCube, convolution),
+              HasSubstr("the network's input gives 2 channels, which cannot be cut into 3 groups"));
+  convolution = {4, {3, 3, 1}};
+  convolution.stride = {1, 1, 2};
+  EXPECT_THAT(problem_of(kFlat, convolution), HasSubstr("stride is 2 along z"));
+  EXPECT_THAT(problem_of(kFeatures, TransposedConvolution{1}), HasSubstr("reads an image"));
+  EXPECT_THAT(problem_of(kCube, Crop{{0, 3, 0}}), HasSubstr("leave nothing of 5 cells"));
+  EXPECT_THAT(problem_of(kCube, MaxPool{{1, 1, 6}}), HasSubstr("window of 6 along z"));
+  EXPECT_THAT(problem_of(kFeatures, GlobalMaxPool{}), HasSubstr("reads an image"));
+  EXPECT_THAT(problem_of(kCube, GroupNorm{3}), HasSubstr("cannot be cut into 3 groups"));
+  EXPECT_THAT(problem_of(kCube, Permute{{Axis::kX, Axis::kY, Axis::kChannels}}),
+              HasSubstr("must name each of the 4 axes"));
+  EXPECT_THAT(problem_of(kFlat, Slice{Axis::kZ, 0, 1}), HasSubstr("means the axis z"));
+  EXPECT_THAT(problem_of(kCube, Slice{Axis::kX, 4, 2}),
+              HasSubstr("2 from 4 on are more than the 5"));
+  EXPECT_THAT(problem_of(kCube, Embedding{10, 4}), HasSubstr("reads the number of a class"));
+  EXPECT_THAT(problem_of(kCube, Attention{1}), HasSubstr("cannot be cut into 3 queries"));
+  EXPECT_THAT(problem_of(Shape::image({17, 17, 17}, 3), Attention{1}),
+              HasSubstr("gives 4913 cells; it looks at 4096 or fewer"));
+}
+
+TEST(Network, LayersThatJoinOthersSayWhichDoNotFit) {
+  const auto problems_with = [](LayerKind kind) {
+    return problems_of(kCube,
+                       {layer("half", MaxPool{{2, 2, 2}}), layer("join", std::move(kind), "input")},
+                       {"half", "join"});
+  };
+  EXPECT_THAT(
+      problems_with(Add{{"half"}}),
+      ElementsAre(HasSubstr("layer join (add): the network's input gives 5x5x5x2, but layer "
+                            "half gives 2x2x2x2; they must be equal, or layer half 2 "
+                            "features")));
+  EXPECT_THAT(problems_with(Multiply{"half"}), ElementsAre(HasSubstr("they must be equal")));
+  EXPECT_THAT(problems_with(Concatenate{{"half"}}),
+              ElementsAre(HasSubstr("they must be equal but along channels")));
+  EXPECT_THAT(problems_with(Add{}), ElementsAre(HasSubstr("with names no layer")));
+  EXPECT_THAT(problems_with(Multiply{"hlaf"}), ElementsAre(HasSubstr("did you mean half?")));
+  EXPECT_THAT(problems_with(Multiply{"join"}), ElementsAre(HasSubstr("which is itself")));
+}
+
+// A layer that only another one's `with` names is used.
+TEST(Network, SkippedConnectionsCountAsReaders) {
+  EXPECT_THAT(problems_of(kCube, {layer("conv", convolution(2, {3, 3, 3}, Padding::kSame)),
+                                  layer("sum", Add{{"conv"}}, "input")}),
+              IsEmpty());
+}
+
+TEST(Network, StridesGiveTheExtentsOfKeras) {
+  const auto shape_of = [](std::int64_t cells, LayerKind kind) {
+    return infer_shapes({"n", Shape{{cells, 1, 1}, 2, 1}, {layer("a", std::move(kind))}, {}})
+        .layers.front()
+        .space[0];
+  };
+  const auto convolved = [&](std::int64_t cells, std::int64_t kernel, std::int64_t stride,
+                             Padding padding) {
+    Convolution convolution{1, {kernel, 1, 1}, padding};
+    convolution.stride = {stride, 1, 1};
+    return shape_of(cells, convolution);
+  };
+  EXPECT_EQ(convolved(28, 5, 2, Padding::kSame), 14);
+  EXPECT_EQ(convolved(29, 5, 2, Padding::kSame), 15);
+  EXPECT_EQ(convolved(28, 5, 2, Padding::kValid), 12);
+  EXPECT_EQ(convolved(7, 2, 3, Padding::kValid), 2);
+  const auto transposed = [&](std::int64_t kernel, std::int64_t stride, Padding padding) {
+    return shape_of(7, TransposedConvolution{1, {kernel, 1, 1}, {stride, 1, 1}, padding});
+  };
+  EXPECT_EQ(transposed(5, 2, Padding::kSame), 14);
+  EXPECT_EQ(transposed(5, 2, Padding::kValid), 17);
+  EXPECT_EQ(transposed(2, 3, Padding::kValid), 21);
+  EXPECT_EQ(transposed(5, 1, Padding::kValid), 11);
 }
 
 TEST(Network, SizesThatOverflowAreRefusedBeforeTheyAreComputed) {

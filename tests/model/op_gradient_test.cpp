@@ -146,12 +146,85 @@ TEST(OpGradient, BatchNormWithoutParameterGradientsGivesTheSameInputGradient) {
   EXPECT_EQ(full[5], part[5]);
 }
 
+TEST(OpGradient, GroupNormThroughTheStatistics) {
+  Draw draw(4);
+  const GroupNormForward forward{2, 5, 6, 3, 1e-3};
+  const Operands<double> operands = random_operands(forward, draw);
+  const Scalar scalar = random_scalar(forward, 3, draw);
+  Operands<double> ran = operands;
+  run_reference(forward, ran);
+  Operands<double> back{operands[0], scalar.weights, operands[1], ran[4],
+                        ran[5],      nothing(60),    nothing(6),  nothing(6)};
+  run_reference(GroupNormBackward{2, 5, 6, 3}, back);
+  expect_gradient(scalar, operands, 0, back[5]);
+  expect_gradient(scalar, operands, 1, back[6]);
+  expect_gradient(scalar, operands, 2, back[7]);
+}
+
+TEST(OpGradient, GroupedConvolutionInAllThreeDirectionsOverRandomGeometries) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Draw draw(seed);
+    GroupedGeometry g = random_grouped_geometry(draw);
+    g.bias = true;
+    const GroupedConvolutionForward forward{g};
+    const Operands<double> operands = random_operands(forward, draw);
+    const Scalar scalar = random_scalar(forward, 3, draw);
+    Operands<double> input{scalar.weights, operands[1], nothing(operands[0].size())};
+    run_reference(GroupedConvolutionBackwardInput{g}, input);
+    expect_gradient(scalar, operands, 0, input[2]);
+    Operands<double> parameters{operands[0], scalar.weights, nothing(operands[1].size())};
+    run_reference(GroupedConvolutionBackwardParameters{g}, parameters);
+    expect_gradient(scalar, operands, 1, parameters[2]);
+  }
+}
+
+TEST(OpGradient, PhasesAreJoinedAsTheyWereSplit) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Draw draw(seed);
+    const Phases phases = random_phases(draw);
+    expect_linear_pair(SplitPhases{phases}, JoinPhases{phases}, seed);
+  }
+}
+
+TEST(OpGradient, MaxPoolSoftmaxAndAttention) {
+  Draw draw(12);
+  const MaxPoolForward pool{2, 2, {3, 4, 5}, {2, 3, 2}};
+  expect_pair_with_input(pool, MaxPoolBackward{2, 2, {3, 4, 5}, {2, 3, 2}},
+                         random_operands(pool, draw));
+  const AttentionForward attention{2, 5, 3, 2};
+  expect_pair_with_input(attention, AttentionBackward{2, 5, 3, 2},
+                         random_operands(attention, draw));
+  const SoftmaxForward softmax{7, 4};
+  const Operands<double> operands = random_operands(softmax, draw);
+  const Scalar scalar = random_scalar(softmax, 1, draw);
+  Operands<double> ran = operands;
+  run_reference(softmax, ran);
+  Operands<double> back{ran[1], scalar.weights, nothing(28)};
+  run_reference(SoftmaxBackward{7, 4}, back);
+  expect_gradient(scalar, operands, 0, back[2]);
+}
+
+TEST(OpGradient, EmbeddingByTheRowsOfItsClasses) {
+  Draw draw(13);
+  const EmbeddingForward forward{9, 6, 3};
+  const Operands<double> operands = random_operands(forward, draw);
+  const Scalar scalar = random_scalar(forward, 2, draw);
+  Operands<double> back{operands[0], scalar.weights, nothing(18)};
+  run_reference(EmbeddingBackward{9, 6, 3}, back);
+  expect_gradient(scalar, operands, 1, back[2]);
+}
+
+TEST(OpGradient, RowsAreRepeatedAndSummed) {
+  expect_linear_pair(RepeatRows{3, 5, 2}, SumRows{3, 5, 2}, 14);
+  expect_linear_pair(SumRows{3, 5, 2}, RepeatRows{3, 5, 2}, 15);
+}
+
 TEST(OpGradient, DropoutDrawsTheForwardMaskAgain) {
   expect_linear_pair(DropoutForward{41, 0.4, 77}, DropoutBackward{41, 0.4, 77}, 6);
 }
 
 TEST(OpGradient, EveryActivation) {
-  for (int kind = 0; kind < 5; ++kind) {
+  for (int kind = 0; kind < 9; ++kind) {
     const Activation activation{static_cast<ActivationKind>(kind), 0.3};
     const ActivationForward forward{50, activation};
     Draw draw(7);
@@ -159,9 +232,28 @@ TEST(OpGradient, EveryActivation) {
     const Scalar scalar = random_scalar(forward, 1, draw);
     Operands<double> ran = operands;
     run_reference(forward, ran);
-    Operands<double> back{ran[1], scalar.weights, nothing(50)};
+    const std::size_t known = needs_argument(activation.kind) ? 0 : 1;
+    Operands<double> back{ran[known], scalar.weights, nothing(50)};
     run_reference(ActivationBackward{50, activation}, back);
     expect_gradient(scalar, operands, 0, back[2]);
+  }
+}
+
+// Outputs in (0.25, 0.75) and targets in (0.5, 1.5), and both again twice as far apart as Huber's
+// bend.
+TEST(OpGradient, EveryLoss) {
+  for (int kind = 0; kind < 6; ++kind) {
+    for (const double apart : {0.0, 2.0}) {
+      const MeanLoss loss{20, static_cast<LossKind>(kind), 0.7};
+      Draw draw(17);
+      Operands<double> operands = random_operands(loss, draw);
+      for (double& output : operands[0]) output = 0.25 + 0.5 * draw.uniform();
+      for (double& target : operands[1]) target += apart;
+      run_reference(loss, operands);
+      std::vector<double> gradient = operands[3];
+      for (double& slope : gradient) slope /= 0.7;
+      expect_gradient({loss, 2, {1.0}}, operands, 0, gradient);
+    }
   }
 }
 
@@ -176,7 +268,7 @@ TEST(OpGradient, PowerAndSum) {
   expect_pair_with_input(PowerForward{30, 0.85}, PowerBackward{30, 0.85}, positive_image(30, 30));
   expect_pair_with_input(PowerForward{30, 1 / 0.85}, PowerBackward{30, 1 / 0.85},
                          positive_image(30, 30));
-  expect_linear_pair(SumForward{3, 10}, SumBackward{3, 10}, 8);
+  expect_linear_pair(SumRows{3, 10, 1}, RepeatRows{3, 10, 1}, 8);
 }
 
 TEST(OpGradient, AngleOfDenseShowers) {

@@ -244,20 +244,20 @@ TEST_P(OpKnownAnswer, NothingIsDoneForArraysWithoutElements) {
   run(ActivationForward{0, {ActivationKind::kRelu, 0.3}}, {{}, {}}, 1);
   run(DropoutForward{0, 0.5, 1}, {{}, {}}, 1);
   run(PowerForward{0, 0.5}, {{}, {}}, 1);
-  run(SumForward{0, 0}, {{}, {}}, 1);
-  EXPECT_EQ(run(SumForward{2, 0}, {{}, Row(2)}, 1), Row(2));
+  run(SumRows{0, 0, 1}, {{}, {}}, 1);
+  EXPECT_EQ(run(SumRows{2, 0, 1}, {{}, Row(2)}, 1), Row(2));
 }
 
 // Divergence must reach the loss: no activation may turn NaN into a number.
 TEST_P(OpKnownAnswer, NotANumberStaysOneThroughActivationsAndHeads) {
-  for (int kind = 0; kind < 5; ++kind) {
+  for (int kind = 0; kind < 9; ++kind) {
     const Activation activation{static_cast<ActivationKind>(kind), 0.3};
     EXPECT_TRUE(std::isnan(run(ActivationForward{2, activation}, {{1, NAN}, Row(2)}, 1)[1]));
     EXPECT_TRUE(
         std::isnan(run(ActivationBackward{2, activation}, {{1, 1}, {1, NAN}, Row(2)}, 2)[1]));
   }
   EXPECT_TRUE(std::isnan(run(PowerForward{1, 0.85}, {{NAN}, Row(1)}, 1)[0]));
-  EXPECT_TRUE(std::isnan(run(SumForward{1, 2}, {{1, NAN}, Row(1)}, 1)[0]));
+  EXPECT_TRUE(std::isnan(run(SumRows{1, 2, 1}, {{1, NAN}, Row(1)}, 1)[0]));
   EXPECT_TRUE(std::isnan(run(AngleForward{1, {1, 1, 2}}, {{1, NAN}, Row(1)}, 1)[0]));
 }
 

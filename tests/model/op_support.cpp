@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -71,6 +72,47 @@ struct Describe {
             {"dkernel", kernel_size(g), Content::kWritten},
             {"dbias", g.bias ? g.out_channels : 0, Content::kWritten}};
   }
+  static std::int64_t grouped_kernel(const GroupedGeometry& g) {
+    return cells(g.kernel) * g.in_channels / g.groups * g.out_channels;
+  }
+  List operator()(const GroupedConvolutionForward& c) const {
+    const auto& g = c.geometry;
+    return {{"x", g.batch * cells(g.in) * g.in_channels},
+            {"kernel", grouped_kernel(g)},
+            {"bias", g.bias ? g.out_channels : 0},
+            {"y", g.batch * cells(g.out) * g.out_channels, Content::kWritten}};
+  }
+  List operator()(const GroupedConvolutionBackwardInput& c) const {
+    const auto& g = c.geometry;
+    return {{"dy", g.batch * cells(g.out) * g.out_channels},
+            {"kernel", grouped_kernel(g)},
+            {"dx", g.batch * cells(g.in) * g.in_channels, Content::kWritten}};
+  }
+  List operator()(const GroupedConvolutionBackwardParameters& c) const {
+    const auto& g = c.geometry;
+    return {{"x", g.batch * cells(g.in) * g.in_channels},
+            {"dy", g.batch * cells(g.out) * g.out_channels},
+            {"dkernel", grouped_kernel(g), Content::kWritten}};
+  }
+  static std::int64_t images(const Phases& p) { return p.batch * cells(p.space) * p.channels; }
+  static std::int64_t phases(const Phases& p) {
+    return p.batch * cells(p.cells) * cells(p.stride) * p.channels;
+  }
+  List operator()(const SplitPhases& s) const {
+    return {{"x", images(s.phases)}, {"y", phases(s.phases), Content::kWritten}};
+  }
+  List operator()(const JoinPhases& j) const {
+    return {{"y", phases(j.phases)}, {"x", images(j.phases), Content::kWritten}};
+  }
+  List operator()(const AddBias& a) const {
+    return {{"bias", a.channels}, {"y", a.rows * a.channels, Content::kUpdated}};
+  }
+  List operator()(const SumRows& s) const {
+    return {{"dy", s.batch * s.rows * s.channels}, {"dx", s.batch * s.channels, Content::kWritten}};
+  }
+  List operator()(const RepeatRows& r) const {
+    return {{"x", r.batch * r.channels}, {"y", r.batch * r.rows * r.channels, Content::kWritten}};
+  }
   static std::int64_t padded(const Extent& in, const Extent& amount) {
     return (in[0] + 2 * amount[0]) * (in[1] + 2 * amount[1]) * (in[2] + 2 * amount[2]);
   }
@@ -100,6 +142,36 @@ struct Describe {
   List operator()(const AveragePoolBackward& p) const {
     const std::int64_t n = p.batch * p.channels;
     return {{"dy", n * pooled(p.in, p.size)}, {"dx", n * cells(p.in), Content::kWritten}};
+  }
+  List operator()(const MaxPoolForward& p) const {
+    const std::int64_t n = p.batch * p.channels;
+    return {{"x", n * cells(p.in)}, {"y", n * pooled(p.in, p.size), Content::kWritten}};
+  }
+  List operator()(const MaxPoolBackward& p) const {
+    const std::int64_t n = p.batch * p.channels;
+    return {{"x", n * cells(p.in)},
+            {"dy", n * pooled(p.in, p.size)},
+            {"dx", n * cells(p.in), Content::kWritten}};
+  }
+  List operator()(const GroupNormForward& g) const {
+    const std::int64_t n = g.samples * g.rows * g.channels;
+    return {{"x", n},
+            {"gamma", g.channels, Content::kPositive},
+            {"beta", g.channels},
+            {"y", n, Content::kWritten},
+            {"mean", g.samples * g.groups, Content::kWritten},
+            {"inverse_deviation", g.samples * g.groups, Content::kWritten}};
+  }
+  List operator()(const GroupNormBackward& g) const {
+    const std::int64_t n = g.samples * g.rows * g.channels;
+    return {{"x", n},
+            {"dy", n},
+            {"gamma", g.channels, Content::kPositive},
+            {"mean", g.samples * g.groups},
+            {"inverse_deviation", g.samples * g.groups, Content::kPositive},
+            {"dx", n, Content::kWritten},
+            {"dgamma", g.channels, Content::kWritten},
+            {"dbeta", g.channels, Content::kWritten}};
   }
   List operator()(const BatchNormTraining& b) const {
     return {{"x", b.rows * b.channels},
@@ -139,14 +211,38 @@ struct Describe {
   List operator()(const DropoutBackward& d) const { return map(d.elements); }
   List operator()(const ActivationForward& a) const { return map(a.elements); }
   List operator()(const ActivationBackward& a) const { return map_back(a.elements); }
+  List operator()(const SoftmaxForward& s) const { return map(s.rows * s.channels); }
+  List operator()(const SoftmaxBackward& s) const { return map_back(s.rows * s.channels); }
+  List operator()(const AttentionForward& a) const {
+    const std::int64_t n = a.batch * a.cells * a.heads * a.width;
+    return {{"x", 3 * n}, {"y", n, Content::kWritten}};
+  }
+  List operator()(const AttentionBackward& a) const {
+    const std::int64_t n = a.batch * a.cells * a.heads * a.width;
+    return {{"x", 3 * n}, {"dy", n}, {"dx", 3 * n, Content::kWritten}};
+  }
+  List operator()(const EmbeddingForward& e) const {
+    return {{"x", e.batch, Content::kClass},
+            {"kernel", e.classes * e.units},
+            {"y", e.batch * e.units, Content::kWritten}};
+  }
+  List operator()(const EmbeddingBackward& e) const {
+    return {{"x", e.batch, Content::kClass},
+            {"dy", e.batch * e.units},
+            {"dkernel", e.classes * e.units, Content::kWritten}};
+  }
+  List operator()(const Product& p) const {
+    return {{"a", p.elements}, {"b", p.elements}, {"y", p.elements, Content::kWritten}};
+  }
+  List operator()(const PermuteAxes& p) const {
+    return map(p.batch * p.in[0] * p.in[1] * p.in[2] * p.in[3]);
+  }
+  List operator()(const CopyParts& c) const {
+    return {{"from", c.from_size},
+            {"to", c.to_size, c.begins ? Content::kWritten : Content::kUpdated}};
+  }
   List operator()(const PowerForward& p) const { return map(p.elements, Content::kImage); }
   List operator()(const PowerBackward& p) const { return map_back(p.elements, Content::kImage); }
-  List operator()(const SumForward& s) const {
-    return {{"x", s.batch * s.cells, Content::kImage}, {"y", s.batch, Content::kWritten}};
-  }
-  List operator()(const SumBackward& s) const {
-    return {{"dy", s.batch}, {"dx", s.batch * s.cells, Content::kWritten}};
-  }
   List operator()(const AngleForward& a) const {
     return {{"x", a.batch * cells(a.space), Content::kImage}, {"y", a.batch, Content::kWritten}};
   }
@@ -173,14 +269,6 @@ struct Describe {
   }
 };
 
-Extent random_extent(Draw& draw, std::int64_t first, std::int64_t last) {
-  return {draw.between(first, last), draw.between(first, last), draw.between(first, last)};
-}
-
-Activation random_activation(Draw& draw, int kinds) {
-  return {static_cast<ActivationKind>(draw.between(0, kinds - 1)), 0.3};
-}
-
 }  // namespace
 
 List operands_of(const Operation& operation) { return std::visit(Describe{}, operation); }
@@ -203,6 +291,9 @@ std::vector<double> Draw::contents(const OperandDescription& operand) {
       case Content::kPositive:
         value = static_cast<float>(u + 0.5);
         break;
+      case Content::kClass:
+        value = std::floor(5.0 * u);
+        break;
       case Content::kImage:
         value = u < 0.5 ? 0.0 : static_cast<float>(0.2 * (u - 0.5));
         break;
@@ -212,95 +303,6 @@ std::vector<double> Draw::contents(const OperandDescription& operand) {
     }
   }
   return values;
-}
-
-ConvolutionGeometry with_output(ConvolutionGeometry g) {
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    g.out[axis] =
-        g.in[axis] * g.upsample[axis] + g.pad_before[axis] + g.pad_after[axis] - g.kernel[axis] + 1;
-  }
-  return g;
-}
-
-ConvolutionGeometry random_geometry(Draw& draw) {
-  ConvolutionGeometry g;
-  g.batch = draw.between(1, 3);
-  g.in = random_extent(draw, 4, 9);
-  g.kernel = random_extent(draw, 1, 6);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    g.kernel[axis] = std::min(g.kernel[axis], g.in[axis]);
-    g.pad_before[axis] = draw.between(0, g.kernel[axis] - 1);
-    g.pad_after[axis] = draw.between(0, g.kernel[axis] - 1);
-    // Now and then outputs that see nothing but padding.
-    if (draw.between(0, 9) == 0) g.pad_before[axis] += g.kernel[axis];
-    if (draw.between(0, 9) == 0) g.pad_after[axis] += g.kernel[axis];
-  }
-  if (draw.between(0, 5) == 0) {  // an image of spatial rank 2
-    g.in[2] = g.kernel[2] = 1;
-    g.pad_before[2] = g.pad_after[2] = 0;
-  }
-  constexpr std::array<std::int64_t, 8> kChannels{1, 2, 3, 6, 8, 16, 19, 32};
-  g.in_channels = kChannels[static_cast<std::size_t>(draw.between(0, 7))];
-  g.out_channels = kChannels[static_cast<std::size_t>(draw.between(0, 7))];
-  g.bias = draw.between(0, 1) == 1;
-  return with_output(g);
-}
-
-ConvolutionGeometry random_upsampled_geometry(Draw& draw) {
-  ConvolutionGeometry g = random_geometry(draw);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    g.in[axis] = (g.in[axis] + 1) / 2;
-    const bool flat = axis == 2 && g.in[2] == 1 && g.kernel[2] == 1;
-    // Enough cells for the kernel.
-    const std::int64_t least = (g.kernel[axis] + g.in[axis] - 1) / g.in[axis];
-    g.upsample[axis] = flat ? 1 : draw.between(least, least + 2);
-  }
-  return with_output(g);
-}
-
-std::vector<Operation> random_operations(Draw& draw) {
-  const ConvolutionGeometry g =
-      draw.between(0, 1) == 0 ? random_geometry(draw) : random_upsampled_geometry(draw);
-  const std::int64_t batch = draw.between(1, 4), channels = draw.between(1, 9);
-  const std::int64_t inputs = draw.between(1, 600), units = draw.between(1, 70);
-  const std::int64_t rows = draw.between(1, 200), elements = draw.between(1, 3000);
-  const Extent in = random_extent(draw, 2, 7), few = random_extent(draw, 1, 3);
-  const Extent pad = random_extent(draw, 0, 2);
-  const Extent size = {std::min(few[0], in[0]), std::min(few[1], in[1]), std::min(few[2], in[2])};
-  const bool bias = draw.between(0, 1) == 1;
-  const double rate = 0.5 * draw.uniform(), exponent = 0.3 + draw.uniform();
-  const auto stream = static_cast<std::uint32_t>(draw.between(0, 9999));
-  return {
-      DenseForward{batch, inputs, units, bias},
-      DenseBackwardInput{batch, inputs, units},
-      DenseBackwardParameters{batch, inputs, units, bias},
-      ConvolutionForward{g, random_activation(draw, 3)},
-      ConvolutionBackwardInput{g},
-      ConvolutionBackwardParameters{g},
-      PadForward{batch, channels, in, pad},
-      PadBackward{batch, channels, in, pad},
-      UpsampleForward{batch, channels, in, few},
-      UpsampleBackward{batch, channels, in, few},
-      AveragePoolForward{batch, channels, in, size},
-      AveragePoolBackward{batch, channels, in, size},
-      BatchNormTraining{rows, channels, 1e-3},
-      BatchNormInference{rows, channels, 1e-3},
-      BatchNormBackward{rows, channels},
-      DropoutForward{elements, rate, stream},
-      DropoutBackward{elements, rate, stream},
-      ActivationForward{elements, random_activation(draw, 5)},
-      ActivationBackward{elements, random_activation(draw, 5)},
-      PowerForward{elements, exponent},
-      PowerBackward{elements, exponent},
-      SumForward{batch, elements},
-      SumBackward{batch, elements},
-      AngleForward{batch, in},
-      AngleBackward{batch, in},
-      BinsForward{batch, elements},
-      Accumulate{elements},
-      ZeroFill{elements},
-      MeanLoss{elements, static_cast<LossKind>(draw.between(0, 2)), exponent, 0.5 + draw.uniform()},
-      CountEmpty{batch, draw.between(1, 2)}};
 }
 
 Operands<double> random_operands(const Operation& operation, Draw& draw) {

@@ -16,6 +16,7 @@ enum class Content : std::uint8_t {
   kSigned,    // uniform in (-1, 1)
   kPositive,  // uniform in (0.5, 1.5)
   kImage,     // about half zeros, else small and positive: a shower
+  kClass,     // a whole number from 0 to 4
   kWritten,   // an output
   kUpdated,   // read and written
 };
@@ -49,7 +50,11 @@ std::vector<Operation> random_operations(Draw& draw);
 // A convolution of random geometry, sometimes of spatial rank 2 or padded wider than its kernel.
 ConvolutionGeometry random_geometry(Draw& draw);
 
-// The same with its input upsampled.
+// One in groups, with stride and dilation.
+GroupedGeometry random_grouped_geometry(Draw& draw);
+Phases random_phases(Draw& draw);
+
+// The same as random_geometry() with its input upsampled.
 ConvolutionGeometry random_upsampled_geometry(Draw& draw);
 
 // out = in x upsample + before + after - kernel + 1, filled in.

@@ -18,10 +18,20 @@ namespace {
 
 using Runner = ProgramRunner<double>;
 
-bool is_bins(const Program& program, int output) {
-  const int layer = program.shapes().outputs[static_cast<std::size_t>(output)];
-  return std::holds_alternative<Bins>(
-      program.network().layers[static_cast<std::size_t>(layer)].kind);
+// True if neither the input nor a weight acts on the layer but through counts of cells.
+bool passes_nothing(const Program& program, int layer) {
+  if (layer < 0) return false;
+  const auto i = static_cast<std::size_t>(layer);
+  if (std::holds_alternative<Bins>(program.network().layers[i].kind)) return true;
+  const auto& weights = program.parameters().weights;
+  const auto own = [&](const ParameterTensor& tensor) { return tensor.layer == layer; };
+  if (std::any_of(weights.begin(), weights.end(), own)) return false;
+  const auto nothing = [&](int input) { return passes_nothing(program, input); };
+  const std::vector<int>& others = program.shapes().others[i];
+  return nothing(program.shapes().inputs[i]) && std::all_of(others.begin(), others.end(), nothing);
+}
+bool output_passes_nothing(const Program& program, std::size_t output) {
+  return passes_nothing(program, program.shapes().outputs[output]);
 }
 
 // sum of output x output gradient, so that the output gradients are its derivatives.
@@ -29,7 +39,7 @@ double loss(Runner& runner) {
   runner.forward();
   double sum = 0.0;
   for (std::size_t i = 0; i < runner.outputs.size(); ++i) {
-    if (is_bins(runner.program(), static_cast<int>(i))) continue;
+    if (output_passes_nothing(runner.program(), i)) continue;
     for (std::size_t k = 0; k < runner.outputs[i].size(); ++k) {
       sum += runner.outputs[i][k] * runner.output_gradients[i][k];
     }
@@ -81,7 +91,7 @@ void expect_gradients(const NetworkDescription& network, std::int64_t batch, std
   const auto backend = make_reference_backend(DataType::kFloat64);
   Runner runner(network, *backend, batch, seed);
   for (std::size_t i = 0; i < runner.outputs.size(); ++i) {
-    if (!is_bins(runner.program(), static_cast<int>(i))) continue;
+    if (!output_passes_nothing(runner.program(), i)) continue;
     std::fill(runner.output_gradients[i].begin(), runner.output_gradients[i].end(),
               std::numeric_limits<double>::quiet_NaN());
   }

@@ -1,5 +1,8 @@
 #include "tests/model/random_network.h"
 
+#include <string>
+#include <utility>
+
 #include "runtime/base/random.h"
 
 namespace troupe::model {
@@ -30,15 +33,66 @@ class Maker {
             network_.input.spatial_rank == 2 ? absent : between(first, last)};
   }
 
+  Padding padding() { return chance(2) ? Padding::kSame : Padding::kValid; }
+  Axis axis() { return static_cast<Axis>(between(0, 3)); }
+
+  Convolution strided_convolution() {
+    const std::int64_t groups = chance(3) ? 2 : 1;
+    Convolution convolution{groups * between(1, 2), extent(1, 3, 1), padding(), chance(2)};
+    convolution.groups = groups;
+    (chance(2) ? convolution.stride : convolution.dilation) = extent(1, 2, 1);
+    return convolution;
+  }
+
+  Permute permute() {
+    std::vector<Axis> order{Axis::kX, Axis::kY, Axis::kChannels};
+    if (network_.input.spatial_rank == 3) order.insert(order.begin() + 2, Axis::kZ);
+    for (std::size_t i = order.size() - 1; i > 0; --i) {
+      std::swap(order[i], order[static_cast<std::size_t>(between(0, static_cast<int>(i)))]);
+    }
+    return {order};
+  }
+
+  // The name of any layer so far, or of the input.
+  std::string earlier() {
+    const std::int64_t count = static_cast<std::int64_t>(network_.layers.size());
+    const std::int64_t source = between(-1, count - 1);
+    return source < 0 ? "input" : network_.layers[static_cast<std::size_t>(source)].name;
+  }
+
   LayerKind kind() {
-    switch (between(1, 16)) {
+    switch (between(1, 28)) {
       case 1:
         return Dense{between(1, 4), chance(2)};
       case 2:
       case 3:
       case 4:
-        return Convolution{between(1, 3), extent(1, 3, 1),
-                           chance(2) ? Padding::kSame : Padding::kValid, chance(2)};
+        return Convolution{between(1, 3), extent(1, 3, 1), padding(), chance(2)};
+      case 17:
+      case 18:
+        return strided_convolution();
+      case 19:
+        return TransposedConvolution{between(1, 3), extent(1, 3, 1), extent(1, 2, 1), padding(),
+                                     chance(2)};
+      case 20:
+        return chance(2) ? LayerKind{MaxPool{extent(1, 2, 1)}} : LayerKind{Crop{extent(0, 1, 0)}};
+      case 21:
+        return chance(2) ? LayerKind{GlobalAveragePool{}} : LayerKind{GlobalMaxPool{}};
+      case 22:
+        return chance(2) ? LayerKind{LayerNorm{0.1}} : LayerKind{InstanceNorm{0.1}};
+      case 23:
+        return chance(2) ? LayerKind{GroupNorm{between(1, 3), 0.1}} : LayerKind{Softmax{}};
+      case 24:
+        return chance(2) ? LayerKind{permute()}
+                         : LayerKind{Slice{axis(), between(0, 1), between(1, 2)}};
+      case 25:
+        return chance(2) ? LayerKind{Add{{earlier(), earlier()}}} : LayerKind{Multiply{earlier()}};
+      case 26:
+        return Concatenate{{earlier()}, axis()};
+      case 27:  // what attention may read
+        return Convolution{6, extent(1, 1, 1), Padding::kValid, chance(2)};
+      case 28:
+        return Attention{between(1, 2)};
       case 5:
       case 6:
         return Pad{extent(0, 2, 0)};
@@ -53,7 +107,7 @@ class Maker {
       case 11:
       case 12:
       case 13:
-        return Activation{static_cast<ActivationKind>(between(0, 4)), 0.3};
+        return Activation{static_cast<ActivationKind>(between(0, 8)), 0.3};
       case 14:
         return Flatten{};
       case 15:
@@ -69,10 +123,7 @@ class Maker {
     NetworkDescription grown = network_;
     Layer layer{"layer" + std::to_string(grown.layers.size()), kind(), ""};
     const std::int64_t count = static_cast<std::int64_t>(grown.layers.size());
-    if (count > 0 && chance(4)) {
-      const std::int64_t source = between(-1, count - 1);
-      layer.input = source < 0 ? "input" : grown.layers[static_cast<std::size_t>(source)].name;
-    }
+    if (count > 0 && chance(4)) layer.input = earlier();
     grown.layers.push_back(std::move(layer));
     keep_output_.push_back(chance(6));
     list_outputs(grown);
@@ -87,11 +138,15 @@ class Maker {
     std::vector<bool> wanted = keep_output_;
     network.outputs.clear();
     for (const Layer& layer : network.layers) network.outputs.push_back(layer.name);
-    const std::vector<int> inputs = infer_shapes(network).inputs;
+    const NetworkShapes shapes = infer_shapes(network);
     std::vector<bool> is_read(wanted.size(), false);
-    for (const int input : inputs) {
-      if (input >= 0) is_read[static_cast<std::size_t>(input)] = true;
-    }
+    const auto read = [&](const std::vector<int>& inputs) {
+      for (const int input : inputs) {
+        if (input >= 0) is_read[static_cast<std::size_t>(input)] = true;
+      }
+    };
+    read(shapes.inputs);
+    for (const auto& others : shapes.others) read(others);
     network.outputs.clear();
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (wanted[i] || !is_read[i]) network.outputs.push_back(network.layers[i].name);

@@ -12,10 +12,10 @@ namespace {
 
 class SumKernel final : public Kernel {
  public:
-  explicit SumKernel(const SumForward& sum) : sum_(sum), cells_(sum.cells, 1) {}
+  explicit SumKernel(const SumRows& sum) : sum_(sum), rows_(sum.rows, sum.channels) {}
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(cells_.chains()) * sizeof(double);
+    return static_cast<std::size_t>(rows_.chains()) * sizeof(double);
   }
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
@@ -23,13 +23,14 @@ class SumKernel final : public Kernel {
     const auto* x = call.operand<const float>(0);
     auto* y = call.operand<float>(1);
     for (std::int64_t n = 0; n < sum_.batch; ++n) {
-      sum_channels(cells_, x + n * sum_.cells, reinterpret_cast<double*>(scratch), y + n);
+      sum_channels(rows_, x + n * sum_.rows * sum_.channels, reinterpret_cast<double*>(scratch),
+                   y + n * sum_.channels);
     }
   }
 
  private:
-  const SumForward sum_;
-  const ChannelSums cells_;
+  const SumRows sum_;
+  const ChannelSums rows_;
 };
 
 }  // namespace
@@ -57,7 +58,7 @@ void sum_channels(const ChannelSums& channels, const float* values, double* sums
   }
 }
 
-std::unique_ptr<Kernel> make_kernel(const SumForward& sum) {
+std::unique_ptr<Kernel> make_kernel(const SumRows& sum) {
   if (!plane_vectors_supported()) return reference::make_kernel<float>(sum);
   return std::make_unique<SumKernel>(sum);
 }

@@ -45,7 +45,6 @@ struct ChannelSums {
 // to[channel] = the sum of its values. `sums` has room for all chains.
 void sum_channels(const ChannelSums& channels, const float* values, double* sums, float* to);
 
-// The cells of an event are the rows of one channel.
-std::unique_ptr<Kernel> make_kernel(const SumForward& sum);
+std::unique_ptr<Kernel> make_kernel(const SumRows& sum);
 
 }  // namespace troupe::model::cpu

@@ -192,14 +192,6 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill) {
   return over_elements(make.kernel("zero_fill"), fill.elements, 1);
 }
 
-std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum) {
-  GroupScratch scratch(make.group);
-  const ChannelTotals totals(make, sum.cells, 1, sum.batch, scratch);
-  return operation_kernel(scratch.bytes(), [=](const GroupCall& call) { totals(call, 0, 1); });
-}
-std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum) {
-  return over_events(make.kernel("sum_backward"), sum.batch * sum.cells, sum);
-}
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins) {
   return over_events(make.kernel("bins_forward"), bins.batch, bins);
 }

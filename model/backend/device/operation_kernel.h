@@ -155,8 +155,30 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const ActivationForward& 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const ActivationBackward& activation);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const PowerForward& power);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const PowerBackward& power);
-std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumForward& sum);
-std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumBackward& sum);
+std::unique_ptr<Kernel> make_kernel(const Maker& make,
+                                    const GroupedConvolutionForward& convolution);
+std::unique_ptr<Kernel> make_kernel(const Maker& make,
+                                    const GroupedConvolutionBackwardInput& convolution);
+std::unique_ptr<Kernel> make_kernel(const Maker& make,
+                                    const GroupedConvolutionBackwardParameters& convolution);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SplitPhases& split);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const JoinPhases& join);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AddBias& add);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumRows& sum);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const RepeatRows& repeat);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolForward& pool);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolBackward& pool);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const GroupNormForward& norm);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const GroupNormBackward& norm);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SoftmaxForward& softmax);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SoftmaxBackward& softmax);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AttentionForward& attention);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const AttentionBackward& attention);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const EmbeddingForward& embedding);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const EmbeddingBackward& embedding);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const Product& product);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const PermuteAxes& permute);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const CopyParts& parts);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AngleForward& angle);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AngleBackward& angle);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins);

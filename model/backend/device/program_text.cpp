@@ -9,9 +9,10 @@ namespace troupe::model::device {
 
 std::string program_text() {
   static constexpr std::string_view kOrder[] = {
-      "prelude.cl",     "sizes.cl",     "math.cl",         "bfloat16.cl",   "elementwise.cl",
-      "windows.cl",     "dense.cl",     "channel_sums.cl", "batch_norm.cl", "heads.cl",
-      "convolution.cl", "upsampled.cl", "tensor.cl",       "sums.cl",       "optimiser.cl"};
+      "prelude.cl", "sizes.cl",      "math.cl",         "bfloat16.cl",    "elementwise.cl",
+      "windows.cl", "dense.cl",      "channel_sums.cl", "batch_norm.cl",  "heads.cl",
+      "layers.cl",  "group_norm.cl", "attention.cl",    "convolution.cl", "upsampled.cl",
+      "tensor.cl",  "sums.cl",       "optimiser.cl"};
   const auto files = embedded_kernels();
   std::string text;
   for (const std::string_view name : kOrder) {

@@ -1,10 +1,16 @@
 #include <algorithm>
+#include <cmath>
 
 #include "model/backend/reference/kernels.h"
 #include "runtime/base/math.h"
 
 namespace troupe::model::reference {
 namespace {
+
+constexpr double kGeluScale = 0.79788456080286536;  // sqrt(2 / pi)
+constexpr double kGeluCube = 0.044715;
+
+double gelu_tanh(double x) { return runtime::math::tanh(kGeluScale * (x + kGeluCube * x * x * x)); }
 
 // Calls use(f) with the function x -> y of the kind, so that each kind has a loop of its own.
 // The comparisons are such that NaN takes the branch that keeps it.
@@ -25,10 +31,22 @@ void with_forward(const Activation& activation, const Use& use) {
       return use([](T x) { return static_cast<T>(runtime::math::sigmoid(x)); });
     case ActivationKind::kTanh:
       return use([](T x) { return static_cast<T>(runtime::math::tanh(x)); });
+    case ActivationKind::kSoftplus:
+      return use([](T x) {
+        const double value = x, positive = value < 0.0 ? 0.0 : value;
+        return static_cast<T>(positive +
+                              runtime::math::log(1.0 + runtime::math::exp(-std::fabs(value))));
+      });
+    case ActivationKind::kGelu:
+      return use([](T x) { return static_cast<T>(0.5 * x * (1.0 + gelu_tanh(x))); });
+    case ActivationKind::kSilu:
+      return use([](T x) { return static_cast<T>(x * runtime::math::sigmoid(x)); });
+    case ActivationKind::kElu:
+      return use([](T x) { return x < T{0} ? static_cast<T>(runtime::math::exp(x) - 1.0) : x; });
   }
 }
 
-// The same with y, dy -> dx.
+// The same with y, dy -> dx, or x, dy -> dx for kinds that need it.
 template <class T, class Use>
 void with_backward(const Activation& activation, const Use& use) {
   const T slope = static_cast<T>(activation.slope);
@@ -46,6 +64,23 @@ void with_backward(const Activation& activation, const Use& use) {
       return use([](T y, T dy) { return dy * (y * (T{1} - y)); });
     case ActivationKind::kTanh:
       return use([](T y, T dy) { return dy * (T{1} - y * y); });
+    case ActivationKind::kSoftplus:  // the slope is the sigmoid
+      return use([](T y, T dy) {
+        return static_cast<T>(dy * (1.0 - runtime::math::exp(-static_cast<double>(y))));
+      });
+    case ActivationKind::kGelu:
+      return use([](T x, T dy) {
+        const double value = x, t = gelu_tanh(value);
+        const double inner = kGeluScale * (1.0 + 3.0 * kGeluCube * value * value);
+        return static_cast<T>(dy * (0.5 * (1.0 + t) + 0.5 * value * (1.0 - t * t) * inner));
+      });
+    case ActivationKind::kSilu:
+      return use([](T x, T dy) {
+        const double value = x, s = runtime::math::sigmoid(value);
+        return static_cast<T>(dy * (s * (1.0 + value * (1.0 - s))));
+      });
+    case ActivationKind::kElu:
+      return use([](T y, T dy) { return y < T{0} ? dy * (y + T{1}) : dy; });
   }
 }
 
@@ -146,6 +181,16 @@ void run(const Accumulate& accumulate, const KernelCall& call) {
 }
 
 TROUPE_INSTANTIATE_RUN(Accumulate);
+
+template <class T>
+void run(const Product& product, const KernelCall& call) {
+  const auto* a = call.operand<const T>(0);
+  const auto* b = call.operand<const T>(1);
+  auto* y = call.operand<T>(2);
+  for (std::int64_t i = 0; i < product.elements; ++i) y[i] = a[i] * b[i];
+}
+
+TROUPE_INSTANTIATE_RUN(Product);
 
 template <class T>
 void run(const ZeroFill& fill, const KernelCall& call) {

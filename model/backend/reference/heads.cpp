@@ -139,24 +139,6 @@ void spread_gradient(const Profile& p, const MeanSlopes& means, const Extent& sp
 }  // namespace
 
 template <class T>
-void run(const SumForward& sum, const KernelCall& call) {
-  const auto* x = call.operand<const T>(0);
-  auto* y = call.operand<T>(1);
-  for (std::int64_t b = 0; b < sum.batch; ++b) {
-    double total = 0.0;
-    for (std::int64_t i = 0; i < sum.cells; ++i) total += static_cast<double>(x[b * sum.cells + i]);
-    y[b] = static_cast<T>(total);
-  }
-}
-
-template <class T>
-void run(const SumBackward& sum, const KernelCall& call) {
-  const auto* dy = call.operand<const T>(0);
-  auto* dx = call.operand<T>(1);
-  for (std::int64_t b = 0; b < sum.batch; ++b) std::fill_n(dx + b * sum.cells, sum.cells, dy[b]);
-}
-
-template <class T>
 void run(const AngleForward& angle, const KernelCall& call) {
   const auto* x = call.operand<const T>(0);
   auto* y = call.operand<T>(1);
@@ -207,8 +189,6 @@ void run(const BinsForward& bins, const KernelCall& call) {
   }
 }
 
-TROUPE_INSTANTIATE_RUN(SumForward);
-TROUPE_INSTANTIATE_RUN(SumBackward);
 TROUPE_INSTANTIATE_RUN(AngleForward);
 TROUPE_INSTANTIATE_RUN(AngleBackward);
 TROUPE_INSTANTIATE_RUN(BinsForward);

@@ -61,6 +61,31 @@ ConvolutionGeometry mirrored(const ConvolutionGeometry& geometry);
 template <class T>
 void mirror_kernel(const ConvolutionGeometry& geometry, const T* kernel, T* out);
 
+// Convolution in groups, as loops over the cells that a window touches. y and dx are summed in T
+// over taps in ascending order and then over channels, the bias last; dkernel in double
+// over samples and cells.
+TROUPE_DECLARE_RUN(GroupedConvolutionForward);
+TROUPE_DECLARE_RUN(GroupedConvolutionBackwardInput);
+TROUPE_DECLARE_RUN(GroupedConvolutionBackwardParameters);
+// The gradient of one tap.
+inline std::size_t scratch_bytes(const GroupedConvolutionBackwardParameters& convolution,
+                                 std::size_t) {
+  const GroupedGeometry& g = convolution.geometry;
+  return static_cast<std::size_t>(g.in_channels / g.groups * g.out_channels) * sizeof(double);
+}
+
+// Phases, parts and axes are moved; nothing is computed.
+TROUPE_DECLARE_RUN(SplitPhases);
+TROUPE_DECLARE_RUN(JoinPhases);
+TROUPE_DECLARE_RUN(PermuteAxes);
+TROUPE_DECLARE_RUN(CopyParts);
+TROUPE_DECLARE_RUN(RepeatRows);
+TROUPE_DECLARE_RUN(AddBias);
+TROUPE_DECLARE_RUN(SumRows);
+inline std::size_t scratch_bytes(const SumRows& sum, std::size_t) {
+  return static_cast<std::size_t>(sum.channels) * sizeof(double);
+}
+
 // Operations that move cells: zero padding, nearest-neighbour upsampling, average pooling. A window
 // is summed in T over x, y, z, each ascending.
 TROUPE_DECLARE_RUN(PadForward);
@@ -69,6 +94,9 @@ TROUPE_DECLARE_RUN(UpsampleForward);
 TROUPE_DECLARE_RUN(UpsampleBackward);
 TROUPE_DECLARE_RUN(AveragePoolForward);
 TROUPE_DECLARE_RUN(AveragePoolBackward);
+// Windows are searched in the same order.
+TROUPE_DECLARE_RUN(MaxPoolForward);
+TROUPE_DECLARE_RUN(MaxPoolBackward);
 
 // Batch normalisation over the rows of a (rows, channels) array. Sums over rows run in ascending
 // order in double: first the mean, then the squares of the deviations from it.
@@ -83,6 +111,18 @@ inline std::size_t scratch_bytes(const BatchNormTraining& norm, std::size_t) {
 }
 inline std::size_t scratch_bytes(const BatchNormBackward& norm, std::size_t) {
   return static_cast<std::size_t>(norm.channels) * 2 * sizeof(double);
+}
+
+// Normalisation of single samples, in groups of channels. y and dx as batch norm has them.
+TROUPE_DECLARE_RUN(GroupNormForward);
+TROUPE_DECLARE_RUN(GroupNormBackward);
+// A sum per channel, and a mean per group.
+inline std::size_t scratch_bytes(const GroupNormForward& norm, std::size_t) {
+  return static_cast<std::size_t>(norm.channels + norm.groups) * sizeof(double);
+}
+// Two sums per channel of a sample, two of all samples, and two per group.
+inline std::size_t scratch_bytes(const GroupNormBackward& norm, std::size_t) {
+  return static_cast<std::size_t>(4 * norm.channels + 2 * norm.groups) * sizeof(double);
 }
 
 // Dropout draws its mask from the position in the run (runtime/base/random.h), anew in the backward
@@ -103,15 +143,34 @@ TROUPE_DECLARE_RUN(ActivationBackward);
 template <class T>
 void activate(const Activation& activation, const T* x, T* y, std::int64_t elements);
 
+TROUPE_DECLARE_RUN(Product);
+
+// Exponentials through runtime/base/math.h, of the differences from the largest number; sums in
+// double.
+TROUPE_DECLARE_RUN(SoftmaxForward);
+TROUPE_DECLARE_RUN(SoftmaxBackward);
+TROUPE_DECLARE_RUN(AttentionForward);
+TROUPE_DECLARE_RUN(AttentionBackward);
+// The weights of one query.
+inline std::size_t scratch_bytes(const AttentionForward& attention, std::size_t) {
+  return static_cast<std::size_t>(attention.cells) * sizeof(double);
+}
+// Weights and their derivatives, of all queries of a head.
+inline std::size_t scratch_bytes(const AttentionBackward& attention, std::size_t) {
+  return static_cast<std::size_t>(attention.cells * attention.cells) * 2 * sizeof(double);
+}
+
+// Sums over the events of a class in double.
+TROUPE_DECLARE_RUN(EmbeddingForward);
+TROUPE_DECLARE_RUN(EmbeddingBackward);
+
 // x^p through runtime/base/math.h in double. Elements that are 0, most of a calorimeter image, cost
 // a comparison; NaN stays NaN.
 TROUPE_DECLARE_RUN(PowerForward);
 TROUPE_DECLARE_RUN(PowerBackward);
 
-// The parameter-free outputs of the discriminators: energy sum, incidence angle, bin counts. All
-// three compute in double for every T; cells are visited in memory order.
-TROUPE_DECLARE_RUN(SumForward);
-TROUPE_DECLARE_RUN(SumBackward);
+// The parameter-free outputs of the discriminators: incidence angle and bin counts. Both compute
+// in double for every T; cells are visited in memory order.
 // A layer counts as empty when its sum is exactly 0, an event likewise. For the gradient the sign
 // of m, the clip of zproj and the mask are constants.
 TROUPE_DECLARE_RUN(AngleForward);

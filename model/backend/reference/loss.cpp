@@ -34,6 +34,23 @@ Point absolute_percentage_error(double output, double target) {
   return {scale * std::fabs(target - output), scale * sign(output - target)};
 }
 
+Point squared_error(double output, double target) {
+  const double difference = output - target;
+  return {difference * difference, 2.0 * difference};
+}
+
+Point huber(double output, double target) {
+  const double difference = output - target, size = std::fabs(difference);
+  if (size > 1.0) return {size - 0.5, sign(difference)};
+  return {0.5 * difference * difference, difference};
+}
+
+Point logistic_crossentropy(double output, double target) {
+  const double positive = output < 0.0 ? 0.0 : output;
+  const double rest = runtime::math::log(1.0 + runtime::math::exp(-std::fabs(output)));
+  return {positive - output * target + rest, runtime::math::sigmoid(output) - target};
+}
+
 Point evaluate(LossKind kind, double output, double target) {
   switch (kind) {
     case LossKind::kBinaryCrossentropy:
@@ -42,6 +59,12 @@ Point evaluate(LossKind kind, double output, double target) {
       return absolute_error(output, target);
     case LossKind::kMeanAbsolutePercentageError:
       return absolute_percentage_error(output, target);
+    case LossKind::kMeanSquaredError:
+      return squared_error(output, target);
+    case LossKind::kHuber:
+      return huber(output, target);
+    case LossKind::kLogisticCrossentropy:
+      return logistic_crossentropy(output, target);
   }
   CHECK(false, "unknown loss");
 }

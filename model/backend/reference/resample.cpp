@@ -148,6 +148,59 @@ void run(const AveragePoolBackward& p, const KernelCall& call) {
   scatter(windows(pool), call.operand<const T>(0), call.operand<T>(1), window_mean_scale<T>(pool));
 }
 
+namespace {
+
+Windows windows(const MaxPoolForward& pool) {
+  return windows(AveragePoolForward{pool.batch, pool.channels, pool.in, pool.size});
+}
+
+// Calls use(place in the coarse image, place in the fine one of the window's first largest cell).
+template <class T, class Use>
+void for_each_largest(const Windows& w, const T* x, const Use& use) {
+  std::int64_t to = 0;
+  for (std::int64_t plane = 0; plane < w.batch * w.coarse[0]; ++plane) {
+    const std::int64_t n = plane / w.coarse[0], cx = plane % w.coarse[0];
+    for (std::int64_t cy = 0; cy < w.coarse[1]; ++cy) {
+      for (std::int64_t i = 0; i < w.coarse[2] * w.channels; ++i) {
+        const std::int64_t cz = i / w.channels, channel = i % w.channels;
+        std::int64_t largest = -1;
+        for (std::int64_t k = 0; k < w.window[0] * w.window[1] * w.window[2]; ++k) {
+          const std::int64_t fx = cx * w.window[0] + k / (w.window[1] * w.window[2]),
+                             fy = cy * w.window[1] + k / w.window[2] % w.window[1],
+                             fz = cz * w.window[2] + k % w.window[2];
+          const std::int64_t from =
+              (((n * w.fine[0] + fx) * w.fine[1] + fy) * w.fine[2] + fz) * w.channels + channel;
+          const bool larger = largest < 0 || (x[largest] == x[largest] && !(x[from] <= x[largest]));
+          if (larger) largest = from;
+        }
+        use(to++, largest);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+template <class T>
+void run(const MaxPoolForward& pool, const KernelCall& call) {
+  const auto* x = call.operand<const T>(0);
+  auto* y = call.operand<T>(1);
+  for_each_largest(windows(pool), x,
+                   [&](std::int64_t to, std::int64_t largest) { y[to] = x[largest]; });
+}
+
+template <class T>
+void run(const MaxPoolBackward& p, const KernelCall& call) {
+  const auto* dy = call.operand<const T>(1);
+  auto* dx = call.operand<T>(2);
+  std::fill_n(dx, p.batch * p.in[0] * p.in[1] * p.in[2] * p.channels, T{0});
+  for_each_largest(windows(MaxPoolForward{p.batch, p.channels, p.in, p.size}),
+                   call.operand<const T>(0),
+                   [&](std::int64_t from, std::int64_t largest) { dx[largest] = dy[from]; });
+}
+
+TROUPE_INSTANTIATE_RUN(MaxPoolForward);
+TROUPE_INSTANTIATE_RUN(MaxPoolBackward);
 TROUPE_INSTANTIATE_RUN(PadForward);
 TROUPE_INSTANTIATE_RUN(PadBackward);
 TROUPE_INSTANTIATE_RUN(UpsampleForward);

@@ -18,6 +18,16 @@ KERNEL void brink_cases(OPERAND(const float, numbers), OPERAND(float, sums), OPE
 #define ACTIVATION_RELU 1
 #define ACTIVATION_LEAKY_RELU 2
 #define ACTIVATION_SIGMOID 3
+#define ACTIVATION_TANH 4
+#define ACTIVATION_SOFTPLUS 5
+#define ACTIVATION_GELU 6
+#define ACTIVATION_SILU 7
+
+#define GELU_SCALE 0.79788456080286536
+#define GELU_CUBE 0.044715
+FUNCTION double gelu_tanh(double x) {
+  return tanh_exactly(GELU_SCALE * (x + GELU_CUBE * x * x * x));
+}
 
 // With all choices against 0 false for NaN, which therefore passes.
 FUNCTION float activated(const ActivationSizes activation, float x) {
@@ -28,7 +38,14 @@ FUNCTION float activated(const ActivationSizes activation, float x) {
     return positive + activation.slope * (x < 0.0f ? x : 0.0f);
   }
   if (activation.kind == ACTIVATION_SIGMOID) return (float)sigmoid_exactly(x);
-  return (float)tanh_exactly(x);
+  if (activation.kind == ACTIVATION_TANH) return (float)tanh_exactly(x);
+  const double value = x;
+  if (activation.kind == ACTIVATION_SOFTPLUS) {
+    return (float)((value < 0.0 ? 0.0 : value) + log_exactly(1.0 + exp_exactly(-fabs(value))));
+  }
+  if (activation.kind == ACTIVATION_GELU) return (float)(0.5 * value * (1.0 + gelu_tanh(value)));
+  if (activation.kind == ACTIVATION_SILU) return (float)(value * sigmoid_exactly(value));
+  return x < 0.0f ? (float)(exp_exactly(value) - 1.0) : x;
 }
 
 // A convolution's output from its sum, as finish_plane() has it (cpu/plane_transforms.h).
@@ -49,6 +66,22 @@ KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const
   }
 }
 
+// dx of the kinds behind tanh, of y, or of x where the kind needs it.
+FUNCTION float smooth_slope(int kind, float known, float derivative) {
+  const double value = known, dy = derivative;
+  if (kind == ACTIVATION_SOFTPLUS) return (float)(dy * (1.0 - exp_exactly(-value)));
+  if (kind == ACTIVATION_GELU) {
+    const double t = gelu_tanh(value);
+    const double inner = GELU_SCALE * (1.0 + 3.0 * GELU_CUBE * value * value);
+    return (float)(dy * (0.5 * (1.0 + t) + 0.5 * value * (1.0 - t * t) * inner));
+  }
+  if (kind == ACTIVATION_SILU) {
+    const double s = sigmoid_exactly(value);
+    return (float)(dy * (s * (1.0 + value * (1.0 - s))));
+  }
+  return known < 0.0f ? derivative * (known + 1.0f) : derivative;
+}
+
 KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy),
                                 OPERAND(float, dx), const long elements,
                                 const ActivationSizes activation) {
@@ -65,8 +98,10 @@ KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy
       result = passed + activation.slope * (value <= 0.0f ? derivative : 0.0f);
     } else if (activation.kind == ACTIVATION_SIGMOID) {
       result = derivative * (value * (1.0f - value));
-    } else {
+    } else if (activation.kind == ACTIVATION_TANH) {
       result = derivative * (1.0f - value * value);
+    } else {
+      result = smooth_slope(activation.kind, value, derivative);
     }
     AT(dx, group)[i] = result;
   }

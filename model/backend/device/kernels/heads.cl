@@ -1,12 +1,5 @@
 // The discriminators' outputs without parameters, and losses (reference/heads.cpp, loss.cpp).
 
-KERNEL void sum_backward(OPERAND(const float, dy), OPERAND(float, dx), const int batch,
-                         const long cells) {
-  const int i = item(0), group = item(1);
-  if (i >= batch * cells) return;
-  AT(dx, group)[i] = AT(dy, group)[i / cells];
-}
-
 // An event seen along z, in scratch memory: [energy, x, y, slope_x, slope_y][layer], then the total,
 // the means of x, y, z, and the slopes of these means.
 #define LAYER(array, z) profile[(array) * layers + (z)]
@@ -167,6 +160,9 @@ KERNEL void bins_forward(OPERAND(const float, x), OPERAND(float, y), const int b
 
 #define LOSS_BINARY_CROSSENTROPY 0
 #define LOSS_ABSOLUTE_ERROR 1
+#define LOSS_SQUARED_ERROR 3
+#define LOSS_HUBER 4
+#define LOSS_LOGISTIC_CROSSENTROPY 5
 
 // One item is a micro-batch.
 KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(float, value),
@@ -186,6 +182,19 @@ KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(
       const double q = output < low ? low : (output > high ? high : output);
       loss = -target * log_exactly(q) - (1.0 - target) * log_exactly(1.0 - q);
       slope = output < low || output > high ? 0.0 : (q - target) / (q * (1.0 - q));
+    } else if (kind == LOSS_LOGISTIC_CROSSENTROPY) {
+      const double positive = output < 0.0 ? 0.0 : output;
+      const double rest = log_exactly(1.0 + exp_exactly(-fabs(output)));
+      loss = positive - output * target + rest;
+      slope = sigmoid_exactly(output) - target;
+    } else if (kind == LOSS_SQUARED_ERROR) {
+      const double difference = output - target;
+      loss = difference * difference;
+      slope = 2.0 * difference;
+    } else if (kind == LOSS_HUBER && !(fabs(output - target) > 1.0)) {
+      const double difference = output - target;
+      loss = 0.5 * difference * difference;
+      slope = difference;
     } else {
       const double size = fabs(target);
       const double scale = 100.0 / (size > 1e-7 ? size : 1e-7);
@@ -193,7 +202,9 @@ KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(
       const double sign = difference > 0.0 ? 1.0 : (difference < 0.0 ? -1.0 : 0.0);
       loss = fabs(target - output);
       slope = sign;
-      if (kind != LOSS_ABSOLUTE_ERROR) {
+      if (kind == LOSS_HUBER) {
+        loss = loss - 0.5;
+      } else if (kind != LOSS_ABSOLUTE_ERROR) {
         loss = scale * loss;
         slope = scale * slope;
       }

@@ -77,6 +77,37 @@ typedef struct {
   float scale;
 } WindowSizes;
 
+// As Phases has them.
+typedef struct {
+  int batch, channels, space[3], cells[3], stride[3], offset[3], apart;
+} PhaseSizes;
+
+// As GroupedGeometry has them.
+typedef struct {
+  int batch, in[3], out[3], taps[3], before[3], stride[3], dilation[3];
+  int in_channels, out_channels, groups, bias;
+} GroupedSizes;
+
+// As GroupNormForward has them.
+typedef struct {
+  int samples, rows, channels, groups;
+} GroupNormSizes;
+
+// As AttentionForward has them.
+typedef struct {
+  int batch, cells, heads, width;
+} AttentionSizes;
+
+// As PermuteAxes has them.
+typedef struct {
+  int in[4], order[4];
+} AxisSizes;
+
+// As CopyParts has them.
+typedef struct {
+  int count, from_offset, from_step, to_offset, to_step;
+} PartSizes;
+
 // As cpu::ChannelSums has them.
 typedef struct {
   int rows, channels, period;

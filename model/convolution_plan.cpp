@@ -1,0 +1,138 @@
+#include "model/convolution_plan.h"
+
+#include "model/layer_rules.h"
+
+namespace troupe::model {
+namespace {
+
+constexpr Extent kNone{1, 1, 1};
+
+std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
+
+// A convolution from one image to another, whatever its stride and dilation.
+struct Strided {
+  ConvolutionGeometry geometry;  // of the images
+  Extent stride = kNone, dilation = kNone;
+};
+
+ConvolutionPlan in_strides(const Strided& strided) {
+  const ConvolutionGeometry& images = strided.geometry;
+  ConvolutionPlan plan{images, {}, {}, {}};
+  ConvolutionGeometry& g = plan.geometry;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    g.kernel[axis] = (images.kernel[axis] + strided.stride[axis] - 1) / strided.stride[axis];
+    g.in[axis] = g.out[axis] + g.kernel[axis] - 1;
+  }
+  g.pad_before = g.pad_after = {0, 0, 0};
+  g.in_channels *= cells(strided.stride);
+  plan.of_image = Phases{images.batch,   images.in_channels, images.in, g.in,
+                         strided.stride, images.pad_before,  false};
+  plan.of_kernel = Phases{1,
+                          images.in_channels * images.out_channels,
+                          images.kernel,
+                          g.kernel,
+                          strided.stride,
+                          {0, 0, 0},
+                          false};
+  return plan;
+}
+
+ConvolutionPlan in_dilations(const Strided& strided) {
+  const ConvolutionGeometry& images = strided.geometry;
+  ConvolutionPlan plan{images, {}, {}, {}};
+  ConvolutionGeometry& g = plan.geometry;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t dilation = strided.dilation[axis];
+    g.out[axis] = (images.out[axis] + dilation - 1) / dilation;
+    g.in[axis] = g.out[axis] + g.kernel[axis] - 1;
+  }
+  g.pad_before = g.pad_after = {0, 0, 0};
+  g.batch *= cells(strided.dilation);
+  plan.of_image = Phases{images.batch,     images.in_channels, images.in, g.in,
+                         strided.dilation, images.pad_before,  true};
+  plan.of_output = Phases{images.batch,     images.out_channels, images.out, g.out,
+                          strided.dilation, {0, 0, 0},           true};
+  return plan;
+}
+
+ConvolutionPlan plan_of(const Strided& strided) {
+  if (strided.stride != kNone) return in_strides(strided);
+  if (strided.dilation != kNone) return in_dilations(strided);
+  return {strided.geometry, {}, {}, {}};
+}
+
+}  // namespace
+
+ConvolutionPlan plan_convolution(const Computation& computation, std::int64_t batch) {
+  const auto& convolution = std::get<Convolution>(computation.kind);
+  ConvolutionGeometry g;
+  g.batch = batch;
+  g.in = computation.input_shape.space;
+  g.kernel = convolution.kernel;
+  g.upsample = computation.upsample;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    const std::int64_t extra = computation.extra_pad[i];
+    const AxisWindows own =
+        convolution_windows(convolution, axis, g.in[i] * g.upsample[i] + 2 * extra);
+    g.pad_before[i] = own.before + extra;
+    g.pad_after[i] = own.after + extra;
+    g.out[i] = own.output;
+  }
+  g.in_channels = computation.input_shape.channels;
+  g.out_channels = convolution.filters;
+  g.bias = convolution.bias;
+  Extent dilation = convolution.dilation;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (g.kernel[axis] == 1) dilation[axis] = 1;
+  }
+  return plan_of({g, convolution.stride, dilation});
+}
+
+ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t batch) {
+  const auto& convolution = std::get<TransposedConvolution>(computation.kind);
+  ConvolutionGeometry g;
+  g.batch = batch;
+  g.in = computation.output_shape.space;
+  g.out = computation.input_shape.space;
+  g.kernel = convolution.kernel;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    const AxisWindows own = transposed_windows(convolution, axis, g.out[i]);
+    g.pad_before[i] = own.before;
+    g.pad_after[i] = own.after;
+  }
+  g.in_channels = convolution.filters;
+  g.out_channels = computation.input_shape.channels;
+  g.bias = false;
+  return plan_of({g, convolution.stride, kNone});
+}
+
+GroupedGeometry grouped_geometry(const Computation& computation, std::int64_t batch) {
+  const auto& convolution = std::get<Convolution>(computation.kind);
+  GroupedGeometry g;
+  g.batch = batch;
+  g.in = computation.input_shape.space;
+  g.out = computation.output_shape.space;
+  g.kernel = convolution.kernel;
+  g.stride = convolution.stride;
+  g.dilation = convolution.dilation;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    g.pad_before[i] = convolution_windows(convolution, axis, g.in[i]).before;
+  }
+  g.in_channels = computation.input_shape.channels;
+  g.out_channels = convolution.filters;
+  g.groups = convolution.groups;
+  g.bias = convolution.bias;
+  return g;
+}
+
+std::int64_t image_elements(const Phases& phases) {
+  return phases.batch * cells(phases.space) * phases.channels;
+}
+std::int64_t phase_elements(const Phases& phases) {
+  return phases.batch * cells(phases.cells) * cells(phases.stride) * phases.channels;
+}
+
+}  // namespace troupe::model

@@ -1,0 +1,111 @@
+// A network of the layers besides the 3DGANs' against PyTorch in float64
+// (tests/oracle/layers_case.py).
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "runtime/base/random.h"
+#include "tests/model/example_networks.h"
+#include "tests/model/program_runner.h"
+
+namespace troupe::model {
+namespace {
+
+Convolution strided(std::int64_t filters, Extent kernel, Extent stride) {
+  Convolution made{filters, kernel, Padding::kSame};
+  made.stride = stride;
+  return made;
+}
+Layer act(const char* name, ActivationKind kind) { return layer(name, Activation{kind}); }
+
+NetworkDescription branching_network() {
+  Convolution dilated{8, {3, 3, 3}, Padding::kSame}, grouped{8, {3, 2, 3}, Padding::kSame};
+  dilated.dilation = {2, 1, 2};
+  grouped.groups = 4;
+  Convolution last = strided(4, {2, 3, 2}, {1, 2, 1});
+  last.padding = Padding::kValid;
+  last.bias = false;
+  NetworkDescription network{"branching", Shape::image({12, 10, 9}, 2), {}, {}};
+  network.layers = {
+      layer("entry", convolution(4, {3, 3, 3}, Padding::kSame)),
+      act("soft_entry", ActivationKind::kSoftplus),
+      layer("down", strided(8, {4, 3, 5}, {2, 2, 2})),
+      layer("group", GroupNorm{4}),
+      act("coarse", ActivationKind::kSilu),
+      layer("dilated", dilated),
+      layer("instance", InstanceNorm{}),
+      act("gelu", ActivationKind::kGelu),
+      layer("grouped", grouped),
+      act("elu", ActivationKind::kElu),
+      layer("layer", LayerNorm{}),
+      layer("looks", convolution(24, {1, 1, 1})),
+      layer("attention", Attention{2}),
+      layer("summed", Add{{"coarse", "layer"}}),
+      layer("up", TransposedConvolution{4, {4, 3, 5}, {2, 2, 2}, Padding::kSame}),
+      layer("cut", Slice{Axis::kZ, 1, 9}),
+      layer("joined", Concatenate{{"soft_entry"}}),
+      layer("mean", GlobalAveragePool{}, "soft_entry"),
+      layer("gate", Dense{8}),
+      act("open", ActivationKind::kSigmoid),
+      layer("gated", Multiply{"open"}, "joined"),
+      layer("pool", MaxPool{{2, 2, 2}}),
+      layer("valid", TransposedConvolution{3, {3, 2, 4}, {1, 3, 2}}),
+      layer("turned", Permute{{Axis::kY, Axis::kX, Axis::kZ, Axis::kChannels}}),
+      layer("cropped", Crop{{1, 0, 2}}),
+      layer("softened", Softmax{}),
+      layer("last", last),
+  };
+  return network;
+}
+
+double project(const std::vector<double>& values, std::uint32_t projection, std::uint32_t number) {
+  const runtime::RandomPosition signs{99, projection, 0, 0, number};
+  double sum = 0.0;
+  for (std::uint32_t i = 0; i < values.size(); ++i) {
+    sum += (runtime::random_word(signs, i) & 1) == 1 ? values[i] : -values[i];
+  }
+  return sum;
+}
+
+TEST(LayersOracle, BranchingNetworkAgreesWithPyTorch) {
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  ProgramRunner<double> runner(branching_network(), *backend, 2, 5);
+  runner.forward();
+  runner.backward(Pass::kBackwardParameters);
+  runner.forward();
+  runner.backward(Pass::kBackwardInput);
+  const auto& tensors = runner.program().parameters().weights;
+  std::ifstream file(std::string(TROUPE_SOURCE_DIR) + "/tests/oracle/layers.txt");
+  ASSERT_TRUE(file) << "missing fixture; make it with tests/oracle/layers_case.py";
+  std::string line, name;
+  std::uint32_t number = 0;
+  for (; std::getline(file, line); ++number) {
+    std::istringstream words(line);
+    std::size_t size = 0;
+    double norm = 0.0;
+    words >> name >> size >> norm;
+    std::vector<double> found = number == 0 ? runner.outputs[0] : runner.input_gradient;
+    if (number >= 2) {
+      const ParameterTensor& tensor = tensors.at(number - 2);
+      ASSERT_EQ(tensor.name, name);
+      const auto from = runner.gradients.begin() + tensor.offset;
+      found.assign(from, from + tensor.size);
+    }
+    ASSERT_EQ(found.size(), size) << name;
+    double squares = 0.0;
+    for (const double value : found) squares += value * value;
+    EXPECT_NEAR(std::sqrt(squares), norm, 1e-9 * norm + 1e-12) << name;
+    for (std::uint32_t j = 0; j < 8; ++j) {
+      double projection = 0.0;
+      words >> projection;
+      EXPECT_NEAR(project(found, j, number), projection, 1e-9 * norm + 1e-12) << name << " " << j;
+    }
+  }
+  EXPECT_EQ(number, 2 + tensors.size());
+}
+
+}  // namespace
+}  // namespace troupe::model

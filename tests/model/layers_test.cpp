@@ -1,0 +1,315 @@
+// Layers besides those of the 3DGANs: strides and dilations against convolutions computed cell by
+// cell, and known answers.
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "model/layer_rules.h"
+#include "tests/model/example_networks.h"
+#include "tests/model/op_support.h"
+#include "tests/model/program_runner.h"
+
+namespace troupe::model {
+namespace {
+
+using Runner = ProgramRunner<double>;
+
+constexpr std::int64_t kBatch = 2;
+
+NetworkDescription network_of(Shape input, LayerKind kind) {
+  return {"n", input, {layer("a", std::move(kind))}, {}};
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& wanted,
+                 const char* what) {
+  ASSERT_EQ(found.size(), wanted.size()) << what;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], wanted[i], 1e-10 * (1.0 + std::fabs(wanted[i]))) << what << " " << i;
+  }
+}
+
+// A layer's run with the passes that the comparison needs.
+struct Ran {
+  explicit Ran(const NetworkDescription& network, std::uint64_t seed)
+      : backend(make_reference_backend(DataType::kFloat64)),
+        runner(network, *backend, kBatch, seed) {
+    runner.forward();
+    runner.backward(Pass::kBackwardParameters);
+    runner.forward();
+    runner.backward(Pass::kBackwardInput);
+  }
+  Shape input() const { return runner.program().input_shape(); }
+  Shape output() const { return runner.program().output_shape(0); }
+
+  std::unique_ptr<Backend> backend;
+  Runner runner;
+};
+
+// A kernel's gradient, and behind it the bias's: the sums of the output's.
+std::vector<double> with_bias(std::vector<double> kernel, const Runner& runner, bool bias,
+                              std::int64_t channels) {
+  std::vector<double> sums(static_cast<std::size_t>(bias ? channels : 0), 0.0);
+  for (std::size_t i = 0; bias && i < runner.output_gradients[0].size(); ++i) {
+    sums[i % sums.size()] += runner.output_gradients[0][i];
+  }
+  kernel.insert(kernel.end(), sums.begin(), sums.end());
+  return kernel;
+}
+
+// The same convolution without phases, as one in a single group.
+GroupedGeometry cell_by_cell(const Convolution& convolution, const Shape& in, const Shape& out) {
+  GroupedGeometry g;
+  g.batch = kBatch;
+  g.in = in.space;
+  g.out = out.space;
+  g.kernel = convolution.kernel;
+  g.stride = convolution.stride;
+  g.dilation = convolution.dilation;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    g.pad_before[i] = convolution_windows(convolution, axis, g.in[i]).before;
+  }
+  g.in_channels = in.channels;
+  g.out_channels = out.channels;
+  g.bias = convolution.bias;
+  return g;
+}
+
+Convolution random_convolution(Draw& draw, bool strided) {
+  Convolution convolution{draw.between(1, 3), {}};
+  Extent& steps = strided ? convolution.stride : convolution.dilation;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    convolution.kernel[axis] = draw.between(1, 4);
+    steps[axis] = draw.between(1, 3);
+  }
+  steps[static_cast<std::size_t>(draw.between(0, 2))] = draw.between(2, 4);
+  convolution.padding = draw.between(0, 1) == 0 ? Padding::kSame : Padding::kValid;
+  convolution.bias = draw.between(0, 1) == 0;
+  return convolution;
+}
+
+TEST(Strides, AndDilationsAreThoseOfAConvolutionCellByCell) {
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Draw draw(seed);
+    const Convolution convolution = random_convolution(draw, seed % 2 == 0);
+    const Shape input = Shape::image(
+        {draw.between(4, 11), draw.between(4, 11), draw.between(4, 11)}, draw.between(1, 3));
+    const NetworkDescription network = network_of(input, convolution);
+    if (!infer_shapes(network).problems.empty()) continue;
+    ++compared;
+    SCOPED_TRACE(seed);
+    Ran ran(network, seed);
+    const GroupedGeometry g = cell_by_cell(convolution, ran.input(), ran.output());
+    const std::size_t kernel_size =
+        ran.runner.weights.size() - static_cast<std::size_t>(g.bias ? g.out_channels : 0);
+    const auto behind = ran.runner.weights.begin() + static_cast<std::ptrdiff_t>(kernel_size);
+    const std::vector<double> kernel(ran.runner.weights.begin(), behind),
+        bias(behind, ran.runner.weights.end());
+    Operands<double> forward{ran.runner.input, kernel, bias,
+                             std::vector<double>(ran.runner.outputs[0].size())};
+    run_operation(*ran.backend, GroupedConvolutionForward{g}, forward);
+    expect_near(ran.runner.outputs[0], forward[3], "y");
+    Operands<double> to_input{ran.runner.output_gradients[0], kernel,
+                              std::vector<double>(ran.runner.input.size())};
+    run_operation(*ran.backend, GroupedConvolutionBackwardInput{g}, to_input);
+    expect_near(ran.runner.input_gradient, to_input[2], "dx");
+    Operands<double> parameters{ran.runner.input, ran.runner.output_gradients[0],
+                                std::vector<double>(kernel.size())};
+    run_operation(*ran.backend, GroupedConvolutionBackwardParameters{g}, parameters);
+    const std::vector<double> wanted = with_bias(parameters[2], ran.runner, g.bias, g.out_channels);
+    expect_near(ran.runner.gradients, wanted, "weights");
+  }
+  EXPECT_GT(compared, 40);
+}
+
+// With <a, b> the sum of products: <transposed(x), dy> = <x, convolution(dy)>.
+TEST(TransposedConvolutions, AreTheTransposeOfAConvolutionCellByCell) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Draw draw(seed);
+    TransposedConvolution transposed{draw.between(1, 3), {}};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      transposed.kernel[axis] = draw.between(1, 4);
+      transposed.stride[axis] = draw.between(1, 3);
+    }
+    transposed.padding = draw.between(0, 1) == 0 ? Padding::kSame : Padding::kValid;
+    transposed.bias = draw.between(0, 1) == 0;
+    const Shape input = Shape::image({draw.between(1, 5), draw.between(1, 5), draw.between(1, 5)},
+                                     draw.between(1, 3));
+    SCOPED_TRACE(seed);
+    Ran ran(network_of(input, transposed), seed);
+    GroupedGeometry g;
+    g.batch = kBatch;
+    g.in = ran.output().space;
+    g.out = input.space;
+    g.kernel = transposed.kernel;
+    g.stride = transposed.stride;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t beyond = std::max<std::int64_t>(g.kernel[axis] - g.stride[axis], 0);
+      g.pad_before[axis] = transposed.padding == Padding::kSame ? beyond / 2 : 0;
+    }
+    g.in_channels = transposed.filters;
+    g.out_channels = input.channels;
+    g.bias = false;
+    const std::size_t size = static_cast<std::size_t>(g.kernel[0] * g.kernel[1] * g.kernel[2] *
+                                                      g.in_channels * g.out_channels);
+    const std::vector<double> kernel(
+        ran.runner.weights.begin(), ran.runner.weights.begin() + static_cast<std::ptrdiff_t>(size));
+    Operands<double> spread{ran.runner.input, kernel,
+                            std::vector<double>(ran.runner.outputs[0].size())};
+    run_operation(*ran.backend, GroupedConvolutionBackwardInput{g}, spread);
+    for (std::size_t i = 0; transposed.bias && i < spread[2].size(); ++i) {
+      spread[2][i] += ran.runner.weights[size + i % static_cast<std::size_t>(g.in_channels)];
+    }
+    expect_near(ran.runner.outputs[0], spread[2], "y");
+    Operands<double> back{
+        ran.runner.output_gradients[0], kernel, {}, std::vector<double>(ran.runner.input.size())};
+    run_operation(*ran.backend, GroupedConvolutionForward{g}, back);
+    expect_near(ran.runner.input_gradient, back[3], "dx");
+    Operands<double> parameters{ran.runner.output_gradients[0], ran.runner.input,
+                                std::vector<double>(size)};
+    run_operation(*ran.backend, GroupedConvolutionBackwardParameters{g}, parameters);
+    const std::vector<double> wanted =
+        with_bias(parameters[2], ran.runner, transposed.bias, g.in_channels);
+    expect_near(ran.runner.gradients, wanted, "weights");
+  }
+}
+
+// A layer of no weights in inference, of one event with these numbers.
+std::vector<double> results_of(Shape input, LayerKind kind, const std::vector<double>& numbers) {
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  Runner runner(network_of(input, std::move(kind)), *backend, 1);
+  runner.input = numbers;
+  runner.forward(Pass::kForwardInference);
+  return runner.outputs[0];
+}
+
+const Shape kRow{{3, 1, 1}, 2, 1};  // three cells of two channels
+const std::vector<double> kNumbers{1, -2, 3, 5, -7, 0};
+
+TEST(KnownLayers, MovePartsAndAxes) {
+  using Row = std::vector<double>;
+  EXPECT_EQ(results_of(kRow, Permute{{Axis::kChannels, Axis::kX}}, kNumbers),
+            (Row{1, 3, -7, -2, 5, 0}));
+  EXPECT_EQ(results_of(kRow, Slice{Axis::kX, 1, 2}, kNumbers), (Row{3, 5, -7, 0}));
+  EXPECT_EQ(results_of(kRow, Slice{Axis::kChannels, 1, 1}, kNumbers), (Row{-2, 5, 0}));
+  EXPECT_EQ(results_of(kRow, Crop{{1, 0, 0}}, kNumbers), (Row{3, 5}));
+  EXPECT_EQ(results_of(kRow, Concatenate{{"input", "input"}}, kNumbers),
+            (Row{1, -2, 1, -2, 1, -2, 3, 5, 3, 5, 3, 5, -7, 0, -7, 0, -7, 0}));
+  EXPECT_EQ(results_of(kRow, Concatenate{{"input"}, Axis::kX}, kNumbers),
+            (Row{1, -2, 3, 5, -7, 0, 1, -2, 3, 5, -7, 0}));
+  EXPECT_EQ(results_of(kRow, Add{{"input", "input"}}, kNumbers), (Row{3, -6, 9, 15, -21, 0}));
+  EXPECT_EQ(results_of(kRow, Multiply{"input"}, kNumbers), (Row{1, 4, 9, 25, 49, 0}));
+}
+
+TEST(KnownLayers, PoolCells) {
+  using Row = std::vector<double>;
+  EXPECT_EQ(results_of(kRow, MaxPool{{2, 1, 1}}, kNumbers), (Row{3, 5}));
+  EXPECT_EQ(results_of(kRow, GlobalMaxPool{}, kNumbers), (Row{3, 5}));
+  EXPECT_EQ(results_of(kRow, GlobalAveragePool{}, kNumbers), (Row{-1, 1}));
+  const Row with_nan = results_of(kRow, GlobalMaxPool{}, {1, 2, NAN, 3, 9, 4});
+  EXPECT_TRUE(std::isnan(with_nan[0]));
+  EXPECT_EQ(with_nan[1], 4.0);
+}
+
+// The channel features of a gate reach every cell.
+TEST(KnownLayers, FeaturesStandForAllCells) {
+  NetworkDescription network{"n", kRow, {}, {"gated", "shifted"}};
+  network.layers = {layer("largest", GlobalMaxPool{}), layer("gated", Multiply{"largest"}, "input"),
+                    layer("shifted", Add{{"largest"}}, "input")};
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  Runner runner(network, *backend, 1);
+  runner.input = kNumbers;
+  runner.forward(Pass::kForwardInference);
+  EXPECT_EQ(runner.outputs[0], (std::vector<double>{3, -10, 9, 25, -21, 0}));
+  EXPECT_EQ(runner.outputs[1], (std::vector<double>{4, 3, 6, 10, -4, 5}));
+}
+
+TEST(KnownLayers, SoftmaxIsThatOfEachCell) {
+  const auto found = results_of(kRow, Softmax{}, {0, 0, 1000, 1000 + std::log(3.0), -1, NAN});
+  EXPECT_NEAR(found[0], 0.5, 1e-15);
+  EXPECT_NEAR(found[2], 0.25, 1e-12);
+  EXPECT_NEAR(found[3], 0.75, 1e-12);
+  EXPECT_TRUE(std::isnan(found[4]) && std::isnan(found[5]));
+}
+
+TEST(KnownLayers, ActivationsHaveTheValuesOfTheirFormulas) {
+  const std::vector<double> x{-30, -1, 0, 1, 2, 40};
+  const auto found = [&](ActivationKind kind) { return results_of(kRow, Activation{kind}, x); };
+  const auto softplus = found(ActivationKind::kSoftplus), gelu = found(ActivationKind::kGelu),
+             silu = found(ActivationKind::kSilu), elu = found(ActivationKind::kElu);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double v = x[i];
+    EXPECT_NEAR(softplus[i], std::log1p(std::exp(v)), 1e-13) << v;
+    EXPECT_NEAR(gelu[i],
+                0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))), 1e-13)
+        << v;
+    EXPECT_NEAR(silu[i], v / (1 + std::exp(-v)), 1e-13) << v;
+    EXPECT_NEAR(elu[i], v < 0 ? std::expm1(v) : v, 1e-13) << v;
+  }
+}
+
+// Equal keys weigh all values alike; a key that stands out takes them all.
+TEST(KnownLayers, AttentionLooksAtTheKeysThatMatch) {
+  const Shape three{{2, 1, 1}, 3, 1};
+  EXPECT_EQ(results_of(three, Attention{1}, {5, 0, 1, 7, 0, 3}), (std::vector<double>{2, 2}));
+  const auto found = results_of(three, Attention{1}, {1, 0, 1, 1, 1000, 3});
+  EXPECT_NEAR(found[0], 3.0, 1e-12);
+  EXPECT_NEAR(found[1], 3.0, 1e-12);
+}
+
+// Its kernel's gradient is that of the rows that were taken.
+TEST(KnownLayers, EmbeddingTakesTheRowsOfItsClasses) {
+  Runner runner(network_of(Shape::features(1), Embedding{3, 2}),
+                *make_reference_backend(DataType::kFloat64), 3);
+  runner.input = {2, 0, 2};
+  runner.weights = {1, 2, 3, 4, 5, 6};
+  runner.output_gradients[0] = {1, 10, 100, 1000, 7, 70};
+  runner.forward();
+  EXPECT_EQ(runner.outputs[0], (std::vector<double>{5, 6, 1, 2, 5, 6}));
+  runner.backward(Pass::kBackwardParameters);
+  EXPECT_EQ(runner.gradients, (std::vector<double>{100, 1000, 0, 0, 8, 80}));
+  runner.forward();
+  runner.backward(Pass::kBackwardInput);
+  EXPECT_EQ(runner.input_gradient, (std::vector<double>{0, 0, 0}));
+}
+
+TEST(KnownLayers, EmbeddingOfNoClassIsNaN) {
+  Operands<double> operands{{1, 0.5, 2, -1, NAN}, {10, 20, 30, 40}, std::vector<double>(10)};
+  run_operation(*make_reference_backend(DataType::kFloat64), EmbeddingForward{5, 2, 2}, operands);
+  EXPECT_EQ(operands[2][0], 30.0);
+  EXPECT_EQ(operands[2][1], 40.0);
+  for (std::size_t i = 2; i < 10; ++i) EXPECT_TRUE(std::isnan(operands[2][i])) << i;
+}
+
+TEST(KnownLayers, NormsOfSamplesHaveMeanZeroAndDeviationOne) {
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  const auto ran = [&](LayerKind kind) {
+    Runner runner(network_of(kRow, std::move(kind)), *backend, 1);
+    runner.input = kNumbers;
+    std::fill(runner.weights.begin(), runner.weights.end(), 0.0);
+    runner.weights[0] = runner.weights[1] = 1.0;
+    runner.forward(Pass::kForwardInference);
+    return runner.outputs[0];
+  };
+  const double tiny = 1e-12;
+  const auto layer_norm = ran(LayerNorm{tiny}), instance = ran(InstanceNorm{tiny}),
+             group = ran(GroupNorm{1, tiny});
+  EXPECT_NEAR(layer_norm[0], 1.0, 1e-9);
+  EXPECT_NEAR(layer_norm[1], -1.0, 1e-9);
+  EXPECT_NEAR(instance[0] + instance[2] + instance[4], 0.0, 1e-9);
+  EXPECT_NEAR(instance[0] * instance[0] + instance[2] * instance[2] + instance[4] * instance[4],
+              3.0, 1e-9);
+  double sum = 0.0, squares = 0.0;
+  for (const double v : group) {
+    sum += v;
+    squares += v * v;
+  }
+  EXPECT_NEAR(sum, 0.0, 1e-9);
+  EXPECT_NEAR(squares, 6.0, 1e-9);
+}
+
+}  // namespace
+}  // namespace troupe::model

@@ -84,8 +84,7 @@ void add_sample_norm(KindTable& table, const std::string& word) {
   add_kind(table, word, norm);
 }
 
-void add_trained_kinds(KindTable& table) {
-  using model::BatchNorm;
+void add_dense_and_convolution(KindTable& table) {
   using model::Convolution;
   using model::Dense;
   auto dense = layer_record<Dense>("dense");
@@ -121,7 +120,9 @@ void add_trained_kinds(KindTable& table) {
       .field("initialiser", option(&Convolution::initialiser), initialiser(), Scope::kState,
              "What the kernel begins as.");
   add_kind(table, "convolution", convolution);
+}
 
+void add_transposed_convolution(KindTable& table) {
   using model::TransposedConvolution;
   auto transposed = layer_record<TransposedConvolution>("transposed_convolution");
   transposed
@@ -139,7 +140,10 @@ void add_trained_kinds(KindTable& table) {
       .field("initialiser", option(&TransposedConvolution::initialiser), initialiser(),
              Scope::kState, "What the kernel begins as.");
   add_kind(table, "transposed_convolution", transposed);
+}
 
+void add_norms(KindTable& table) {
+  using model::BatchNorm;
   auto batch_norm = layer_record<BatchNorm>("batch_norm");
   batch_norm
       ->field("momentum", option(&BatchNorm::momentum), number(0.0, 1.0), Scope::kState,
@@ -158,7 +162,9 @@ void add_trained_kinds(KindTable& table) {
       .field("epsilon", option(&GroupNorm::epsilon), positive(), Scope::kState,
              "Added to the variance.");
   add_kind(table, "group_norm", group_norm);
+}
 
+void add_embedding_and_attention(KindTable& table) {
   using model::Embedding;
   auto embedding = layer_record<Embedding>("embedding");
   embedding
@@ -313,7 +319,10 @@ void add_shower_kinds(KindTable& table) {
 
 KindTable make_kind_table() {
   KindTable table;
-  add_trained_kinds(table);
+  add_dense_and_convolution(table);
+  add_transposed_convolution(table);
+  add_norms(table);
+  add_embedding_and_attention(table);
   add_spatial_kinds(table);
   add_elementwise_kinds(table);
   add_joining_kinds(table);

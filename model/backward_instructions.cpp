@@ -155,19 +155,20 @@ void add_grouped_backward(BackwardWriter& w) {
 void add_backward(BackwardWriter& w, const Convolution& convolution) {
   if (convolution.groups > 1) return add_grouped_backward(w);
   const ConvolutionPlan plan = plan_convolution(w.computation(), w.batch());
-  const Operand dy = w.split(plan.of_output, w.read(w.before_fused_activation(w.arrived())),
-                             "output gradient phases");
+  const Operand dy = split(w, plan.of_output, w.read(w.before_fused_activation(w.arrived())),
+                           "output gradient phases");
   if (w.wants_weight_gradients()) {
-    const Operand image = w.split(plan.of_image, w.x(), "phases");
-    w.join(plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
-           [&](Operand dkernel) {
-             w.add(ConvolutionBackwardParameters{plan.geometry},
-                   {image, dy, dkernel, w.gradient(ParameterRole::kBias)});
-           });
+    const Operand image = split(w, plan.of_image, w.x(), "phases");
+    join(w, plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
+         [&](Operand dkernel) {
+           w.add(ConvolutionBackwardParameters{plan.geometry},
+                 {image, dy, dkernel, w.gradient(ParameterRole::kBias)});
+         });
   }
   w.pass_on([&](Operand dx) {
-    const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
-    w.join(plan.of_image, dx, "gradient phases", [&](Operand phases) {
+    const Operand taps =
+        split(w, plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
+    join(w, plan.of_image, dx, "gradient phases", [&](Operand phases) {
       w.add(ConvolutionBackwardInput{plan.geometry}, {dy, taps, phases});
     });
   });
@@ -177,16 +178,17 @@ void add_backward(BackwardWriter& w, const Convolution& convolution) {
 void add_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
   const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
   const int dy = w.arrived();
-  const Operand image = w.split(plan.of_image, w.read(dy), "output gradient phases");
+  const Operand image = split(w, plan.of_image, w.read(dy), "output gradient phases");
   if (w.wants_weight_gradients()) {
-    w.join(plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
-           [&](Operand dkernel) {
-             w.add(ConvolutionBackwardParameters{plan.geometry}, {image, w.x(), dkernel, {}});
-           });
+    join(w, plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
+         [&](Operand dkernel) {
+           w.add(ConvolutionBackwardParameters{plan.geometry}, {image, w.x(), dkernel, {}});
+         });
     if (convolution.bias) add_bias_gradient(w, dy);
   }
   w.pass_on([&](Operand dx) {
-    const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
+    const Operand taps =
+        split(w, plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
     w.add(ConvolutionForward{plan.geometry, {}}, {image, taps, {}, dx});
   });
 }

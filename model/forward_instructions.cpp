@@ -54,17 +54,17 @@ void add_forward(ForwardWriter& w, const Convolution& convolution) {
                  {w.x(), kernel, bias, w.y()});
   }
   const ConvolutionPlan plan = plan_convolution(w.computation(), w.batch());
-  const Operand image = w.split(plan.of_image, w.x(), "phases");
-  const Operand taps = w.split(plan.of_kernel, kernel, "kernel phases");
-  w.join(plan.of_output, w.y(), "output phases", [&](Operand y) {
+  const Operand image = split(w, plan.of_image, w.x(), "phases");
+  const Operand taps = split(w, plan.of_kernel, kernel, "kernel phases");
+  join(w, plan.of_output, w.y(), "output phases", [&](Operand y) {
     w.add(ConvolutionForward{plan.geometry, w.computation().fused}, {image, taps, bias, y});
   });
 }
 
 void add_forward(ForwardWriter& w, const TransposedConvolution& convolution) {
   const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
-  const Operand taps = w.split(plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
-  w.join(plan.of_image, w.y(), "phases", [&](Operand y) {
+  const Operand taps = split(w, plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
+  join(w, plan.of_image, w.y(), "phases", [&](Operand y) {
     w.add(ConvolutionBackwardInput{plan.geometry}, {w.x(), taps, y});
   });
   if (!convolution.bias) return;

@@ -57,25 +57,26 @@ class InstructionWriter {
   Operand moving(ParameterRole role) const;
   Operand statistic(ParameterRole role) const;
 
-  // An operand taken apart into phases, in a tensor of its own; without phases itself.
-  Operand split(const std::optional<Phases>& phases, Operand operand, const char* name);
-  // Calls write(operand) for an operand that comes to be `target` when its phases are joined.
-  template <class Write>
-  void join(const std::optional<Phases>& phases, Operand target, const char* name, Write write) {
-    if (!phases) return write(target);
-    const int apart = phases_tensor(*phases, name);
-    write(InstructionWriter::write(apart));
-    add(JoinPhases{*phases}, {read(apart), target});
-  }
-
  private:
-  int phases_tensor(const Phases& phases, const char* name);
-
   const CompilerInput& input_;
   const Pass pass_;
   InstructionLists& lists_;
   const Computation* computation_ = nullptr;
 };
+
+// An operand taken apart into phases, in a tensor of its own; without phases itself.
+Operand split(InstructionWriter& writer, const std::optional<Phases>& phases, Operand operand,
+              const char* name);
+// Calls write(operand) for an operand that comes to be `target` when its phases are joined.
+template <class Write>
+void join(InstructionWriter& writer, const std::optional<Phases>& phases, Operand target,
+          const char* name, Write write) {
+  if (!phases) return write(target);
+  const int apart =
+      writer.new_tensor(writer.layer_name(writer.layer()) + " " + name, phase_elements(*phases));
+  write(InstructionWriter::write(apart));
+  writer.add(JoinPhases{*phases}, {InstructionWriter::read(apart), target});
+}
 
 // Arena tensors of one forward pass, by index into the Graph's values and computations.
 struct ForwardTensors {

@@ -59,16 +59,13 @@ Operand InstructionWriter::statistic(ParameterRole role) const {
   return find_operand(input_.layout.moving, layer(), role, Location::kStatistics, Access::kWrite);
 }
 
-int InstructionWriter::phases_tensor(const Phases& phases, const char* name) {
-  return new_tensor(layer_name(layer()) + " " + name, phase_elements(phases));
-}
-
-Operand InstructionWriter::split(const std::optional<Phases>& phases, Operand operand,
-                                 const char* name) {
+Operand split(InstructionWriter& writer, const std::optional<Phases>& phases, Operand operand,
+              const char* name) {
   if (!phases) return operand;
-  const int apart = phases_tensor(*phases, name);
-  add(SplitPhases{*phases}, {operand, write(apart)});
-  return read(apart);
+  const int apart =
+      writer.new_tensor(writer.layer_name(writer.layer()) + " " + name, phase_elements(*phases));
+  writer.add(SplitPhases{*phases}, {operand, InstructionWriter::write(apart)});
+  return InstructionWriter::read(apart);
 }
 
 // The tensors that callers read and write come first: the input, the outputs, and the gradients of

@@ -100,7 +100,7 @@ std::string synthetic_path(const SyntheticOptions& options) {
   const std::string usual_rest =
       fmt::format("{} {} {} {} {}", usual.min_energy_gev, usual.max_energy_gev, kind.min_angle_rad,
                   kind.max_angle_rad, usual.threshold_gev);
-  if (showers.particles != usual.particles) name += "-" + particles_text(showers);
+  if (showers.particles != usual.particles) name += fmt::format("-{}", particles_text(showers));
   if (rest != usual_rest) name += fmt::format("-{:.12}", runtime::hash_of(rest).text());
   return fmt::format("{}/{}.h5", options.folder.empty() ? "." : options.folder, name);
 }

@@ -11,6 +11,13 @@ cmake --install "$build_dir" --prefix "$prefix" >/dev/null
 "$prefix/bin/troupe" --version | grep -F "$version"
 # What three_hosts.yaml asks for.
 "$prefix/bin/troupe" keygen "$prefix/share/troupe/topologies/keys" 2>/dev/null
+# 300 pictures and their labels, which one of them trains on.
+pictures="$prefix/share/troupe/topologies/fashion-mnist"
+mkdir "$pictures"
+{ printf '\0\0\10\3\0\0\1\54\0\0\0\34\0\0\0\34' && head -c 235200 /dev/urandom; } |
+  gzip >"$pictures/train-images-idx3-ubyte.gz"
+{ printf '\0\0\10\1\0\0\1\54' && head -c 300 /dev/zero; } |
+  gzip >"$pictures/train-labels-idx1-ubyte.gz"
 for topology in "$prefix"/share/troupe/topologies/*.yaml; do
   "$prefix/bin/troupe" check "$topology" >/dev/null
   echo "accepted ${topology##*/}"

@@ -53,7 +53,7 @@ TEST(GanCompile, MultiplyTakesALatentOfOneFeature) {
   gan.generator.input = Shape::features(1);
   EXPECT_EQ(message_of(gan), "");
   gan.latent.mode = LatentMode::kPrepend;
-  EXPECT_THAT(message_of(gan), HasSubstr("noise beside them"));
+  EXPECT_THAT(message_of(gan), HasSubstr("leaves no noise beside"));
 }
 
 TEST(GanCompile, NoiseForABatchMustBeCountableIn32Bits) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "runtime/base/error.h"
 
@@ -31,9 +31,11 @@ std::vector<std::string> TemporaryFolder::names() const {
   return found;
 }
 
+// A file of a process that ends meanwhile cannot be read to its end, and iterators would throw.
 std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
 }
 
 void write_text(const std::string& path, const std::string& text) {

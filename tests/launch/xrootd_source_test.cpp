@@ -63,7 +63,8 @@ TEST_F(XrootdTools, FailuresAreToldWithoutSecretsAndLeaveNothing) {
   EXPECT_THAT(copy(secret).error().message, testing::Not(HasSubstr("SECRET")));
   tool("xrdcp", "shift 5; printf 123 > \"$2\"");
   EXPECT_THAT(copy(kAddress), FailsWith(ErrorKind::kData, "the file changes while it is copied"));
-  tool("xrdfs", "echo '[ERROR] Server responded with an error: [3011] gone' >&2; echo >&2; exit 54");
+  tool("xrdfs",
+       "echo '[ERROR] Server responded with an error: [3011] gone' >&2; echo >&2; exit 54");
   EXPECT_THAT(copy(kAddress), FailsWith(ErrorKind::kData, "there is no such file on the server"));
   tool("xrdfs", "echo nothing that is known");
   EXPECT_THAT(copy(kAddress), FailsWith(ErrorKind::kData, "xrdfs tells no size of it"));

@@ -65,6 +65,7 @@ void fields(Archive& archive, runtime::Like<PlanAnswer> auto& plan) {
     measured.list("iteration_seconds", plan.pace.iterations, SIZE_MAX,
                   [](auto& item, auto seconds) { item.real("", seconds); });
     measured.real("worker_events_per_second", plan.told.speed);
+    measured.real("ring_bytes_per_second", plan.pace.ring_bytes_per_second);
     measured.real("doubt", plan.told.doubt.pace);
   });
   archive.number("iterations", plan.told.iterations);

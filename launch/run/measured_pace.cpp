@@ -10,6 +10,7 @@
 #include "config/topology_file.h"
 #include "launch/folder/metrics_file.h"
 #include "launch/folder/run_folder.h"
+#include "launch/machine/ring_pace.h"
 #include "launch/meeting/socket_folder.h"
 #include "launch/run/head_run.h"
 #include "telemetry/record.h"
@@ -165,6 +166,7 @@ Result<PaceMeasured> measure_pace(const config::LoadedTopology& loaded, const Pa
   if (end.error) return *end.error;
   if (end.signal != 0) return PaceMeasured{std::nullopt, end.signal};
   ASSIGN_OR_RETURN(MeasuredPace pace, read_pace(path, loaded.topology));
+  ASSIGN_OR_RETURN(pace.ring_bytes_per_second, measure_ring_pace());
   return PaceMeasured{std::move(pace), 0};
 }
 

@@ -25,6 +25,8 @@ struct MeasuredPace {
   std::uint32_t workers = 1;  // that shared these iterations
   std::uint64_t micro_batches = 1;  // of an iteration
   std::uint64_t iterations_per_epoch = 1;
+  // That a member of such a worker gets through in a ring; 0: it was not measured.
+  double ring_bytes_per_second = 0.0;
   // The speed of the slowest kind of workers.
   double slowest() const {
     double least = speed;

@@ -22,6 +22,7 @@ using config::PoolSection;
 using runtime::Result;
 
 constexpr double kMostDoubt = 0.9;
+constexpr std::size_t kTelling = 4;  // iterations
 
 // As far as the tenth of the iterations goes that was fastest, and that which was slowest. Few tell
 // little.
@@ -35,6 +36,17 @@ double doubt_of(std::vector<double> iterations) {
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// How evenly members compute: the iterations' standard deviation, relative, but no less than the
+// model takes by itself. Few tell little.
+double deviation_of(const std::vector<double>& iterations) {
+  constexpr double kLeast = pipeline::RingLine{}.deviation;
+  if (iterations.size() < kTelling) return kLeast;
+  const double mean = mean_of(iterations);
+  double squares = 0.0;
+  for (const double seconds : iterations) squares += (seconds - mean) * (seconds - mean);
+  return std::max(kLeast, std::sqrt(squares / static_cast<double>(iterations.size() - 1)) / mean);
 }
 
 // Nodes like this machine, for a topology without pools.
@@ -131,6 +143,10 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   pipeline::BurstFacts facts;
   facts.iterations_left = static_cast<double>(setup.iterations);
   facts.work = iteration_work(setup);
+  facts.line.deviation = deviation_of(pace.iterations);
+  if (pace.ring_bytes_per_second > 0.0) {
+    facts.line.member_bytes_per_second = pace.ring_bytes_per_second;
+  }
   facts.unexplained = unexplained(pace, facts.work, facts.line);
   facts.unexplained_speed = pace.slowest();
   const std::uint32_t replicas = loaded.topology.replica.count;

@@ -91,7 +91,9 @@ double seconds_of(const BurstFacts& facts, const std::vector<Crew>& crews) {
       slower = std::max(slower, facts.unexplained_speed / crew.speed);
     }
   }
-  return iteration_time(facts.work, facts.line, crews).all() + slower * facts.unexplained;
+  RingLine line = facts.line;
+  line.member_bytes_per_second /= slower;
+  return iteration_time(facts.work, line, crews).all() + slower * facts.unexplained;
 }
 
 // While nodes that have come have the share of the mean of those that were running.

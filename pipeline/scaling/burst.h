@@ -60,7 +60,7 @@ struct BurstFacts {
   RingLine line;
   // Seconds of an iteration beyond the model, as measured where the slowest worker had that speed;
   // 0: any takes as long. Most of it is work that each member does by itself, such as applying
-  // steps.
+  // steps. `line.member_bytes_per_second` is that of such a worker's member too.
   double unexplained = 0.0;
   double unexplained_speed = 0.0;
   Crew others;  // workers that are of no pool

@@ -27,9 +27,9 @@ double slowest_of(double members) {
 
 double ring_seconds(double bytes, double members, double bucket_bytes, const RingLine& line) {
   const double bucket = std::max(kLeastBucket, std::min(bucket_bytes, bytes / members));
+  const double rate = std::min(line.bytes_per_second, line.member_bytes_per_second);
   return 2.0 * (members - 1.0) *
-         std::max(bytes / members / line.bytes_per_second,
-                  line.message_seconds + bucket / line.bytes_per_second);
+         std::max(bytes / members / rate, line.message_seconds + bucket / rate);
 }
 
 double computing_seconds(const IterationWork& work, std::span<const Crew> crews) {

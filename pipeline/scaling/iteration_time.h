@@ -3,6 +3,7 @@
 // How long an iteration takes with any workers: the model of docs/performance.md.
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct IterationWork {
 struct RingLine {
   double bytes_per_second = 1.25e9;
   double message_seconds = 100e-6;
+  // Each byte is received, added and sent on by the member's processor, at this rate.
+  double member_bytes_per_second = std::numeric_limits<double>::infinity();
   double deviation = 0.01;  // of a member's time, relative
 };
 

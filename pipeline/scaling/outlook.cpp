@@ -21,6 +21,7 @@ BurstFacts with_pace(BurstFacts facts, double share, double line) {
   for (PoolOffer& pool : facts.pools) pool.speed *= share;
   facts.unexplained /= share;
   facts.unexplained_speed *= share;
+  facts.line.member_bytes_per_second *= share;
   facts.line.bytes_per_second *= line;
   facts.line.message_seconds /= line;
   return facts;

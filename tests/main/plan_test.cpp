@@ -47,6 +47,7 @@ TEST_F(Plan, MeasuresHereForecastsAndLeavesNothingButData) {
   const JsonValue object = last_line(plan(pools + Words{"--json"}));
   EXPECT_EQ(object["iterations"].integer(), 11000);
   EXPECT_EQ(object["measured"]["iteration_seconds"].list().size(), 5);
+  EXPECT_GT(object["measured"]["ring_bytes_per_second"].number(), 0.0);
   int fastest = 0, recommended = 0;
   for (const JsonValue& line : object["lines"].list()) {
     fastest += line["fastest"].truth() ? 1 : 0;

@@ -69,6 +69,17 @@ TEST(Burst, CountsThatSlowMembersTakeLongerForWhatEachDoesByItself) {
   EXPECT_DOUBLE_EQ(iteration_seconds(facts, {1, 0}), 32.0 + 2.0) << "it may be waiting, too";
 }
 
+TEST(Burst, CountsThatSlowMembersTakeLongerForSums) {
+  BurstFacts facts = facts_of({pool_of("quick", 1, 1.0), pool_of("slow", 1, 1.0, 1.0 / 3.0)});
+  facts.unexplained_speed = 1.0;
+  facts.work.step_bytes = {3e9};
+  facts.line.message_seconds = 0.0;
+  facts.line.bytes_per_second = 1e10;
+  facts.line.member_bytes_per_second = 1e9;
+  EXPECT_DOUBLE_EQ(iteration_seconds(facts, {1, 0}), 32.0 + 3.0);
+  EXPECT_DOUBLE_EQ(iteration_seconds(facts, {0, 1}), 48.0 + 9.0);
+}
+
 TEST(Burst, WithoutAWorkerARunDoesNotEnd) {
   const BurstFacts facts = facts_of({cloud()}, 0);
   EXPECT_TRUE(std::isinf(forecast(facts, {}, {0}).seconds));

@@ -45,6 +45,18 @@ TEST(IterationTime, SumsAsTheModelOfTheBenchDoes) {
   EXPECT_NEAR(summing(1024), 0.8541, 1e-4);
 }
 
+TEST(IterationTime, SumsNoFasterThanMembersGetThroughThem) {
+  const IterationWork work{.micro_batches = 8, .step_bytes = {4e8}};
+  RingLine line{.bytes_per_second = 1e9, .message_seconds = 0.0, .deviation = 0.0};
+  const auto summing = [&] { return time_of(work, {{4, 1.0}}, line).summing; };
+  // Six times a quarter of the bytes.
+  EXPECT_NEAR(summing(), 6 * 1e8 / 1e9, 1e-9);
+  line.member_bytes_per_second = 2e9;
+  EXPECT_NEAR(summing(), 6 * 1e8 / 1e9, 1e-9);
+  line.member_bytes_per_second = 2e8;
+  EXPECT_NEAR(summing(), 6 * 1e8 / 2e8, 1e-9);
+}
+
 TEST(IterationTime, SumsOnceForAllWorkersOfAMember) {
   IterationWork work{.micro_batches = 64, .step_bytes = {1e8}};
   const auto summing = [&](std::uint32_t workers) {

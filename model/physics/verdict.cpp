@@ -16,7 +16,7 @@ constexpr double kEnergyShare = 0.05;
 constexpr double kPower = 0.07, kPowerResponse = 0.25;
 constexpr double kDisorder = 20.0, kOrderedShare = 1.0 / 3.0;  // %, of it when sorted
 constexpr double kCopies = 5.0;                                // %
-constexpr double kDiversity = 0.5;
+constexpr double kDiversity = 0.8, kSameness = 0.5;
 constexpr double kResponse = 0.05, kEnergyDependence = 5.0;  // share, %
 constexpr double kWidth = 1.2;
 constexpr double kProfile = 10.0;  // %
@@ -157,9 +157,10 @@ void find_causes(Finder& finder) {
   }
   const Figure* diversity = finder.beyond("diversity", 1.0 - kDiversity);
   if (diversity != nullptr && *diversity->value < kDiversity) {
-    finder.tell("alike", fmt::format("the showers are all alike: the nearest other one is {:.2g} "
-                                     "times as far as in the data",
-                                     *diversity->value));
+    const char* what = *diversity->value < kSameness ? "all alike" : "too much alike";
+    finder.tell("alike", fmt::format("the showers are {}: the nearest other one is {:.2g} times as "
+                                     "far as in the data",
+                                     what, *diversity->value));
   }
 }
 

@@ -360,6 +360,21 @@ TEST(Verdict, ShowersThatAreAllAlikeAreTold) {
   EXPECT_THAT(kinds, Contains("length_spread"));
 }
 
+TEST(Verdict, ShowersThatAreTooMuchAlikeAreToldInOtherWords) {
+  const ShowerSample data = sample(1), good = sample(2);
+  std::vector<Figure> figures = figures_of(data, good);
+  const auto told_at = [&](double value) -> std::string {
+    std::ranges::find(figures, "diversity", &Figure::name)->value = value;
+    for (const Fault& fault : find_faults(data, good, figures)) {
+      if (fault.kind == "alike") return fault.text;
+    }
+    return "";
+  };
+  EXPECT_EQ(told_at(0.9), "");
+  EXPECT_THAT(told_at(0.7), testing::StartsWith("the showers are too much alike: "));
+  EXPECT_THAT(told_at(0.4), testing::StartsWith("the showers are all alike: "));
+}
+
 TEST(Verdict, ResponseOfTheRightMeanAndTheWrongWidthIsTold) {
   const ShowerSample data = sample(1);
   const ShowerSample wide = sample(2, [](std::uint32_t event, Image image) {

@@ -16,13 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<Words>& verbs() {
-  static const std::vector<Words> kVerbs{
-      {"run"},          {"join"},  {"drain"},    {"watch"},   {"check"},  {"data", "make"},
-      {"data", "info"}, {"token"}, {"generate"}, {"inspect"}, {"keygen"}, {"completions"}};
-  return kVerbs;
-}
-
 // The options that the verb's help lists, with dashes.
 std::vector<std::string> options_of(Words verb) {
   verb.push_back("--help");
@@ -93,7 +86,7 @@ TEST_F(Shells, EveryVerbAndOptionIsInTheManualAndInAllCompletions) {
   const std::string bash = call({"completions", "bash"}).out;
   const std::string zsh = call({"completions", "zsh"}).out;
   const std::string fish = call({"completions", "fish"}).out;
-  for (const Words& verb : verbs()) {
+  for (const Words& verb : every_verb()) {
     const std::string name = fmt::format("{}", fmt::join(verb, " "));
     EXPECT_THAT(manual, HasSubstr(".SS troupe " + name + "\n"));
     EXPECT_THAT(bash, HasSubstr("'" + name + "')"));

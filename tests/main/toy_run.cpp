@@ -41,6 +41,19 @@ ProcessEnd call(const Words& words, const ProcessOptions& options) {
   return end;
 }
 
+std::vector<Words> every_verb() {
+  std::vector<Words> verbs;
+  std::istringstream lines(call({"--help"}).out);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  ") || line.starts_with("   ")) continue;
+    std::istringstream words(line.substr(2, line.find("  ", 2) - 2));
+    Words& verb = verbs.emplace_back();
+    for (std::string word; words >> word;) verb.push_back(word);
+  }
+  EXPECT_GT(verbs.size(), 20U);
+  return verbs;
+}
+
 JsonValue last_line(const ProcessEnd& end) {
   std::string_view text = end.out;
   if (!text.ends_with('\n')) throw std::runtime_error("no whole line: " + end.out + end.err);

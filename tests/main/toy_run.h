@@ -22,6 +22,8 @@ Words until_iteration(std::uint64_t iterations, Words more = {});
 ProcessEnd call(const Words& words, const ProcessOptions& options = {});
 // The words with the binary's path in front.
 Words command(const Words& words);
+// The verbs that `troupe --help` lists: "data make" is two words.
+std::vector<Words> every_verb();
 
 // The last line, which --json promises to be an object.
 JsonValue last_line(const ProcessEnd& end);

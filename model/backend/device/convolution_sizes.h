@@ -28,7 +28,7 @@ ConvolutionSizes sizes_of(const ConvolutionGeometry& geometry, bool pairs,
                           const Activation& activation);
 
 inline std::int64_t kernel_size(const ConvolutionGeometry& g) {
-  return cpu::cells(g.kernel) * g.in_channels * g.out_channels;
+  return cells(g.kernel) * g.in_channels * g.out_channels;
 }
 
 // Which of a call's operands a convolution of images reads and writes. `mirror`: it is the one that
@@ -70,7 +70,7 @@ class MirroredKernel {
 class BiasGradient {
  public:
   BiasGradient(const Maker& make, const ConvolutionGeometry& g, GroupScratch& scratch) {
-    if (g.bias) totals_.emplace(make, g.batch * cpu::cells(g.out), g.out_channels, 1, scratch);
+    if (g.bias) totals_.emplace(make, g.batch * cells(g.out), g.out_channels, 1, scratch);
   }
   void operator()(const GroupCall& call) const {
     if (totals_) (*totals_)(call, 1, 3);

@@ -8,6 +8,16 @@ namespace {
 
 long as_long(std::int64_t value) { return static_cast<long>(value); }
 
+static_assert(static_cast<int>(ActivationKind::kLinear) == ACTIVATION_LINEAR &&
+              static_cast<int>(ActivationKind::kRelu) == ACTIVATION_RELU &&
+              static_cast<int>(ActivationKind::kLeakyRelu) == ACTIVATION_LEAKY_RELU &&
+              static_cast<int>(ActivationKind::kSigmoid) == ACTIVATION_SIGMOID &&
+              static_cast<int>(ActivationKind::kTanh) == ACTIVATION_TANH &&
+              static_cast<int>(ActivationKind::kSoftplus) == ACTIVATION_SOFTPLUS &&
+              static_cast<int>(ActivationKind::kGelu) == ACTIVATION_GELU &&
+              static_cast<int>(ActivationKind::kSilu) == ACTIVATION_SILU &&
+              static_cast<int>(ActivationKind::kElu) == ACTIVATION_ELU);
+
 ActivationSizes sizes_of(const Activation& activation) {
   return {static_cast<int>(activation.kind), static_cast<float>(activation.slope)};
 }
@@ -48,10 +58,9 @@ WindowSizes windows(const Extent& fine, const Extent& coarse, const Extent& wind
   sizes.scale = scale;
   return sizes;
 }
-std::int64_t cells(const int (&extent)[3]) {
+std::int64_t count(const int (&extent)[3]) {
   return std::int64_t{extent[0]} * extent[1] * extent[2];
 }
-std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
 
 // A kernel that moves cells from operand 0 to operand 1, `items` for each event.
 std::unique_ptr<Kernel> over_windows(const Launcher& kernel, const WindowSizes& sizes,
@@ -131,27 +140,27 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardParame
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadForward& pad) {
   const WindowSizes sizes = padding(pad);
-  return over_windows(make.kernel("pad_forward"), sizes, pad.batch, cells(sizes.fine));
+  return over_windows(make.kernel("pad_forward"), sizes, pad.batch, count(sizes.fine));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadBackward& pad) {
   const WindowSizes sizes = padding(pad);
-  return over_windows(make.kernel("pad_backward"), sizes, pad.batch, cells(sizes.coarse));
+  return over_windows(make.kernel("pad_backward"), sizes, pad.batch, count(sizes.coarse));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleForward& upsample) {
   const WindowSizes sizes = upsampling(upsample);
-  return over_windows(make.kernel("scatter_windows"), sizes, upsample.batch, cells(sizes.fine));
+  return over_windows(make.kernel("scatter_windows"), sizes, upsample.batch, count(sizes.fine));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleBackward& upsample) {
   const WindowSizes sizes = upsampling(upsample);
-  return over_windows(make.kernel("gather_windows"), sizes, upsample.batch, cells(sizes.coarse));
+  return over_windows(make.kernel("gather_windows"), sizes, upsample.batch, count(sizes.coarse));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolForward& pool) {
   const WindowSizes sizes = pooling(pool);
-  return over_windows(make.kernel("gather_windows"), sizes, pool.batch, cells(sizes.coarse));
+  return over_windows(make.kernel("gather_windows"), sizes, pool.batch, count(sizes.coarse));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolBackward& pool) {
   const WindowSizes sizes = pooling(pool);
-  return over_windows(make.kernel("scatter_windows"), sizes, pool.batch, cells(sizes.fine));
+  return over_windows(make.kernel("scatter_windows"), sizes, pool.batch, count(sizes.fine));
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutForward& dropout) {

@@ -12,7 +12,6 @@ namespace {
 void copy_extent(const Extent& from, int (&to)[3]) {
   for (std::size_t axis = 0; axis < 3; ++axis) to[axis] = as_int(from[axis]);
 }
-std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
 
 PhaseSizes sizes_of(const Phases& p) {
   PhaseSizes s{};

@@ -14,15 +14,6 @@ KERNEL void brink_cases(OPERAND(const float, numbers), OPERAND(float, sums), OPE
   AT(roots, 0)[2 * i + 1] = sqrt(fabs(product));
 }
 
-#define ACTIVATION_LINEAR 0
-#define ACTIVATION_RELU 1
-#define ACTIVATION_LEAKY_RELU 2
-#define ACTIVATION_SIGMOID 3
-#define ACTIVATION_TANH 4
-#define ACTIVATION_SOFTPLUS 5
-#define ACTIVATION_GELU 6
-#define ACTIVATION_SILU 7
-
 #define GELU_SCALE 0.79788456080286536
 #define GELU_CUBE 0.044715
 FUNCTION double gelu_tanh(double x) {

@@ -31,6 +31,17 @@ typedef struct {
   long offset, stride;
 } Place;
 
+// model/network.h: ActivationKind.
+#define ACTIVATION_LINEAR 0
+#define ACTIVATION_RELU 1
+#define ACTIVATION_LEAKY_RELU 2
+#define ACTIVATION_SIGMOID 3
+#define ACTIVATION_TANH 4
+#define ACTIVATION_SOFTPLUS 5
+#define ACTIVATION_GELU 6
+#define ACTIVATION_SILU 7
+#define ACTIVATION_ELU 8
+
 typedef struct {
   int kind;  // ActivationKind
   float slope;

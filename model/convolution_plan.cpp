@@ -7,8 +7,6 @@ namespace {
 
 constexpr Extent kNone{1, 1, 1};
 
-std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
-
 // A convolution from one image to another, whatever its stride and dilation.
 struct Strided {
   ConvolutionGeometry geometry;  // of the images

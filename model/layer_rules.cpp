@@ -8,7 +8,6 @@
 namespace troupe::model {
 namespace {
 
-constexpr char kAxes[] = "xyz";
 constexpr std::int64_t kMostSteps = 4096;  // of a convolution from one tap or window to the next
 
 class OptionRules {
@@ -23,7 +22,7 @@ class OptionRules {
   }
   void counts(const std::string& what, const Extent& values, std::int64_t least) {
     for (int axis = 0; axis < 3; ++axis) {
-      count(fmt::format("{} along {}", what, kAxes[axis]), values[axis], least);
+      count(fmt::format("{} along {}", what, kAxisNames[axis]), values[axis], least);
     }
   }
   void positive(const std::string& what, double value) {
@@ -51,7 +50,7 @@ void check(OptionRules& rules, const Convolution& convolution) {
     const std::int64_t steps = std::max(convolution.stride[axis], convolution.dilation[axis]);
     if (steps <= kMostSteps) continue;
     rules.problems.push_back(fmt::format("a stride or dilation of {} along {}, {} is possible",
-                                         steps, kAxes[axis], kMostSteps));
+                                         steps, kAxisNames[axis], kMostSteps));
   }
   rules.count("groups", convolution.groups, 1);
   if (convolution.stride != Extent{1, 1, 1} && convolution.dilation != Extent{1, 1, 1}) {
@@ -139,11 +138,11 @@ std::string shape_problem(const Shape& shape) {
   for (int axis = 0; axis < 3; ++axis) {
     if (shape.space[axis] < 1) {
       return fmt::format("{} cells along {}, there must be 1 or more", shape.space[axis],
-                         kAxes[axis]);
+                         kAxisNames[axis]);
     }
     if (axis >= rank && shape.space[axis] != 1) {
       return fmt::format("{} cells along {}, an axis it does not have", shape.space[axis],
-                         kAxes[axis]);
+                         kAxisNames[axis]);
     }
   }
   if (shape.channels < 1) {

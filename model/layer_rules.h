@@ -17,6 +17,8 @@ namespace troupe::model {
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMostWeights = (std::int64_t{1} << 32) - 1;
 
+inline constexpr char kAxisNames[] = "xyz";
+
 // The faults of a shape as such: extents, channels, number of axes. Empty: none.
 std::string shape_problem(const Shape& shape);
 

@@ -8,7 +8,6 @@
 namespace troupe::model {
 namespace {
 
-constexpr char kAxes[] = "xyz";
 constexpr std::int64_t kBinCount = 8;
 // Attention keeps a number for each pair of cells.
 constexpr std::int64_t kMostAttentionCells = 4096;
@@ -46,7 +45,7 @@ class ShapeRules {
       problem(
           fmt::format("{} is {} along {}, but {} gives an image without this axis ({}); it must "
                       "be {}",
-                      what, values[at(axis)], kAxes[axis], source_, input_.text(), nothing));
+                      what, values[at(axis)], kAxisNames[axis], source_, input_.text(), nothing));
     }
   }
 
@@ -123,7 +122,7 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
     const std::int64_t cells = input.space[at(axis)];
     const std::int64_t reach = convolution.dilation[at(axis)];
     if (!product_within({k[at(axis)], reach}, kMostElements)) {
-      return rules.too_large(fmt::format("kernel {} along {}", k[at(axis)], kAxes[axis]));
+      return rules.too_large(fmt::format("kernel {} along {}", k[at(axis)], kAxisNames[axis]));
     }
     output.space[at(axis)] = convolution_windows(convolution, axis, cells).output;
     if (axis < input.spatial_rank && output.space[at(axis)] == 0) {
@@ -131,7 +130,7 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
       const std::string dilated = reach == 1 ? "" : fmt::format(" with dilation {}", reach);
       rules.problem(fmt::format(
           "kernel {} along {}{} does not fit into {}; pad by {} or use a smaller kernel",
-          k[at(axis)], kAxes[axis], dilated, cells_text(cells), (window - cells + 1) / 2));
+          k[at(axis)], kAxisNames[axis], dilated, cells_text(cells), (window - cells + 1) / 2));
     }
   }
   check_phases(rules, convolution, output);
@@ -151,7 +150,7 @@ void find_shape(ShapeRules& rules, const TransposedConvolution& convolution) {
     const std::int64_t cells = input.space[at(axis)];
     if (!product_within({cells, convolution.stride[at(axis)]}, kMostElements)) {
       return rules.too_large(
-          fmt::format("stride {} along {}", convolution.stride[at(axis)], kAxes[axis]));
+          fmt::format("stride {} along {}", convolution.stride[at(axis)], kAxisNames[axis]));
     }
     output.space[at(axis)] = transposed_windows(convolution, axis, cells).output;
   }
@@ -175,7 +174,7 @@ void find_shape(ShapeRules& rules, const Crop& crop) {
     output.space[at(axis)] -= 2 * crop.amount[at(axis)];
     if (output.space[at(axis)] > 0) continue;
     rules.problem(fmt::format("{} taken away on both sides along {} leave nothing of {}",
-                              crop.amount[at(axis)], kAxes[axis], cells_text(cells)));
+                              crop.amount[at(axis)], kAxisNames[axis], cells_text(cells)));
   }
   rules.finish(output);
 }
@@ -187,7 +186,7 @@ void find_shape(ShapeRules& rules, const Upsample& upsample) {
   for (int axis = 0; axis < 3; ++axis) {
     const std::int64_t factor = upsample.factor[at(axis)];
     if (!product_within({output.space[at(axis)], factor}, kMostElements)) {
-      return rules.too_large(fmt::format("factor {} along {}", factor, kAxes[axis]));
+      return rules.too_large(fmt::format("factor {} along {}", factor, kAxisNames[axis]));
     }
     output.space[at(axis)] *= factor;
   }
@@ -203,7 +202,7 @@ void find_pooled_shape(ShapeRules& rules, const Extent& size) {
     output.space[at(axis)] /= size[at(axis)];
     if (axis < input.spatial_rank && output.space[at(axis)] == 0) {
       rules.problem(fmt::format("a window of {} along {} does not fit into {}", size[at(axis)],
-                                kAxes[axis], cells_text(input.space[at(axis)])));
+                                kAxisNames[axis], cells_text(input.space[at(axis)])));
     }
   }
   rules.finish(output);

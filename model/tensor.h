@@ -14,6 +14,7 @@ enum class DataType : std::uint8_t { kFloat32, kFloat64 };
 std::size_t bytes_of(DataType type);
 
 using Extent = std::array<std::int64_t, 3>;  // per axis x, y, z
+inline std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
 
 // Shape of one sample. A flat feature vector has spatial rank 0 and space {1, 1, 1}; an image of
 // spatial rank 1 has space {x, 1, 1}, one of rank 2 {x, y, 1}.

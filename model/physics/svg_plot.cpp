@@ -32,9 +32,9 @@ constexpr double kTop = 8, kBottom = 206, kRatioTop = 220, kRatioBottom = 290, k
 constexpr double kMostRatio = 2.0;
 
 // From values to places on paper.
-class Axis {
+class PlotAxis {
  public:
-  Axis(double low, double high, double from, double to, bool log)
+  PlotAxis(double low, double high, double from, double to, bool log)
       : low_(log ? std::log10(low) : low),
         high_(log ? std::log10(high) : high),
         from_(from),
@@ -75,7 +75,7 @@ class Axis {
 bool drawn(double value, bool log) { return std::isfinite(value) && (!log || value > 0.0); }
 
 // The range of what is drawn, with some room.
-Axis y_axis(const ComparisonPlot& plot) {
+PlotAxis y_axis(const ComparisonPlot& plot) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (const PlottedSeries* series : {&plot.data, &plot.generated}) {
     for (std::size_t i = 0; i < series->values.size(); ++i) {
@@ -93,7 +93,7 @@ Axis y_axis(const ComparisonPlot& plot) {
   return {low == 0.0 ? 0.0 : low - room, high + room, kBottom, kTop, false};
 }
 
-std::string ticks_svg(const Axis& x, const Axis& y, const Axis& ratio) {
+std::string ticks_svg(const PlotAxis& x, const PlotAxis& y, const PlotAxis& ratio) {
   std::string svg;
   for (const double tick : x.ticks(6)) {
     svg += fmt::format(
@@ -112,7 +112,7 @@ std::string ticks_svg(const Axis& x, const Axis& y, const Axis& ratio) {
 }
 
 // Steps through the values, broken where there is none.
-std::string steps_svg(const ComparisonPlot& plot, const Axis& x, const Axis& y) {
+std::string steps_svg(const ComparisonPlot& plot, const PlotAxis& x, const PlotAxis& y) {
   std::string path, bands;
   bool open = false;
   for (std::size_t i = 0; i < plot.data.values.size(); ++i) {
@@ -158,8 +158,8 @@ std::string outside_svg(double x, double y, bool above) {
 }
 
 // `reach`: of the ratio's axis from 1.
-std::string points_svg(const ComparisonPlot& plot, const Axis& x, const Axis& y, const Axis& ratio,
-                       double reach) {
+std::string points_svg(const ComparisonPlot& plot, const PlotAxis& x, const PlotAxis& y,
+                       const PlotAxis& ratio, double reach) {
   std::string svg = fmt::format(R"(<line class="one" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)",
                                 kLeft, kRight, ratio.place(1.0), ratio.place(1.0));
   for (std::size_t i = 0; i < plot.data.values.size(); ++i) {
@@ -268,10 +268,10 @@ std::string plot_html(const ComparisonPlot& plot) {
   CHECK(plot.edges.size() == bins + 1 && plot.generated.values.size() == bins &&
             plot.data.errors.size() == bins && plot.generated.errors.size() == bins,
         "a plot needs as many values as bins");
-  const Axis x(plot.edges.front(), plot.edges.back(), kLeft, kRight, plot.log_x);
-  const Axis y = y_axis(plot);
+  const PlotAxis x(plot.edges.front(), plot.edges.back(), kLeft, kRight, plot.log_x);
+  const PlotAxis y = y_axis(plot);
   const double reach = std::min(ratio_reach(plot), kMostRatio - 1.0);
-  const Axis ratio(1.0 - reach, 1.0 + reach, kRatioBottom, kRatioTop, false);
+  const PlotAxis ratio(1.0 - reach, 1.0 + reach, kRatioBottom, kRatioTop, false);
   return figure_html(plot.title, described(plot), kHeight,
                      ticks_svg(x, y, ratio) + frame_svg(kTop, kBottom) +
                          frame_svg(kRatioTop, kRatioBottom) + steps_svg(plot, x, y) +

@@ -9,8 +9,6 @@
 namespace troupe::runtime {
 namespace {
 
-constexpr int kFewMessages = 64;
-constexpr int kManyMessages = 100'000;
 constexpr Duration kFirstRest = std::chrono::milliseconds(50);
 constexpr Duration kLongestRest = std::chrono::seconds(1);
 // A listener that cannot read what the dialer encrypted hangs up without a word. So does one that

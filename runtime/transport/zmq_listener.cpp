@@ -13,9 +13,6 @@
 namespace troupe::runtime {
 namespace {
 
-constexpr int kFewMessages = 64;
-// Enough to empty what stood before a connection's end; a flood does not hold the driver for ever.
-constexpr int kManyMessages = 100'000;
 // Not open yet: more than any cluster has, few enough to be no burden.
 constexpr std::size_t kMostUnopened = 4096;
 // A port of which the next one is free is found long before.

@@ -20,6 +20,11 @@
 
 namespace troupe::runtime {
 
+// Messages that a socket is asked for before others get their turn.
+inline constexpr int kFewMessages = 64;
+// Enough to empty what stood before a connection's end; a flood does not hold the driver for ever.
+inline constexpr int kManyMessages = 100'000;
+
 // The library's I/O threads. Outlives every socket; its destructor waits for what sockets still
 // have to send, as long as their linger allows.
 class ZmqContext {

@@ -11,8 +11,6 @@
 
 namespace troupe::model::cpu {
 
-inline std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
-
 // An image of spatial rank 2 is the same memory with its axes moved to y and z, where rows are
 // long.
 ConvolutionGeometry with_long_rows(ConvolutionGeometry geometry);

@@ -5,8 +5,6 @@
 namespace troupe::model::reference {
 namespace {
 
-std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
-
 bool upsamples(const ConvolutionGeometry& g) { return g.upsample != Extent{1, 1, 1}; }
 
 // The convolution of the upsampled image.

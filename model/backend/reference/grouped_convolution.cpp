@@ -45,7 +45,6 @@ struct Grouped {
   const GroupedGeometry& g;
 };
 
-std::int64_t cells(const Extent& extent) { return extent[0] * extent[1] * extent[2]; }
 Extent cell_at(std::int64_t cell, const Extent& extent) {
   return {cell / (extent[1] * extent[2]), cell / extent[2] % extent[1], cell % extent[2]};
 }

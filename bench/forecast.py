@@ -6,7 +6,8 @@ usage: forecast.py TROUPE [--small]
 `troupe plan` measures gan3d_12 on one node with 0.3 of a processor. Then runs get 1 and 2 nodes like
 it, and as many of a zone whose nodes have half of that. Printed are, of each run, events per second once all have
 come and micro-batches are shared out by speed, time and cost of the whole run as the cloud counts
-it, each beside the forecast. Every run has to end in the same state. Needs root.
+it, each beside the forecast: the mean of one made before the run and one made behind it, as the
+machine may become faster or slower meanwhile. Every run has to end in the same state. Needs root.
 """
 
 import json
@@ -42,7 +43,7 @@ def words(made, nodes, port):
 
 
 def plan(troupe, folder, made, nodes, measured):
-    """The line of the forecast for so many nodes of each zone."""
+    """Events per second, seconds and cost that are forecast for so many nodes of each zone."""
     command = [troupe, "plan", f"{folder}/run.yaml", "--json", "--iterations", str(measured),
                "--log-level", "warning", *words(made, nodes, runs.free_port())]
     group = f"plan-{os.getpid()}"
@@ -52,7 +53,8 @@ def plan(troupe, folder, made, nodes, measured):
     if end.returncode != 0:
         sys.exit(f"{end.stderr}\ntroupe plan ended with {end.returncode}")
     lines = json.loads(end.stdout.splitlines()[-1])["lines"]
-    return next(line for line in lines if set(line["nodes"].values()) == {nodes})
+    line = next(line for line in lines if set(line["nodes"].values()) == {nodes})
+    return line["events_per_second"], line["expected"]["seconds"], line["expected"]["cost"]
 
 
 def steady_rate(out, members):
@@ -92,13 +94,12 @@ def main():
         made = cloud.Cloud(f"{folder}/cloud", ZONES)
         for number in range(rounds):
             for nodes in (1, 2):
-                line = plan(troupe, folder, made, nodes, measured)
-                rate, seconds, cost, state = truth(troupe, folder, f"{number}-{nodes}", made, nodes)
+                before = plan(troupe, folder, made, nodes, measured)
+                *all_found, state = truth(troupe, folder, f"{number}-{nodes}", made, nodes)
+                behind = plan(troupe, folder, made, nodes, measured)
                 states.add(state)
-                told = {"events/s": (line["events_per_second"], rate),
-                        "time": (line["expected"]["seconds"], seconds),
-                        "cost": (line["expected"]["cost"], cost)}
-                for what, (forecast, found) in told.items():
+                for what, *forecasts, found in zip(errors, before, behind, all_found):
+                    forecast = statistics.mean(forecasts)
                     error = forecast / found - 1
                     errors[what].append(abs(error))
                     print(f"{nodes} quick, {nodes} slow    {what:>9} {forecast:>9.4g} {found:>9.4g} "

@@ -287,12 +287,20 @@ void Coordinator::stop(Context& context) {
   context.stop_child("validator");
 }
 
-void Coordinator::receive_replica_end(Context&, const ReplicaEnd& end) {
+void Coordinator::receive_replica_end(Context& context, const ReplicaEnd& end) {
   if (roster_.phase < Phase::kTraining || roster_.membership.view().ring.empty()) return;
   ending_.add(end, end.replica == roster_.leading_replica());
+  const auto reason = end.state == nullptr || outcome_->ended_early
+                          ? outcome_->ended_early
+                          : pipeline::reason_to_stop(options_.stop, *end.state);
+  if (reason && !outcome_->ended_early) {
+    outcome_->ended_early = reason;
+    context.log().info(
+        fmt::format("training ends after iteration {}: {}", end.state->iteration, *reason));
+  }
   // A head that was lost had told replicas to stop, but not all of them.
   const bool too_early = end.state != nullptr && end.state->iteration < options_.iterations;
-  if (too_early && !end.error && !outcome_->stopped) {
+  if (too_early && !reason && !end.error && !outcome_->stopped) {
     pipeline::stop(roster_, Error{ErrorKind::kLostPeers,
                                   "the head was lost while it ended the run; go "
                                   "on with --resume"});

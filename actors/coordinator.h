@@ -67,8 +67,9 @@ struct CoordinatorOptions : pipeline::RosterOptions {
   std::optional<std::uint32_t> member_of(std::string_view reducer) const;
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
-  bool validate = true;    // there is a Validator
-  bool has_pools = false;  // there is a Provisioner
+  bool validate = true;                           // there is a Validator
+  std::optional<pipeline::StoppingOptions> stop;  // when training ends before `iterations`
+  bool has_pools = false;                         // there is a Provisioner
   // The state that the coordinators before this one have left. None: the run begins here.
   struct Predecessor {
     std::set<std::uint32_t> taken;     // members that were ever let in, or were about to come

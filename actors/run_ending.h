@@ -30,7 +30,8 @@ namespace troupe::actors {
 struct RunOutcome {
   StatePointer state;    // the last committed one; null when no replica could report it
   bool stopped = false;  // by request, before its end
-  double seconds = 0.0;  // see ReplicaEnd
+  std::optional<std::string> ended_early;  // why, by train.stop
+  double seconds = 0.0;                    // see ReplicaEnd
   std::uint64_t timed_events = 0;
   bool saved = false;  // the state is in a checkpoint
   // A View after the first, and what people are told of it.

@@ -53,7 +53,7 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
     }
   }
   if (flights_.empty()) {
-    turn.finished = feed_.has_ended(state_.iteration);
+    turn.finished = feed_.has_ended(state_.iteration) || reason_to_stop();
     if (turn.finished || !begin_step(next_step(), turn)) return turn;
   }
   if (flights_.front().contributed()) {
@@ -69,6 +69,8 @@ void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
   const StepAhead ahead =
       pipeline::step_ahead(training_.options.schedule, flights_.front().share().slot());
   if (!options_.section.overlap || ahead == StepAhead::kNothing) return;
+  // The step may turn out to be the last one.
+  if (training_.options.stop && pipeline::ends_epoch(training_.options, state_)) return;
   if (flights_.size() == 1 && !begin_step(next_step() + 1, turn)) return;
   Flight& behind = flights_.back();
   if (ahead == StepAhead::kAll) return compute(behind, hooks, turn);

@@ -67,7 +67,7 @@ class StepEngine {
     Work work = Work::kNothing;  // kNothing: there is nothing to do until something comes
     std::uint32_t slot = 0;      // of the step that was worked at
     std::uint64_t step = 0;
-    bool finished = false;                // the run's last iteration is applied
+    bool finished = false;                // training's last iteration is applied
     std::optional<runtime::Error> error;  // what the loader sent cannot be right (kLostPeers)
   };
   // The reason why nothing is computed.
@@ -110,6 +110,10 @@ class StepEngine {
 
   // The metrics of a record that is about to be applied, without the times.
   StepMetrics metrics_of(const pipeline::StepRecord& record) const;
+  // Whether training is over before its last iteration, and why, for people.
+  std::optional<std::string> reason_to_stop() const {
+    return pipeline::reason_to_stop(training_.options.stop, state_);
+  }
   // For people: the step that is being reduced, and what the engine waits for.
   std::string under_way() const;
   std::string waiting_for() const;

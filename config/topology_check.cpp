@@ -11,6 +11,7 @@
 #include "config/workers.h"
 #include "model/physics/figures.h"
 #include "pipeline/data/shower_generator.h"
+#include "pipeline/steps/state_layout.h"
 
 namespace troupe::config {
 namespace {
@@ -160,6 +161,28 @@ void check_best(const Topology& topology, Reader& reader) {
   }
 }
 
+// A loss that no step has would never end training.
+void check_stop(const Topology& topology, Reader& reader) {
+  const auto& options = topology.train.options;
+  if (!options.stop) return;
+  const auto& schedule = options.schedule;
+  const bool has_steps = std::any_of(schedule.begin(), schedule.end(), [&](model::SlotKind slot) {
+    return pipeline::updated_network(slot) == options.stop->network;
+  });
+  if (!has_steps) {
+    reader.broken_rule({"train.stop.metric", "train.schedule"},
+                       fmt::format("the schedule has no step of the {}",
+                                   pipeline::kNetworkNames.at(options.stop->network)));
+  }
+  std::vector<std::string> terms;
+  for (const auto& term : topology.model.gan.losses) terms.push_back(term.output);
+  const std::string& wanted = options.stop->term;
+  if (wanted.empty() || std::find(terms.begin(), terms.end(), wanted) != terms.end()) return;
+  reader.broken_rule({"train.stop.metric", "model.losses"},
+                     fmt::format("model.losses has no term \"{}\": it has {}", shown(wanted),
+                                 fmt::join(terms, ", ")));
+}
+
 // A rule and the sections that it reads. A problem of theirs would make the rule report one mistake
 // twice.
 struct Rule {
@@ -179,6 +202,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
       {check_event_count, {"data", "train"}},
       {check_validator, {"model", "data", "actors.validator"}},
       {check_best, {"model", "actors.validator"}},
+      {check_stop, {"model", "train"}},
   };
   const auto is_known = [&](const std::string& section) {
     const bool must_be_given = section == "model" || section == "data";

@@ -1,5 +1,10 @@
 // The `train` section: batches, steps, optimisers and rates.
 
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
@@ -11,46 +16,50 @@ namespace {
 using model::FakeConditions;
 using model::LearningRateKind;
 using model::LearningRateOptions;
+using model::LearningRatePart;
 using model::OptimiserKind;
 using model::OptimiserOptions;
+using model::RateScaling;
 using model::SlotKind;
+using model::TrainingSpan;
 using pipeline::Remainder;
+using pipeline::StoppingOptions;
 using pipeline::TrainingOptions;
 
 constexpr std::uint64_t kMostIterations = 4'000'000'000;  // random positions count in 32 bits
 
-auto with_policy(LearningRateKind kind) {
-  return [kind](const LearningRateOptions& options) { return options.kind == kind; };
+template <class Options = LearningRateOptions>
+std::function<bool(const Options&)> with_policy(LearningRateKind kind) {
+  return [kind](const Options& options) { return options.kind == kind; };
 }
 
-RecordOf<LearningRateOptions> rate_record() {
-  using Options = LearningRateOptions;
-  auto record = std::make_shared<Record<Options>>("a learning rate");
-  const auto exponential = with_policy(LearningRateKind::kExponential);
-  const auto plateau = with_policy(LearningRateKind::kPlateau);
+// "5 epochs" or "500 iterations"; one of 0 is not written.
+CodecOf<TrainingSpan> span() {
+  const CodecOf<Every> content = every();
+  TypeDescription type = content->describe();
+  type.name = "\"5 epochs\" or \"500 iterations\"";
+  type.pattern = "^[1-9][0-9]* *(epochs?|iterations?)$";
+  return codec_of<TrainingSpan>(
+      type,
+      [content, type](const YamlValue& value, TrainingSpan& into, Reader& reader) {
+        Every given{Every::Unit::kNever, 0};
+        content->read(value, given, reader);
+        if (value.scalar == "none") reader.expected(value, type.name);
+        into = {given.count, given.unit == Every::Unit::kEpochs};
+      },
+      [content](const TrainingSpan& value, Selection selection) {
+        if (value.count == 0) return YamlValue{};
+        const auto unit = value.epochs ? Every::Unit::kEpochs : Every::Unit::kIterations;
+        return content->write({unit, value.count}, selection);
+      });
+}
+
+// What a plateau reads, in a policy and in a part of one.
+template <class Options>
+void add_plateau_fields(Record<Options>& record) {
+  const auto plateau = with_policy<Options>(LearningRateKind::kPlateau);
   const NumberRange from_zero{.least = 0.0};
-  record->shared("learning_rate")
-      .short_form("rate")
-      .field("rate", &Options::rate, positive(), Scope::kState, "The rate the policy begins with.")
-      .field("policy", &Options::kind,
-             word<LearningRateKind>({{"constant", LearningRateKind::kConstant},
-                                     {"warmup", LearningRateKind::kWarmup},
-                                     {"exponential", LearningRateKind::kExponential},
-                                     {"plateau", LearningRateKind::kPlateau}}),
-             Scope::kState, "How the rate changes.")
-      .field("warmup_iterations", &Options::warmup_iterations,
-             integer<std::uint64_t>(0, kMostIterations), Scope::kState,
-             "Iterations in which it grows linearly to the full rate.")
-      .used_if("policy: warmup", with_policy(LearningRateKind::kWarmup))
-      .field("decay", &Options::decay, number(NumberRange{0.0, 1.0, true}), Scope::kState,
-             "Factor every decay_iterations.")
-      .used_if("policy: exponential", exponential)
-      .field("decay_iterations", &Options::decay_iterations,
-             integer<std::uint64_t>(1, kMostIterations), Scope::kState, "Iterations per decay.")
-      .used_if("policy: exponential", exponential)
-      .field("factor", &Options::factor, number(NumberRange{0.0, 1.0, true}), Scope::kState,
-             "Factor on the rate when the epoch's loss no longer falls.")
-      .used_if("policy: plateau", plateau)
+  record
       .field("patience", &Options::patience, integer<std::uint32_t>(0, 1'000'000), Scope::kState,
              "Epochs without improvement before that.")
       .used_if("policy: plateau", plateau)
@@ -62,12 +71,184 @@ RecordOf<LearningRateOptions> rate_record() {
       .used_if("policy: plateau", plateau)
       .field("min_rate", &Options::min_rate, number(from_zero), Scope::kState,
              "The rate is not reduced below it.")
-      .used_if("policy: plateau", plateau)
+      .used_if("policy: plateau", plateau);
+}
+
+RecordOf<LearningRatePart> part_record() {
+  using Part = LearningRatePart;
+  using Kind = LearningRateKind;
+  auto record = std::make_shared<Record<Part>>("a part of a learning rate");
+  const NumberRange share{0.0, 1.0, true};
+  record->shared("learning_rate_part")
+      .required("policy", &Part::kind,
+                word<Kind>({{"constant", Kind::kConstant},
+                            {"warmup", Kind::kWarmup},
+                            {"cosine", Kind::kCosine},
+                            {"exponential", Kind::kExponential},
+                            {"steps", Kind::kSteps},
+                            {"plateau", Kind::kPlateau}}),
+                Scope::kState, "How the rate changes.")
+      .field("for", &Part::length, span(), Scope::kState,
+             "How long; only the last part goes on without it.")
+      .field("to", &Part::to, number(0.0, 1.0), Scope::kState,
+             "Share of the rate that is left at the end of half a cosine.")
+      .used_if("policy: cosine", with_policy<Part>(Kind::kCosine))
+      .field("decay", &Part::decay, number(share), Scope::kState, "Factor after each `every`.")
+      .used_if("policy: exponential", with_policy<Part>(Kind::kExponential))
+      .field("every", &Part::every, span(), Scope::kState, "Time between two decays.")
+      .used_if("policy: exponential", with_policy<Part>(Kind::kExponential))
+      .field("at", &Part::at, list(span(), 0, 100), Scope::kState,
+             "Times from the part's beginning after each of which the rate is multiplied.")
+      .used_if("policy: steps", with_policy<Part>(Kind::kSteps))
+      .field("factor", &Part::factor, number(share), Scope::kState,
+             "Factor on the rate at each step, or when the epoch's loss no longer falls.")
+      .used_if("policy: steps or plateau", [](const Part& part) {
+        return part.kind == Kind::kSteps || part.kind == Kind::kPlateau;
+      });
+  add_plateau_fields(*record);
+  record->check([](const YamlValue&, const Part& part, Reader& reader) {
+    const bool has_length = part.kind == Kind::kWarmup || part.kind == Kind::kCosine;
+    if (has_length && part.length.count == 0) {
+      reader.broken_rule({reader.path() + ".for", reader.path() + ".policy"},
+                         "a warm-up and a cosine need `for`: how long they last");
+    }
+    if (part.kind == Kind::kSteps && part.at.empty()) {
+      reader.broken_rule({reader.path() + ".at", reader.path() + ".policy"},
+                         "steps need `at`: after what times");
+    }
+  });
+  return record;
+}
+
+void check_rate(const YamlValue&, const LearningRateOptions& options, Reader& reader) {
+  const std::string path = reader.path() + ".";
+  const auto& parts = options.parts;
+  if (options.kind == LearningRateKind::kWarmup && options.length.count == 0) {
+    reader.broken_rule({path + "warmup_iterations", path + "policy"},
+                       "policy warmup needs warmup_iterations of at least 1");
+  }
+  if (options.kind != LearningRateKind::kConstant && !parts.empty()) {
+    reader.broken_rule({path + "parts", path + "policy"}, "give either a policy or parts");
+  }
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    if (parts[i].length.count > 0) continue;
+    reader.broken_rule({fmt::format("{}parts.{}", path, i)},
+                       "a part that others follow needs `for`: how long it lasts");
+  }
+  if (options.scaled != RateScaling::kNone && options.per_events == 0) {
+    reader.broken_rule({path + "per_events", path + "scaled"},
+                       "a rate that is scaled needs per_events: for how many events it is meant");
+  }
+}
+
+RecordOf<LearningRateOptions> rate_record() {
+  using Options = LearningRateOptions;
+  auto record = std::make_shared<Record<Options>>("a learning rate");
+  const auto exponential = with_policy(LearningRateKind::kExponential);
+  const auto plateau = with_policy(LearningRateKind::kPlateau);
+  record->shared("learning_rate")
+      .short_form("rate")
+      .field("rate", &Options::rate, positive(), Scope::kState, "The rate the policy begins with.")
+      .field("policy", &Options::kind,
+             word<LearningRateKind>({{"constant", LearningRateKind::kConstant},
+                                     {"warmup", LearningRateKind::kWarmup},
+                                     {"exponential", LearningRateKind::kExponential},
+                                     {"plateau", LearningRateKind::kPlateau}}),
+             Scope::kState, "How the rate changes.")
+      .field("warmup_iterations", within(&Options::length, &TrainingSpan::count),
+             integer<std::uint64_t>(0, kMostIterations), Scope::kState,
+             "Iterations in which it grows linearly to the full rate.")
+      .used_if("policy: warmup", with_policy(LearningRateKind::kWarmup))
+      .field("decay", &Options::decay, number(NumberRange{0.0, 1.0, true}), Scope::kState,
+             "Factor every decay_iterations.")
+      .used_if("policy: exponential", exponential)
+      .field("decay_iterations", within(&Options::every, &TrainingSpan::count),
+             integer<std::uint64_t>(1, kMostIterations), Scope::kState, "Iterations per decay.")
+      .used_if("policy: exponential", exponential)
+      .field("factor", &Options::factor, number(NumberRange{0.0, 1.0, true}), Scope::kState,
+             "Factor on the rate when the epoch's loss no longer falls.")
+      .used_if("policy: plateau", plateau);
+  add_plateau_fields(*record);
+  record
+      ->field("parts", &Options::parts,
+              newer(list(CodecOf<LearningRatePart>(part_record()), 0, 16),
+                    std::vector<LearningRatePart>{}),
+              Scope::kState,
+              "In place of a policy: policies that follow one another, each from the rate that the "
+              "one before has left.")
+      .field("scaled", &Options::scaled,
+             newer(word<RateScaling>({{"none", RateScaling::kNone},
+                                      {"linear", RateScaling::kLinear},
+                                      {"sqrt", RateScaling::kSqrt}}),
+                   RateScaling::kNone),
+             Scope::kState,
+             "Whether the rate is multiplied by (M x b) / per_events, or by the root of that.")
+      .field("per_events", &Options::per_events, integer<std::uint64_t>(0, kMostIterations),
+             Scope::kState, "Events of an iteration that the rate is meant for.")
+      .used_if("scaled: linear or sqrt",
+               [](const Options& options) { return options.scaled != RateScaling::kNone; })
+      .check(check_rate);
+  return record;
+}
+
+// "g", "d", or a term of one of them: "d/generation".
+struct StopMetric {
+  static std::optional<StopMetric> parse(std::string_view text) {
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    const std::string_view network = text.substr(0, slash);
+    if (network != "g" && network != "d") return std::nullopt;
+    if (slash + 1 == text.size()) return std::nullopt;
+    StopMetric metric{network == "g" ? pipeline::kGenerator : pipeline::kDiscriminator, {}};
+    if (slash < text.size()) metric.term = text.substr(slash + 1);
+    return metric;
+  }
+  std::string text() const {
+    const std::string word = network == pipeline::kGenerator ? "g" : "d";
+    return term.empty() ? word : word + "/" + term;
+  }
+
+  std::size_t network = pipeline::kGenerator;
+  std::string term;
+};
+
+CodecOf<StoppingOptions> stop_metric() {
+  const std::string what = "g, d, or a term of one such as d/generation";
+  const CodecOf<std::string> content = text(what, "[gd](/[^/]+)?");
+  return codec_of<StoppingOptions>(
+      content->describe(),
+      [content](const YamlValue& value, StoppingOptions& into, Reader& reader) {
+        std::string given;
+        content->read(value, given, reader);
+        const auto metric = StopMetric::parse(given);
+        if (!metric) return;  // the text was reported
+        into.network = metric->network;
+        into.term = metric->term;
+      },
+      [content](const StoppingOptions& options, Selection selection) {
+        return content->write(StopMetric{options.network, options.term}.text(), selection);
+      });
+}
+
+// What the state remembers is of the state; when that ends training may change in a resumed run.
+RecordOf<StoppingOptions> stop_record() {
+  using Options = StoppingOptions;
+  auto record = std::make_shared<Record<Options>>("when training ends early");
+  record
+      ->field("metric", within(), stop_metric(), Scope::kState,
+              "The mean loss over an epoch that decides: of all steps of the generator or the "
+              "discriminator, with the weights of all terms, or of one term without its weight.")
+      .field("smoothing", &Options::smoothing, number(NumberRange{0.0, 0.999999, false}),
+             Scope::kState, "Share of the value before in the value of an epoch.")
+      .field("min_delta", &Options::min_delta, number(NumberRange{.least = 0.0}), Scope::kState,
+             "The least fall that counts as an improvement.")
+      .field("patience", &Options::patience, integer<std::uint32_t>(0, 1'000'000), Scope::kFree,
+             "Epochs without improvement after which training ends; 0: they do not end it.")
+      .field("target", &Options::target, optional(number()), Scope::kFree,
+             "A value as low as this ends training.")
       .check([](const YamlValue&, const Options& options, Reader& reader) {
-        if (options.kind == LearningRateKind::kWarmup && options.warmup_iterations == 0) {
-          reader.broken_rule({reader.path() + ".warmup_iterations", reader.path() + ".policy"},
-                             "policy warmup needs warmup_iterations of at least 1");
-        }
+        if (options.patience > 0 || options.target) return;
+        reader.broken_rule({reader.path() + ".patience", reader.path() + ".target"},
+                           "give patience of at least 1, target, or both: nothing ends training");
       });
   return record;
 }
@@ -186,6 +367,9 @@ std::shared_ptr<Record<Topology>> train_record() {
                                   {"g", SlotKind::kG}}),
                   1, 100),
              Scope::kState, "The steps of an iteration, in order.")
+      .field("stop", within(&Topology::train, &TrainSection::options, &TrainingOptions::stop),
+             optional(CodecOf<StoppingOptions>(stop_record())), Scope::kState,
+             "Ends training at the end of an epoch, before its last one; not given: it does not.")
       .field("fake_conditions",
              within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_conditions),
              word<FakeConditions>(

@@ -151,8 +151,8 @@ std::span<const float> SupervisedNetwork::mean_of(std::vector<float> Part::*cont
 }
 
 void SupervisedNetwork::update() {
-  const double rate = learning_rate(options_.rate, rate_, counters_.updates);
-  rate_ = after_iteration(options_.rate, rate_, counters_.updates);
+  const double rate = learning_rate(options_.rate, rate_, {counters_.updates});
+  rate_ = after_iteration(options_.rate, rate_, {counters_.updates});
   begin_update(options_.optimiser, counters_);
   model::update(options_.optimiser, counters_, rate, mean_of(&Part::gradients), weights_,
                 optimiser_arrays_.data(), std::ssize(weights_));

@@ -46,6 +46,7 @@ struct Summary {
   std::optional<telemetry::BillFacts> bill;
   std::optional<std::vector<std::string>> nodes_left;
   std::optional<bool> stopped;
+  std::optional<std::string> ended_early;
   std::optional<std::string> error;
   int exit_code = 0;
   std::string validation = "null";  // JSON
@@ -67,6 +68,7 @@ void fields(Archive& archive, runtime::Like<Summary> auto& summary) {
   archive.perhaps("bill", summary.bill);
   archive.perhaps("nodes_left", summary.nodes_left);
   archive.perhaps("stopped", summary.stopped);
+  archive.perhaps("ended_early", summary.ended_early);
   archive.perhaps("error", summary.error);
   archive.integer("exit_code", summary.exit_code);
   archive.json("validation", summary.validation);
@@ -108,6 +110,7 @@ std::string summary_json(const actors::RunOutcome& outcome, const HeadHistory& h
   summary.bill = outcome.bill;
   summary.nodes_left = nodes_left;
   summary.stopped = outcome.stopped;
+  summary.ended_early = outcome.ended_early;
   if (error) summary.error = error->message;
   summary.exit_code = exit_code;
   if (outcome.validation) summary.validation = outcome.validation->json;

@@ -246,7 +246,10 @@ Result<void> HeadRun::find_state() {
         "run is resumed");
   }
   const std::uint64_t iteration = begin_.state->iteration;
-  if (request_.resume && !request_.returns && iteration >= setup_->iterations) {
+  const auto reason = pipeline::reason_to_stop(setup_->options.stop, *begin_.state);
+  if (request_.resume && !request_.returns && reason) {
+    log_.info(fmt::format("nothing to train: {}; change train.stop to go on", *reason));
+  } else if (request_.resume && !request_.returns && iteration >= setup_->iterations) {
     log_.info(
         fmt::format("already at iteration {} of {}: nothing to train; raise train.epochs or "
                     "train.iterations to go on",
@@ -322,7 +325,8 @@ void HeadRun::succeed(const HeadHistory& history) {
   };
   coordinator.predecessor = actors::CoordinatorOptions::Predecessor{
       numbers(history.slots), numbers(history.members), parts_->monitor.first_step,
-      begin_.state->iteration >= setup_->iterations};
+      begin_.state->iteration >= setup_->iterations ||
+          pipeline::reason_to_stop(setup_->options.stop, *begin_.state)};
   // As long as a member may take to notice that the head it knew is gone, and the way here.
   const runtime::Patience patience(setup_->topology.cluster.failure.dead_after);
   coordinator.return_within =

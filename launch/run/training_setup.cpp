@@ -172,6 +172,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.iterations = setup.iterations;
   options.state = std::move(state);
   options.validate = setup.data && setup.data->test;
+  options.stop = setup.options.stop;
   options.parting_grace = cluster.failure.dead_after;
   options.accused_grace = runtime::Patience(options.parting_grace).most();
   options.membership.replicas_per_member = setup.topology.replica.count;

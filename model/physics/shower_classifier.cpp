@@ -189,7 +189,7 @@ class ClassifierTrial {
     options.rate.kind = LearningRateKind::kExponential;
     options.rate.rate = kRate;
     options.rate.decay = 0.5;
-    options.rate.decay_iterations = std::max<std::uint64_t>(updates(known) / 4, 1);
+    options.rate.every.count = std::max<std::uint64_t>(updates(known) / 4, 1);
     options.micro_batch = kMicroBatch;
     options.micro_batches = static_cast<std::uint32_t>(batch(known) / kMicroBatch);
     options.seed = runtime::mix64(seed_ + half);

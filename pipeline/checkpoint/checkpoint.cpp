@@ -95,6 +95,9 @@ struct WriteVisitor {
   void hash(const std::string& name, const runtime::Hash128& value) {
     file.add_attribute(kState, name, value.text());
   }
+  void perhaps(const std::string&, const auto& value, auto each) {
+    if (value) each(*value);
+  }
 };
 
 bool parse_hash(const std::string& text, runtime::Hash128& hash) {
@@ -146,6 +149,9 @@ struct ReadVisitor {
   void hash(const std::string& name, runtime::Hash128& value) {
     read_hash(file, kState, name, value);
   }
+  void perhaps(const std::string& first, auto& value, auto each) {
+    if (file.has_attribute(kState, first)) each(value.emplace());
+  }
 };
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -155,6 +161,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 Error refusal(const std::string& path, const std::string& what) {
   return {ErrorKind::kData, path + ": " + what};
 }
+
+// The first version that has all of the state, so that earlier builds read what they know.
+std::uint32_t version_for(const TrainingState& state) { return state.stopping ? 2 : 1; }
 
 // In the order in which visit_state comes to the parts.
 std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
@@ -199,7 +208,8 @@ Result<void> check_tensors(const std::vector<CheckpointTensor>& found,
 Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint, const StateLayout& layout,
                                           const TrainingOptions& options) {
   Hdf5Writer content(Hdf5Writer::Order::kAsMade, kSealBytes);
-  content.add_attribute("/", "format_version", kCheckpointVersion);
+  const std::uint32_t version = version_for(checkpoint.state);
+  content.add_attribute("/", "format_version", version);
   content.add_attribute("/", "numerics_version", runtime::kRandomVersion);
   content.add_attribute("/", "model", checkpoint.model);
   content.add_attribute("/", "topology_hash", checkpoint.topology_hash.text());
@@ -210,7 +220,7 @@ Result<runtime::Buffer> encode_checkpoint(const Checkpoint& checkpoint, const St
   WriteVisitor visitor{layout, options, content};
   visit_state(checkpoint.state, visitor);
   ASSIGN_OR_RETURN(runtime::Buffer file, content.image(kSealBytes));
-  seal_checkpoint(kCheckpointVersion, file);
+  seal_checkpoint(version, file);
   return file;
 }
 

@@ -32,7 +32,9 @@
 
 namespace troupe::pipeline {
 
-inline constexpr std::uint32_t kCheckpointVersion = 1;
+// The newest version that is read. 1 has all but what early stopping remembers, which 2 adds;
+// states without it are written as 1.
+inline constexpr std::uint32_t kCheckpointVersion = 2;
 
 struct Checkpoint {
   TrainingState state;

@@ -18,6 +18,10 @@ namespace {
 using model::ContributionTensor;
 using Role = model::ContributionTensor::Role;
 
+std::uint64_t events_per_iteration(const TrainingOptions& options) {
+  return std::uint64_t{options.micro_batch} * options.micro_batches;
+}
+
 // One record on its way into a state; its members are the parts of apply().
 class Application {
  public:
@@ -35,11 +39,15 @@ class Application {
   void check() const;
   void update_parameters();
   void note_losses();
+  void note_stopping_loss(const std::vector<double>& losses, double total);
   void note_empty_images();
   void note_exponents_and_events();
   runtime::Result<void> advance();
 
  private:
+  model::TrainingTime time() const {
+    return {state_.iteration, options_.iterations_per_epoch, events_per_iteration(options_)};
+  }
   NetworkState& network(std::size_t number) const {
     return number == kGenerator ? state_.generator : state_.discriminator;
   }
@@ -72,10 +80,6 @@ const model::LearningRateOptions& rate(const TrainingOptions& options, std::size
   return network == kGenerator ? options.generator_rate : options.discriminator_rate;
 }
 
-std::uint64_t events_per_iteration(const TrainingOptions& options) {
-  return std::uint64_t{options.micro_batch} * options.micro_batches;
-}
-
 void Application::check() const {
   const StepHeader& header = record_.header;
   CHECK(header.step == state_.step(options_.schedule.size()),
@@ -96,7 +100,7 @@ void Application::update_parameters() {
   const std::size_t updated = updated_network(slot_);
   NetworkState& state = network(updated);
   const double learning_rate =
-      model::learning_rate(rate(options_, updated), state.learning_rate, state_.iteration);
+      model::learning_rate(rate(options_, updated), state.learning_rate, time());
   model::begin_update(optimiser(options_, updated), state.counters);
   std::vector<float> mean;
   for (const ContributionTensor& tensor : tensors_.tensors) {
@@ -188,6 +192,17 @@ void Application::note_losses() {
   const std::size_t number = updated_network(slot_);
   state_.epoch_loss[number] += total;
   ++state_.epoch_loss_steps[number];
+  if (state_.stopping && options_.stop->network == number) note_stopping_loss(losses, total);
+}
+
+void Application::note_stopping_loss(const std::vector<double>& losses, double total) {
+  const int tensor = tensors_.find("loss/" + options_.stop->term);
+  if (tensor >= 0) {
+    const int term = tensors_.tensors[static_cast<std::size_t>(tensor)].index;
+    total = losses.at(static_cast<std::size_t>(term));
+  }
+  state_.stopping->loss_sum += total;
+  ++state_.stopping->loss_steps;
 }
 
 // An iteration counts as empty when every step of it that makes fakes made only empty ones: the
@@ -218,17 +233,16 @@ void Application::note_exponents_and_events() {
 }
 
 runtime::Result<void> Application::advance() {
+  const bool epoch_ends = ends_epoch(options_, state_);
   if (++state_.slot < options_.schedule.size()) return {};
   state_.slot = 0;
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
     auto& learning_rate = network(number).learning_rate;
-    learning_rate = model::after_iteration(rate(options_, number), learning_rate, state_.iteration);
+    learning_rate = model::after_iteration(rate(options_, number), learning_rate, time());
   }
   ++state_.iteration;
   state_.epoch_events += events_per_iteration(options_);
-  if (state_.epoch_events >= options_.iterations_per_epoch * events_per_iteration(options_)) {
-    end_epoch();
-  }
+  if (epoch_ends) end_epoch();
   // The check comes last, when the state holds everything else of the iteration.
   if (state_.empty_iterations < options_.empty_iterations_limit) return {};
   return runtime::Error{
@@ -247,9 +261,10 @@ void Application::end_epoch() {
     const double loss = std::exchange(state_.epoch_loss[number], 0.0);
     if (steps == 0) continue;
     auto& learning_rate = network(number).learning_rate;
-    learning_rate = model::after_epoch(rate(options_, number), learning_rate,
+    learning_rate = model::after_epoch(rate(options_, number), learning_rate, time(),
                                        loss / static_cast<double>(steps));
   }
+  if (state_.stopping) state_.stopping = after_epoch(*options_.stop, *state_.stopping);
 }
 
 // Four sums at a time, so that none waits for the one before.

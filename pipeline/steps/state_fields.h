@@ -2,7 +2,8 @@
 
 // The one list of the fields of a TrainingState, in checkpoint order. The state hash, the writer
 // and the reader of checkpoints all walk it, so that none can leave out a field that another has. A
-// change of the list or its order is a new kCheckpointVersion.
+// change of the list or its order is a new kCheckpointVersion. What only some runs have stands in
+// an optional at the end, so that the states of others keep their hash and their files.
 
 #include <array>
 #include <bit>
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/training_state.h"
@@ -26,6 +28,8 @@ enum class ParameterPart : std::uint8_t { kWeights, kOptimiserArrays, kMoving };
 //   visitor.number(const std::string& name, T&), T one of uint64_t, uint32_t, double
 //   visitor.text(const std::string& name, std::string&)
 //   visitor.hash(const std::string& name, Hash128&)
+//   visitor.perhaps(const std::string& first, optional<Struct>&, each), where each(Struct&) calls
+//     the visitor for its fields, of which the first one has that name
 // with const references where State is const. Names are unique.
 template <class State, class Visitor>
 void visit_state(State& state, Visitor& visitor) {
@@ -50,9 +54,9 @@ void visit_state(State& state, Visitor& visitor) {
   for (std::size_t n = 0; n < networks.size(); ++n) {
     auto& rate = networks[n]->learning_rate;
     visitor.number(name(n, "rate_scale"), rate.scale);
-    visitor.number(name(n, "rate_best"), rate.best);
-    visitor.number(name(n, "rate_epochs"), rate.epochs);
-    visitor.number(name(n, "rate_waited"), rate.waited);
+    visitor.number(name(n, "rate_best"), rate.seen.best);
+    visitor.number(name(n, "rate_epochs"), rate.seen.epochs);
+    visitor.number(name(n, "rate_waited"), rate.seen.waited);
     visitor.number(name(n, "rate_cooling"), rate.cooling);
     visitor.number(name(n, "epoch_loss"), state.epoch_loss[n]);
     visitor.number(name(n, "epoch_loss_steps"), state.epoch_loss_steps[n]);
@@ -69,6 +73,14 @@ void visit_state(State& state, Visitor& visitor) {
   visitor.number("ledger_sum", state.ledger_sum);
   visitor.text("numerics_class", state.numerics_class);
   visitor.hash("data_fingerprint", state.data_fingerprint);
+  visitor.perhaps("stop.loss_sum", state.stopping, [&](auto& stopping) {
+    visitor.number("stop.loss_sum", stopping.loss_sum);
+    visitor.number("stop.loss_steps", stopping.loss_steps);
+    visitor.number("stop.smoothed", stopping.smoothed);
+    visitor.number("stop.best", stopping.seen.best);
+    visitor.number("stop.epochs", stopping.seen.epochs);
+    visitor.number("stop.waited", stopping.seen.waited);
+  });
 }
 
 // No schedule has more slots.
@@ -102,6 +114,16 @@ struct StateArchive {
   }
   void text(const std::string& name, auto& value) { archive.text(name, value, kMostName); }
   void hash(const std::string& name, auto& value) { archive.hash(name, value); }
+  template <class Optional>
+  void perhaps(const std::string& first, Optional& value, auto each) {
+    bool is_there = value.has_value();
+    archive.flag(first, is_there);
+    if constexpr (!std::is_const_v<Optional>) {
+      value.reset();
+      if (is_there) value.emplace();
+    }
+    if (value) each(*value);
+  }
 };
 
 template <class Archive>

@@ -36,6 +36,9 @@ struct HashVisitor {
   }
   void text(const std::string&, const std::string& value) { sequence(std::span(value)); }
   void hash(const std::string&, const runtime::Hash128& value) { hasher.add_value(value); }
+  void perhaps(const std::string&, const auto& value, auto each) {
+    if (value) each(*value);
+  }
 };
 
 NetworkState initial_network(const model::ParameterLayout& layout, std::uint64_t seed,
@@ -109,6 +112,7 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   state.micro_batches = options.micro_batches;
   state.numerics_class = std::move(numerics_class);
   state.data_fingerprint = data_fingerprint;
+  if (options.stop) state.stopping.emplace();
   return state;
 }
 
@@ -123,9 +127,25 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
     if (found == expected) return {};
     return differs(fmt::format("trained with {} {}, the topology has {}", name, found, expected));
   };
+  if (state.stopping.has_value() != options.stop.has_value()) {
+    return differs(options.stop ? "trained without train.stop, which the topology has"
+                                : "trained with train.stop, which the topology lacks");
+  }
   RETURN_IF_ERROR(check("seed", state.seed, options.seed));
   RETURN_IF_ERROR(check("micro_batch", state.micro_batch, options.micro_batch));
   return check("micro_batches", state.micro_batches, options.micro_batches);
+}
+
+bool ends_epoch(const TrainingOptions& options, const TrainingState& state) {
+  const std::uint64_t events = std::uint64_t{options.micro_batch} * options.micro_batches;
+  return state.slot + 1 == options.schedule.size() &&
+         state.epoch_events + events >= options.iterations_per_epoch * events;
+}
+
+std::optional<std::string> reason_to_stop(const std::optional<StoppingOptions>& options,
+                                          const TrainingState& state) {
+  if (!options || !state.stopping) return std::nullopt;
+  return reason_to_stop(*options, *state.stopping);
 }
 
 runtime::Hash128 hash_of_state(const TrainingState& state) {

@@ -18,6 +18,7 @@
 #include "pipeline/steps/reduction_format.h"
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/step_record.h"
+#include "pipeline/steps/stopping.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
@@ -47,6 +48,7 @@ struct TrainingOptions {
   std::uint64_t iterations_per_epoch = 1;  // from the sampler; where epochs end
   // Committed iterations in a row whose fakes are all empty before the run counts as diverged.
   std::uint32_t empty_iterations_limit = 10;
+  std::optional<StoppingOptions> stop;  // none: training ends with its last iteration
 };
 
 struct TrainingState {
@@ -71,6 +73,7 @@ struct TrainingState {
   std::uint64_t ledger_sum = 0;     // of header.event_sum over all committed steps, mod 2^64
   std::string numerics_class;
   runtime::Hash128 data_fingerprint;
+  std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
 };
@@ -87,6 +90,13 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
 // use it. Errors (kData) say what differs.
 runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
                                   const TrainingOptions& options);
+
+// Whether the state's next step is the last one of its epoch.
+bool ends_epoch(const TrainingOptions& options, const TrainingState& state);
+
+// Whether training is over before its last iteration, and why, for people.
+std::optional<std::string> reason_to_stop(const std::optional<StoppingOptions>& options,
+                                          const TrainingState& state);
 
 // XXH3-128 over the fields in checkpoint order (pipeline/steps/state_fields.h), little endian;
 // sequences are preceded by their length as 64 bits.
@@ -106,7 +116,8 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 
 // Applies a committed record in place: mean of the sums, optimiser, moving statistics, scales,
 // counters, ledger; after an iteration's last slot the learning-rate policies, and after an epoch's
-// last iteration epoch and plateau metric (the mean weighted loss of each network's steps).
+// last iteration epoch and plateau metric (the mean weighted loss of each network's steps), and
+// the metric of early stopping.
 // Moving statistics: moving = float(momentum) x moving + float(1 - momentum) x mean, in float.
 // All or nothing: an error (kDiverged, the empty-image rule: the fakes of empty_iterations_limit
 // iterations in a row were all empty) is reported after the state has been advanced, so that the

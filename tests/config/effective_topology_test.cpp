@@ -58,7 +58,14 @@ train:
   seed: 9223372036854775807
   learning_rate:
     g: {rate: 0.1, policy: warmup, warmup_iterations: 9}
-    d: {policy: exponential, decay: 0.5}
+    d:
+      scaled: sqrt
+      per_events: 64
+      parts:
+        - {policy: warmup, for: 100 iterations}
+        - {policy: cosine, for: 2 epochs, to: 0.1}
+        - {policy: steps, for: 9 epochs, at: [1 epoch, 500 iterations], factor: 0.5}
+        - {policy: exponential, every: 1 epoch}
   optimiser: {g: {kind: adadelta}, d: {kind: sgd, momentum: 0.9}}
   schedule: [g, d_fake]
   fake_conditions: batch

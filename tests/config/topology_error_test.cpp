@@ -178,6 +178,30 @@ INSTANTIATE_TEST_SUITE_P(
                 "train.learning_rate: expected a section (g, d), found the number 1e-3"},
         Mistake{kModel + kData + "train: {learning_rate: {g: {policy: warmup}}}\n",
                 "policy warmup needs warmup_iterations"},
+        Mistake{kModel + kData + "train: {learning_rate: {g: {parts: [{policy: cosine}]}}}\n",
+                "train.learning_rate.g.parts.0.policy: a warm-up and a cosine need `for`"},
+        Mistake{kModel + kData +
+                    "train: {learning_rate: {g: {parts: [{policy: steps, for: 2 epochs}]}}}\n",
+                "steps need `at`"},
+        Mistake{
+            kModel + kData +
+                "train: {learning_rate: {g: {parts: [{policy: constant}, {policy: plateau}]}}}\n",
+            "train.learning_rate.g.parts.0: a part that others follow needs `for`"},
+        Mistake{kModel + kData +
+                    "train: {learning_rate: {g: {policy: plateau, parts: [{policy: constant}]}}}\n",
+                "give either a policy or parts"},
+        Mistake{kModel + kData +
+                    "train: {learning_rate: {g: {parts: [{policy: warmup, for: none}]}}}\n",
+                "expected \"5 epochs\" or \"500 iterations\""},
+        Mistake{kModel + kData + "train: {learning_rate: {g: {scaled: linear}}}\n",
+                "a rate that is scaled needs per_events"},
+        Mistake{kModel + kData + "train: {stop: {metric: g}}\n", "nothing ends training"},
+        Mistake{kModel + kData + "train: {stop: {metric: x, patience: 2}}\n",
+                "expected g, d, or a term of one"},
+        Mistake{kModel + kData + "train: {stop: {metric: d/energy, patience: 2}}\n",
+                "train.stop.metric: model.losses has no term \"energy\""},
+        Mistake{kModel + kData + "train: {schedule: [d_real, d_fake], stop: {patience: 2}}\n",
+                "the schedule has no step of the generator"},
         Mistake{kModel + kData + "train: {learning_rate: {g: .inf}}\n",
                 "expected a number above 0, found text \".inf\""},
         Mistake{kModel + kData + "train: {learning_rate: {g: nan}}\n", "expected a number above 0"},

@@ -46,6 +46,13 @@ const std::vector<std::string> kStateChanges{
     "train.seed=2",
     "train.learning_rate.g=2e-3",
     "train.learning_rate.d.policy=plateau",
+    "train.learning_rate.g.parts=[{policy: cosine, for: 5 epochs}]",
+    "train.learning_rate.g={scaled: sqrt, per_events: 64}",
+    "train.learning_rate.g={scaled: linear, per_events: 64}",
+    "train.stop={patience: 3}",
+    "train.stop={patience: 3, metric: d/generation}",
+    "train.stop={patience: 3, smoothing: 0.5}",
+    "train.stop={patience: 3, min_delta: 0.5}",
     "train.optimiser.g=adam",
     "train.optimiser.d.rho=0.8",
     "train.schedule=[d_real, d_fake, g]",
@@ -156,6 +163,15 @@ TEST(Resume, MayChangeNothingElse) {
       const auto problems = resume_problems(started, parsed(kModelAndData, {change}).topology);
       EXPECT_FALSE(problems.empty()) << change;
     }
+  }
+}
+
+TEST(Resume, MayChangeWhenTrainingEndsEarly) {
+  const Topology started = parsed(kModelAndData, {"train.stop={patience: 3}"}).topology;
+  for (const char* change : {"train.stop={patience: 4}", "train.stop={patience: 3, target: 0.1}"}) {
+    const Topology now = parsed(kModelAndData, {change}).topology;
+    EXPECT_THAT(resume_problems(started, now), IsEmpty()) << change;
+    EXPECT_EQ(topology_hash(started), topology_hash(now)) << change;
   }
 }
 

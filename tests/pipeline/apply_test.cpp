@@ -254,9 +254,9 @@ TEST_F(Apply, PlateauReadsTheMeanWeightedLossOfEachNetworksEpoch) {
             .ok());
   }
   EXPECT_EQ(state.epoch, 2u);
-  EXPECT_EQ(state.generator.learning_rate.best, 3.0 * 2.0 + 0.5);
+  EXPECT_EQ(state.generator.learning_rate.seen.best, 3.0 * 2.0 + 0.5);
   EXPECT_EQ(state.generator.learning_rate.scale, 0.1);
-  EXPECT_EQ(state.discriminator.learning_rate.best, 3.0 * 3.0 + 0.5);
+  EXPECT_EQ(state.discriminator.learning_rate.seen.best, 3.0 * 3.0 + 0.5);
   EXPECT_EQ(state.discriminator.learning_rate.scale, 1.0);
   EXPECT_EQ(state.epoch_loss, (std::array<double, 2>{0.0, 0.0}));
   EXPECT_EQ(state.epoch_loss_steps, (std::array<std::uint64_t, 2>{0, 0}));
@@ -264,11 +264,56 @@ TEST_F(Apply, PlateauReadsTheMeanWeightedLossOfEachNetworksEpoch) {
 
 TEST_F(Apply, LearningRatesFollowTheIteration) {
   example_.options.generator_rate.kind = model::LearningRateKind::kExponential;
-  example_.options.generator_rate.decay_iterations = 2;
+  example_.options.generator_rate.every.count = 2;
   TrainingState state = initial();
   iterate(state, 5);
   EXPECT_EQ(state.generator.learning_rate.scale, 0.96 * 0.96);
   EXPECT_EQ(state.discriminator.learning_rate.scale, 1.0);
+}
+
+// The generator's term "energy", four epochs of three iterations, of which it falls in one.
+TEST_F(Apply, StoppingReadsTheMeanLossOfItsTermOverEachEpoch) {
+  example_.options.stop = StoppingOptions{.network = kGenerator, .term = "energy", .patience = 2};
+  TrainingState state = initial();
+  const auto train = [&](float loss) {
+    for (int n = 0; n < 12; ++n) {
+      const bool g = slot_of(state) == SlotKind::kG;
+      ASSERT_TRUE(
+          step(state, constant(state, 0.125f,
+                               {{"loss/generation", 9.0f}, {"loss/energy", g ? loss : 7.0f}}))
+              .ok());
+      if (n + 1 < 12) EXPECT_EQ(ends_epoch(example_.options, state), n == 10);
+    }
+  };
+  train(4.0f);
+  train(3.0f);
+  EXPECT_EQ(state.stopping->smoothed, 3.0);
+  EXPECT_EQ(reason_to_stop(example_.options.stop, state), std::nullopt);
+  train(3.0f);
+  EXPECT_EQ(reason_to_stop(example_.options.stop, state), std::nullopt);
+  train(5.0f);
+  EXPECT_EQ(reason_to_stop(example_.options.stop, state),
+            "the loss energy of the generator has not fallen for 2 epochs: it is 5, and was 3 at "
+            "best");
+}
+
+TEST(Stopping, SmoothsAndStopsAtItsTarget) {
+  const StoppingOptions options{.smoothing = 0.5, .target = 2.0};
+  StoppingState state;
+  const auto smoothed_after = [&](double sum) {
+    state.loss_sum = sum;
+    state.loss_steps = 2;
+    state = after_epoch(options, state);
+    return state.smoothed;
+  };
+  EXPECT_EQ(smoothed_after(8.0), 4.0);
+  EXPECT_EQ(smoothed_after(4.0), 3.0);
+  EXPECT_EQ(reason_to_stop(options, state), std::nullopt);
+  EXPECT_EQ(smoothed_after(2.0), 2.0);
+  EXPECT_TRUE(reason_to_stop(options, state).has_value());
+  // Without a step of the network there is no value.
+  EXPECT_EQ(after_epoch(options, StoppingState{}), StoppingState{});
+  EXPECT_EQ(reason_to_stop(options, StoppingState{}), std::nullopt);
 }
 
 class EmptyImages : public Apply {

@@ -107,6 +107,17 @@ TEST_F(CheckpointFile, SameStateMakesTheSameBytes) {
   EXPECT_TRUE(std::ranges::equal(first.bytes(), second.bytes()));
 }
 
+// As files of earlier builds are.
+TEST_F(CheckpointFile, StateWithoutEarlyStoppingIsOfTheFirstVersion) {
+  example_.options.stop.reset();
+  const Buffer file = encode(example_);
+  const auto summary = inspect_checkpoint(file, "a.h5");
+  ASSERT_TRUE(summary.ok()) << summary.error().message;
+  EXPECT_EQ(summary->version, 1u);
+  EXPECT_FALSE(summary->state.stopping.has_value());
+  EXPECT_TRUE(decode_checkpoint(file, "a.h5", example_.layout, example_.options).ok());
+}
+
 TEST_F(CheckpointFile, InspectionNeedsNoModelAndRecomputesTheHash) {
   const Checkpoint written = example_checkpoint(example_);
   const auto summary = inspect_checkpoint(encode(example_), "a.h5");

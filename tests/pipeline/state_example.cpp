@@ -34,6 +34,7 @@ struct FillVisitor {
     value = "reference, " + std::to_string(next++);
   }
   void hash(const std::string&, runtime::Hash128& value) { value = {next++, next++}; }
+  void perhaps(const std::string&, auto& value, auto each) { each(value.value()); }
 };
 
 // One attempt: what all members together find.
@@ -102,6 +103,7 @@ StateExample state_example() {
   example.options.generator_optimiser.kind = model::OptimiserKind::kAdam;
   example.options.discriminator_optimiser.momentum = 0.5;
   example.options.iterations_per_epoch = 3;
+  example.options.stop.emplace().patience = 5;
   return example;
 }
 

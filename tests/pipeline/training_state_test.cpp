@@ -78,6 +78,7 @@ TEST(StateCheck, NamesWhatAStateOfAnotherTrainingHasOtherwise) {
       {[](auto& state) { state.seed = 99; }, "trained with seed 99"},
       {[](auto& state) { state.micro_batch = 3; }, "trained with micro_batch 3"},
       {[](auto& state) { state.micro_batches = 5; }, "trained with micro_batches 5"},
+      {[](auto& state) { state.stopping.reset(); }, "trained without train.stop"},
   };
   for (const auto& [change, fault] : cases) {
     EXPECT_THAT(fault_after(change), HasSubstr(fault));
@@ -125,6 +126,7 @@ struct ChangeVisitor {
     change(value.high);
     change(value.low);
   }
+  void perhaps(const std::string&, auto& value, auto each) { each(value.value()); }
 };
 
 TEST(StateHash, DependsOnEveryField) {
@@ -147,15 +149,19 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [generator, discriminator, scales, seed, epoch, iteration, slot,
                           epoch_events, micro_batch, micro_batches, empty_iterations, epoch_loss,
                           epoch_loss_steps, ledger_events, ledger_sum, numerics_class,
-                          data_fingerprint] = state;
+                          data_fingerprint, stopping] = state;
   [[maybe_unused]] auto& [weights, moving, arrays, counters, learning_rate] = generator;
   [[maybe_unused]] auto& [updates, beta_1_power, beta_2_power] = counters;
-  [[maybe_unused]] auto& [scale, best, epochs, waited, cooling] = learning_rate;
+  [[maybe_unused]] auto& [scale, seen, cooling] = learning_rate;
+  [[maybe_unused]] auto& [best, epochs, waited] = seen;
+  StoppingState stop;
+  [[maybe_unused]] auto& [loss_sum, loss_steps, smoothed, seen_by_stop] = stop;
   ChangeVisitor names{-1};
   TrainingState filled = filled_state(kExample);
   visit_state(filled, names);
-  // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run.
-  EXPECT_EQ(names.names.size(), 2u * 10 + 12);
+  // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, and 6 of
+  // early stopping.
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6);
 }
 
 TEST(StateHash, BoundariesBetweenSequencesCount) {

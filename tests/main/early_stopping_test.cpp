@@ -1,0 +1,100 @@
+// Runs that train.stop ends: after the same step on every venue, whatever happened before.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+// No epoch falls by so much, so that training ends with the epoch that is this many behind the
+// first.
+Words ended_by(int patience, const std::string& metric = "d") {
+  return {"--set", "train.epochs=1000", "--set",
+          fmt::format("train.stop={{metric: {}, min_delta: 1e6, patience: {}}}", metric, patience)};
+}
+
+class EarlyStopping : public ClusterRun {
+ protected:
+  static void expect_ended_at(const JsonValue& summary, std::uint64_t iterations) {
+    EXPECT_EQ(summary["iterations"].integer(), iterations);
+    EXPECT_EQ(summary["steps"].integer(), 4 * iterations);
+    EXPECT_FALSE(summary["stopped"].truth());
+    EXPECT_THAT(summary["ended_early"].text(), HasSubstr("has not fallen for"));
+  }
+};
+
+TEST_F(EarlyStopping, EndsOneProcessAndSeveralAfterTheSameStep) {
+  const JsonValue alone =
+      summary_of("alone", ended_by(2) + Words{"--set", "actors.replica.count=1"});
+  expect_ended_at(alone, 33);
+  EXPECT_THAT(read_text(path("alone/log.txt")),
+              HasSubstr("training ends after iteration 33: the loss of all terms of the "
+                        "discriminator has not fallen for 2 epochs"));
+  for (const char* workers : {"1", "3"}) {
+    const JsonValue summary = summary_of(workers, ended_by(2) + Words{"--workers", workers});
+    expect_ended_at(summary, 33);
+    EXPECT_EQ(summary["state_hash"].text(), alone["state_hash"].text()) << workers;
+  }
+}
+
+TEST_F(EarlyStopping, EndsARunThatLostAMemberAfterTheSameStep) {
+  const JsonValue alone = summary_of("alone", ended_by(40));
+  expect_ended_at(alone, 451);
+  Process process(command(run_words("a", ended_by(40) + Words{"--workers", "2", "--json"})));
+  wait_until_training(process);
+  ::kill(member(1), SIGKILL);
+  const ProcessEnd end = process.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  expect_ended_at(last_line(end), 451);
+  EXPECT_EQ(last_line(end)["state_hash"].text(), alone["state_hash"].text());
+}
+
+TEST_F(EarlyStopping, IsKeptOverResume) {
+  const std::string whole = hash_of("whole", ended_by(2, "g/ecal"));
+  // In the midst of the second and of the third epoch.
+  run("a", ended_by(2, "g/ecal") + Words{"--set", "train.iterations=15"});
+  EXPECT_EQ(resumed("a", {"--set", "train.iterations=30"})["iterations"].integer(), 30u);
+  const JsonValue ended = resumed("a", {"--set", "train.iterations=1000"});
+  expect_ended_at(ended, 33);
+  EXPECT_EQ(ended["state_hash"].text(), whole);
+  // There is nothing more to do, until more patience is asked for.
+  EXPECT_EQ(resumed("a")["state_hash"].text(), whole);
+  EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("nothing to train: the loss ecal of the"));
+  expect_ended_at(resumed("a", {"--set", "train.stop.patience=3"}), 44);
+}
+
+TEST_F(EarlyStopping, EndsWhenTheTargetIsReached) {
+  const JsonValue summary =
+      summary_of("a", {"--set", "train.epochs=5", "--set", "train.stop={metric: d, target: 1e9}"});
+  EXPECT_EQ(summary["iterations"].integer(), 11u);
+  EXPECT_THAT(summary["ended_early"].text(), HasSubstr("train.stop.target"));
+}
+
+TEST_F(EarlyStopping, ChangesNothingOfTheStepsBeforeTheEnd) {
+  const auto losses = [&](const std::string& name) {
+    std::vector<std::string> all;
+    std::istringstream lines(read_text(path(name + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t begin = line.find("\"losses\":{");
+      if (begin == std::string::npos || line.find("\"kind\":\"step\"") == std::string::npos)
+        continue;
+      all.push_back(line.substr(begin, line.find('}', begin) - begin));
+    }
+    return all;
+  };
+  run("a", ended_by(1));
+  run("b", {"--set", "train.epochs=2"});
+  EXPECT_EQ(losses("a").size(), 88u);
+  EXPECT_EQ(losses("a"), losses("b"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -25,7 +25,7 @@ telemetry::StepFacts facts_of(const StepMetrics& step, const MonitorOptions& opt
   telemetry::StepFacts facts{step, {}, {}, {}};
   facts.slot = model::slot_name(options.schedule[step.slot]);
   for (std::size_t i = 0; i < step.losses.size(); ++i) {
-    facts.losses.emplace_back(options.losses[i].output, step.losses[i]);
+    facts.losses.emplace_back(options.losses[i].name(), step.losses[i]);
   }
   facts.state_hash = step.state_hash.text();
   return facts;

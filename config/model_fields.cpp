@@ -79,8 +79,13 @@ RecordOf<GanDescription> discriminator_record() {
   return record;
 }
 
-RecordOf<LossTerm> loss_record() {
-  auto record = std::make_shared<Record<LossTerm>>("a loss such as {kind: bce, target: label}");
+// The terms of one output.
+struct Loss : LossTerm {
+  double gradient_penalty = 0.0;  // the weight of a term of its own; 0: there is none
+};
+
+RecordOf<Loss> loss_record() {
+  auto record = std::make_shared<Record<Loss>>("a loss such as {kind: bce, target: label}");
   record->partial()
       .shared("loss")
       .required("kind", &LossTerm::kind,
@@ -89,11 +94,14 @@ RecordOf<LossTerm> loss_record() {
                                 {"mape", LossKind::kMeanAbsolutePercentageError},
                                 {"mse", LossKind::kMeanSquaredError},
                                 {"huber", LossKind::kHuber},
-                                {"bce_logits", LossKind::kLogisticCrossentropy}}),
+                                {"bce_logits", LossKind::kLogisticCrossentropy},
+                                {"hinge", LossKind::kHinge},
+                                {"wasserstein", LossKind::kWasserstein}}),
                 Scope::kState,
                 "Binary cross-entropy, mean absolute error, the latter in per cent of the target, "
-                "mean squared error (the label of a least-squares GAN), Huber's, or the "
-                "cross-entropy of an output without a sigmoid.")
+                "mean squared error (the label of a least-squares GAN), Huber's, the "
+                "cross-entropy of an output without a sigmoid, the hinge loss, or Wasserstein's, "
+                "which with the label's sign s is -s times the output.")
       .required("target", &LossTerm::target,
                 word<Target>({{"label", Target::kLabel},
                               {"energy", Target::kEnergy},
@@ -104,7 +112,13 @@ RecordOf<LossTerm> loss_record() {
                 "What the output is compared with: real or fake, E / 100 GeV, the angle in rad, "
                 "the sum of all cells before any power, the counts of cells by energy.")
       .field("weight", &LossTerm::weight, number(NumberRange{.least = 0.0}), Scope::kState,
-             "Factor in the total loss; terms are reported without it.");
+             "Factor in the total loss; terms are reported without it.")
+      .field("gradient_penalty", &Loss::gradient_penalty,
+             newer(number(NumberRange{.least = 0.0}), 0.0), Scope::kState,
+             "Weight of (|slope| - 1)^2, where the slope is the output's gradient by the cells "
+             "between real and generated events. It is a term of its own in metrics, acts in "
+             "d_fake and d_both, and needs a discriminator without batch_norm.")
+      .used_if("target: label", [](const Loss& loss) { return loss.target == Target::kLabel; });
   return record;
 }
 
@@ -128,10 +142,13 @@ class LossesCodec final : public Codec<GanDescription> {
       const bool judged = std::find(outputs.begin(), outputs.end(), member.key) != outputs.end();
       if (!judged && is_from_zoo(member.value.place)) continue;
       reader.remember(member.value.place);
-      LossTerm term;
-      record_->read(member.value, term, reader);
-      term.output = member.key;
-      into.losses.push_back(std::move(term));
+      Loss loss;
+      record_->read(member.value, loss, reader);
+      loss.output = member.key;
+      into.losses.push_back(loss);
+      if (loss.gradient_penalty == 0.0) continue;
+      into.losses.push_back(
+          {member.key, LossKind::kGradientPenalty, Target::kLabel, loss.gradient_penalty});
     }
     if (into.losses.empty()) {
       reader.broken_rule({"model.losses", "model.discriminator.outputs"}, "no loss is left");
@@ -141,7 +158,13 @@ class LossesCodec final : public Codec<GanDescription> {
   YamlValue write(const GanDescription& gan, Selection selection) const override {
     YamlValue section = YamlValue::map();
     for (const LossTerm& term : gan.losses) {
-      section.add(term.output, record_->write(term, selection));
+      if (term.kind == LossKind::kGradientPenalty) continue;
+      Loss loss{term};
+      for (const LossTerm& other : gan.losses) {
+        const bool is_penalty = other.kind == LossKind::kGradientPenalty;
+        if (is_penalty && other.output == term.output) loss.gradient_penalty = other.weight;
+      }
+      section.add(term.output, record_->write(loss, selection));
     }
     return section;
   }
@@ -177,7 +200,7 @@ class LossesCodec final : public Codec<GanDescription> {
     }
   }
 
-  RecordOf<LossTerm> record_ = loss_record();
+  RecordOf<Loss> record_ = loss_record();
 };
 
 CodecOf<std::string> zoo_name() {

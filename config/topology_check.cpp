@@ -161,6 +161,33 @@ void check_best(const Topology& topology, Reader& reader) {
   }
 }
 
+// A gradient penalty is computed between real and generated events, each by itself.
+void check_penalty(const Topology& topology, Reader& reader) {
+  const auto& losses = topology.model.gan.losses;
+  const auto penalty = std::find_if(losses.begin(), losses.end(), [](const auto& term) {
+    return term.kind == model::LossKind::kGradientPenalty;
+  });
+  if (penalty == losses.end()) return;
+  const std::string at = fmt::format("model.losses.{}.gradient_penalty", penalty->output);
+  const auto& schedule = topology.train.options.schedule;
+  if (std::none_of(schedule.begin(), schedule.end(), model::makes_fakes)) {
+    reader.broken_rule({at, "train.schedule"}, "acts in d_fake and d_both, of which there is none");
+  }
+  const auto& layers = topology.model.gan.discriminator.layers;
+  if (std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
+        return std::holds_alternative<model::BatchNorm>(layer.kind);
+      })) {
+    reader.broken_rule({at, "model.discriminator.layers"},
+                       "is of single events, which batch_norm of the discriminator mixes; take "
+                       "layer_norm in its place");
+  }
+  if (std::any_of(penalty + 1, losses.end(), [](const auto& term) {
+        return term.kind == model::LossKind::kGradientPenalty;
+      })) {
+    reader.broken_rule({at}, "a model has one gradient penalty");
+  }
+}
+
 // A loss that no step has would never end training.
 void check_stop(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
@@ -175,7 +202,7 @@ void check_stop(const Topology& topology, Reader& reader) {
                                    pipeline::kNetworkNames.at(options.stop->network)));
   }
   std::vector<std::string> terms;
-  for (const auto& term : topology.model.gan.losses) terms.push_back(term.output);
+  for (const auto& term : topology.model.gan.losses) terms.push_back(term.name());
   const std::string& wanted = options.stop->term;
   if (wanted.empty() || std::find(terms.begin(), terms.end(), wanted) != terms.end()) return;
   reader.broken_rule({"train.stop.metric", "model.losses"},
@@ -202,6 +229,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
       {check_event_count, {"data", "train"}},
       {check_validator, {"model", "data", "actors.validator"}},
       {check_best, {"model", "actors.validator"}},
+      {check_penalty, {"model", "train"}},
       {check_stop, {"model", "train"}},
   };
   const auto is_known = [&](const std::string& section) {
@@ -219,6 +247,9 @@ void derive(Topology& topology) {
   gan.generator.input = Shape::features(gan.latent.size);
   gan.discriminator.name = "discriminator";
   DatasetOptions& data = topology.data.dataset;
+  const auto& schedule = topology.train.options.schedule;
+  gan.judges_both =
+      std::find(schedule.begin(), schedule.end(), model::SlotKind::kDBoth) != schedule.end();
   data.expected_shape = image_shape(gan);
   gan.data_scale = pipeline::facts_of(data.schema).units_per_gev * data.preprocessing->scale;
   if (const auto kind = detector_of(data.schema, data.expected_shape)) {

@@ -364,9 +364,12 @@ std::shared_ptr<Record<Topology>> train_record() {
              within(&Topology::train, &TrainSection::options, &TrainingOptions::schedule),
              list(word<SlotKind>({{"d_real", SlotKind::kDReal},
                                   {"d_fake", SlotKind::kDFake},
-                                  {"g", SlotKind::kG}}),
+                                  {"g", SlotKind::kG},
+                                  {"d_both", SlotKind::kDBoth}}),
                   1, 100),
-             Scope::kState, "The steps of an iteration, in order.")
+             Scope::kState,
+             "The steps of an iteration, in order. `d_both` is one step of the discriminator on "
+             "real and generated events together: batch norm sees them as one batch.")
       .field("stop", within(&Topology::train, &TrainSection::options, &TrainingOptions::stop),
              optional(CodecOf<StoppingOptions>(stop_record())), Scope::kState,
              "Ends training at the end of an epoch, before its last one; not given: it does not.")

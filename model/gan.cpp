@@ -77,6 +77,8 @@ std::string slot_name(SlotKind slot) {
       return "d_fake";
     case SlotKind::kG:
       return "g";
+    case SlotKind::kDBoth:
+      return "d_both";
   }
   CHECK(false, "unknown slot");
 }
@@ -86,6 +88,7 @@ SlotAccess slot_access(SlotKind slot) {
     case SlotKind::kDReal:
       return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kDFake:
+    case SlotKind::kDBoth:
       return {kGeneratorWeights | kGeneratorMoving,
               kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights,
               kDiscriminatorWeights | kDiscriminatorMoving};
@@ -104,13 +107,15 @@ int ContributionLayout::find(const std::string& name) const {
 }
 
 void GanStream::compute_with(runtime::ThreadTeam* team, std::span<GanStream* const> others) {
-  std::vector<Workspace*> generators, discriminators;
+  std::vector<Workspace*> generators, discriminators, both;
   for (GanStream* other : others) {
     generators.push_back(&other->generator_);
     discriminators.push_back(&other->discriminator_);
+    if (other->both_) both.push_back(&*other->both_);
   }
   generator_.compute_with(team, generators);
   discriminator_.compute_with(team, discriminators);
+  if (both_) both_->compute_with(team, both);
 }
 
 namespace {
@@ -118,6 +123,7 @@ namespace {
 // Elements of a stream's places in the backend's memory, besides its workspaces.
 struct StreamElements {
   std::int64_t targets = 0, images = 0, statistics = 0;
+  std::int64_t probes = 0, slopes = 0, penalties = 0;
   std::array<std::int64_t, 4> parameters{};  // on a device alone
 };
 
@@ -125,12 +131,20 @@ StreamElements elements_of(const Gan& gan) {
   const auto& losses = gan.description().losses;
   const ParameterLayout &g = gan.generator().parameters(), &d = gan.discriminator().parameters();
   const std::int64_t events = gan.group() * gan.batch();
-  const bool counts = std::any_of(losses.begin(), losses.end(), [](const LossTerm& term) {
-    return term.target == Target::kBins;
-  });
+  const std::int64_t cells = gan.discriminator().input_shape().elements();
+  const auto has = [&](auto is_it) { return std::any_of(losses.begin(), losses.end(), is_it); };
+  const bool counts = has([](const LossTerm& term) { return term.target == Target::kBins; });
+  const bool penalises =
+      has([](const LossTerm& term) { return term.kind == LossKind::kGradientPenalty; });
+  const std::int64_t halves = gan.description().judges_both ? 2 : 1;
   StreamElements elements;
-  elements.targets = static_cast<std::int64_t>(losses.size()) * events * kBinCount;
-  if (counts) elements.images = events * gan.discriminator().input_shape().elements();
+  elements.targets = static_cast<std::int64_t>(losses.size()) * halves * events * kBinCount;
+  if (counts || penalises) elements.images = events * cells;
+  if (penalises) {
+    elements.probes = 2 * events * cells;
+    elements.slopes = 5 * events;
+    elements.penalties = 2 * gan.group() * d.weights_size;
+  }
   elements.statistics = gan.group() * g.moving_size;
   if (gan.memory().is_of_host()) return elements;
   elements.parameters = {g.weights_size, g.moving_size, d.weights_size, d.moving_size};
@@ -145,12 +159,14 @@ MemorySize GanStream::size_for(const Gan& gan) {
     size.all += bytes;
     size.largest = std::max(size.largest, bytes);
   };
-  for (const auto* program : {&gan.generator(), &gan.discriminator()}) {
+  for (const auto* program : {&gan.generator(), &gan.discriminator(), gan.both_.get()}) {
+    if (program == nullptr) continue;
     add(program->arena_bytes());
     add(program->scratch_bytes());
   }
   const StreamElements elements = elements_of(gan);
-  for (const std::int64_t each : {elements.targets, elements.images, elements.statistics}) {
+  for (const std::int64_t each : {elements.targets, elements.images, elements.statistics,
+                                  elements.probes, elements.slopes, elements.penalties}) {
     add(static_cast<std::uint64_t>(each) * bytes_of(gan.data_type()));
   }
   for (const std::int64_t each : elements.parameters) {
@@ -164,6 +180,7 @@ GanStream::GanStream(const Gan& gan)
       discriminator_(gan.discriminator()),
       energy_(static_cast<std::size_t>(gan.group() * gan.batch())),
       ecal_(energy_.size()) {
+  if (gan.both_ != nullptr) both_.emplace(*gan.both_);
   const std::size_t element = bytes_of(gan.data_type());
   const auto place = [&](std::int64_t elements, Memory& memory) {
     return memory.allocate(static_cast<std::size_t>(elements) * element);
@@ -172,12 +189,16 @@ GanStream::GanStream(const Gan& gan)
   // Images are staged where they are not floats.
   const std::int64_t cells = gan.discriminator().input_shape().elements();
   const std::int64_t images = gan.data_type() == DataType::kFloat32 ? 0 : gan.batch() * cells;
+  const std::int64_t outputs = 2 * events * kBinCount;
   staged_ =
-      place(std::max({events * gan.description().latent.size, events, images}), host_memory());
+      place(std::max({events * gan.description().latent.size, outputs, images}), host_memory());
   const StreamElements elements = elements_of(gan);
   Memory& memory = gan.memory();
   targets_ = place(elements.targets, memory);
   images_ = place(elements.images, memory);
+  probes_ = place(elements.probes, memory);
+  slopes_ = place(elements.slopes, memory);
+  penalties_ = place(elements.penalties, memory);
   generator_statistics_ = place(elements.statistics, memory);
   if (memory.is_of_host()) return;
   indices_ = memory.allocate(static_cast<std::size_t>(gan.group()) * sizeof(std::uint32_t));
@@ -199,6 +220,11 @@ Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& descriptio
   ASSIGN_OR_RETURN(gan->discriminator_,
                    Program::compile(description.discriminator, backend, options));
   RETURN_IF_ERROR(check_fit(description, *gan->generator_, *gan->discriminator_));
+  if (description.judges_both) {
+    options.batch = 2 * batch;
+    options.backward_input = false;
+    ASSIGN_OR_RETURN(gan->both_, Program::compile(description.discriminator, backend, options));
+  }
   RETURN_IF_ERROR(gan->bind_losses(backend));
   gan->lay_out_contributions();
   return std::unique_ptr<const Gan>(std::move(gan));
@@ -206,29 +232,60 @@ Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& descriptio
 
 Result<void> Gan::bind_losses(const Backend& backend) {
   if (description_.losses.empty()) return topology_error("a model needs at least one loss term");
+  for (const LossTerm& term : description_.losses) RETURN_IF_ERROR(bind_loss(term, backend));
   const std::int64_t cells = discriminator_->input_shape().elements();
-  for (const LossTerm& term : description_.losses) {
-    const int output = discriminator_->find_output(term.output);
-    if (output < 0) {
-      return topology_error(
-          fmt::format("loss {}: the discriminator has no output of this name", term.output));
-    }
-    const Shape found = discriminator_->output_shape(output);
-    if (found != target_shape(term.target)) {
-      return topology_error(fmt::format("loss {}: the output has shape {}, its target {}",
-                                        term.output, found.text(),
-                                        target_shape(term.target).text()));
-    }
-    loss_outputs_.push_back(output);
-    MeanLoss loss{batch() * found.elements(), term.kind, term.weight};
-    if (term.target == Target::kBins) {
-      ASSIGN_OR_RETURN(bins_, backend.make_kernel(BinsForward{batch(), cells}));
-      loss.least_target = 1.0;  // an empty bin counts one
-    }
-    ASSIGN_OR_RETURN(auto kernel, backend.make_kernel(loss));
-    losses_.push_back(std::move(kernel));
-  }
   ASSIGN_OR_RETURN(empty_images_, backend.make_kernel(CountEmpty{batch(), cells}));
+  return {};
+}
+
+Result<void> Gan::bind_loss(const LossTerm& term, const Backend& backend) {
+  const int output = discriminator_->find_output(term.output);
+  if (output < 0) {
+    return topology_error(
+        fmt::format("loss {}: the discriminator has no output of this name", term.output));
+  }
+  const Shape found = discriminator_->output_shape(output);
+  if (found != target_shape(term.target)) {
+    return topology_error(fmt::format("loss {}: the output has shape {}, its target {}",
+                                      term.output, found.text(), target_shape(term.target).text()));
+  }
+  loss_outputs_.push_back(output);
+  MeanLoss loss{batch() * found.elements(), term.kind, term.weight};
+  if (term.target == Target::kBins) {
+    const std::int64_t cells = discriminator_->input_shape().elements();
+    ASSIGN_OR_RETURN(bins_, backend.make_kernel(BinsForward{batch(), cells}));
+    loss.least_target = 1.0;  // an empty bin counts one
+  }
+  const bool is_penalty = term.kind == LossKind::kGradientPenalty;
+  if (is_penalty) {
+    RETURN_IF_ERROR(bind_penalty(backend));
+    penalty_ = static_cast<int>(loss_outputs_.size()) - 1;
+    loss.kind = LossKind::kMeanSquaredError;  // of the slopes, which are to be 1
+  }
+  for (const Judging judging : {kDiscriminator, kGenerator, kBoth}) {
+    MeanLoss own = loss;
+    if (judging == kBoth && !is_penalty) own.elements *= 2;
+    if (judging == kGenerator && own.kind == LossKind::kHinge) own.kind = LossKind::kWasserstein;
+    ASSIGN_OR_RETURN(auto kernel, backend.make_kernel(own));
+    losses_[judging].push_back(std::move(kernel));
+  }
+  return {};
+}
+
+Result<void> Gan::bind_penalty(const Backend& backend) {
+  if (penalty_ >= 0) return topology_error("a model has one gradient penalty");
+  if (discriminator_->parameters().moving_size > 0) {
+    return topology_error(
+        "a gradient penalty is of single events, which batch_norm of the discriminator mixes; take "
+        "layer_norm in its place");
+  }
+  const std::int64_t cells = discriminator_->input_shape().elements();
+  const std::int64_t weights = discriminator_->parameters().weights_size;
+  ASSIGN_OR_RETURN(mix_, backend.make_kernel(MixEvents{batch(), cells}));
+  ASSIGN_OR_RETURN(probe_, backend.make_kernel(SlopeProbes{batch(), cells}));
+  ASSIGN_OR_RETURN(scale_, backend.make_kernel(Product{batch()}));
+  ASSIGN_OR_RETURN(add_, backend.make_kernel(Accumulate{weights}));
+  ASSIGN_OR_RETURN(no_penalty_, backend.make_kernel(ZeroFill{1}));
   return {};
 }
 
@@ -236,7 +293,7 @@ void Gan::lay_out_contributions() {
   using Role = ContributionTensor::Role;
   const ParameterLayout& g = generator_->parameters();
   const ParameterLayout& d = discriminator_->parameters();
-  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
+  for (const SlotKind slot : kSlotKinds) {
     ContributionLayout& layout = contributions_[static_cast<std::size_t>(slot)];
     if (slot == SlotKind::kG) {
       append(layout, "generator/", Role::kGeneratorGradient, g.weights);
@@ -246,10 +303,10 @@ void Gan::lay_out_contributions() {
     }
     append(layout, "discriminator/", Role::kDiscriminatorMoving, d.moving);
     for (std::size_t i = 0; i < description_.losses.size(); ++i) {
-      append_number(layout, "loss/" + description_.losses[i].output, Role::kLoss,
+      append_number(layout, "loss/" + description_.losses[i].name(), Role::kLoss,
                     static_cast<int>(i));
     }
-    if (slot == SlotKind::kDFake) append_number(layout, "empty_images", Role::kEmptyImages, 0);
+    if (makes_fakes(slot)) append_number(layout, "empty_images", Role::kEmptyImages, 0);
   }
 }
 

@@ -5,10 +5,18 @@
 // contribution depends on the state, the events and the RandomPosition, and on nothing else.
 //
 // The losses, their weights and the order of the steps are those of 3DGAN (svalleco/3Dgan).
+//
+// Of a hinge loss and Wasserstein's the generator minimises -D(G(z)), and the discriminator what
+// LossKind says. A gradient penalty, w mean((|grad D(x)| - 1)^2) over points x between real and
+// generated events (Gulrajani et al., arXiv:1704.00028), needs the derivative of a gradient by the
+// weights. It is taken in the finite form: along the gradient's direction v,
+//   d|grad D(x)| / d weights = (d D(x + e v) / d weights - d D(x - e v) / d weights) / 2e + O(e^2)
+// with v and e held (SlopeProbes). So two further passes take the place of a second-order one.
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +38,14 @@ enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins };
 Shape target_shape(Target target);
 
 struct LossTerm {
-  std::string output;  // name of the discriminator's output layer; names the term in metrics
+  std::string output;  // name of the discriminator's output layer
   LossKind kind = LossKind::kBinaryCrossentropy;
   Target target = Target::kLabel;
   double weight = 1.0;
+  // Of the term in metrics: that of the output, of which a gradient penalty is another term.
+  std::string name() const {
+    return kind == LossKind::kGradientPenalty ? output + "_penalty" : output;
+  }
 };
 
 // Fakes get their conditions from the real batch, or each event draws its own: E / 100 uniform in
@@ -52,13 +64,22 @@ struct GanDescription {
   std::array<double, 5> response{2.21, -0.28, 0.11, -0.023, 0.0018};
   double data_scale = 1.0;
   double flip_probability = 0.05;  // of each label of the discriminator's steps
+  bool judges_both = false;        // the schedule has kDBoth, which takes memory
 };
 
 // A step of the schedule. kDReal: discriminator on the real batch; kDFake: discriminator on fakes
-// the generator makes in inference mode; kG: generator through a fixed discriminator.
-enum class SlotKind : std::uint8_t { kDReal, kDFake, kG };
+// the generator makes in inference mode; kG: generator through a fixed discriminator; kDBoth:
+// discriminator on the real batch and as many fakes in one pass, which batch norm sees as one batch
+// and over which losses are means.
+enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth };
+inline constexpr std::array kSlotKinds{SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG,
+                                       SlotKind::kDBoth};
 
-std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g"
+std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both"
+// Whether the step begins with make_fakes(); a gradient penalty acts in such steps.
+constexpr bool makes_fakes(SlotKind slot) {
+  return slot == SlotKind::kDFake || slot == SlotKind::kDBoth;
+}
 
 // Parts of the state a step touches, as bits.
 enum StatePart : std::uint8_t {
@@ -136,13 +157,15 @@ class GanStream {
   friend struct GanArithmetic;
   Workspace generator_;
   Workspace discriminator_;
+  std::optional<Workspace> both_;     // of kDBoth
   std::vector<float> energy_, ecal_;  // conditions drawn for fakes, one per event
   // On the host: values on their way to the backend's memory.
   std::shared_ptr<std::byte> staged_;
   // In the backend's memory, of all micro-batches of a group:
-  std::shared_ptr<std::byte> targets_;               // [loss term][event][value]
-  std::shared_ptr<std::byte> images_;                // real ones, for their bin counts
-  std::shared_ptr<std::byte> generator_statistics_;  // from begin_ to finish_generator
+  std::shared_ptr<std::byte> targets_;  // [loss term][event][value]
+  std::shared_ptr<std::byte> images_;   // real ones, for their bin counts or a gradient penalty
+  std::shared_ptr<std::byte> probes_, slopes_, penalties_;  // of a gradient penalty
+  std::shared_ptr<std::byte> generator_statistics_;         // from begin_ to finish_generator
   // Null where that is the host's: copies of what the caller has there.
   std::shared_ptr<std::byte> indices_;
   std::array<std::shared_ptr<std::byte>, 4> parameters_;
@@ -152,8 +175,8 @@ class GanStream {
 struct GanMicroBatch {
   EventBatch events;
   std::uint32_t index = 0;  // in the global batch
-  // In the backend's memory, (batch, x, y, z, 1) in the data type: fakes for d_fake, which
-  // make_fakes wrote for the same events and position.
+  // In the backend's memory, (batch, x, y, z, 1) in the data type: fakes for d_fake and d_both,
+  // which make_fakes wrote for the same events and position.
   void* images = nullptr;
   // In the backend's memory: receives contributions(slot).size elements of data_type(), from its
   // end to its front. Those of a group stand side by side, in the group's order.
@@ -196,6 +219,7 @@ class Gan {
   void make_fakes(const GanWork& work) const;
   void d_real(const GanWork& work) const;
   void d_fake(const GanWork& work) const;
+  void d_both(const GanWork& work) const;  // CHECKs that the description says that it does
   // The part of a generator step that reads only the generator: its forward pass. The result stays
   // in the stream until finish_generator is called for the same events and position.
   void begin_generator(const GanWork& work) const;
@@ -206,19 +230,26 @@ class Gan {
   friend struct GanPlaces;
   template <class T>
   friend struct GanArithmetic;
+  // The three ways to judge have losses of their own.
+  enum Judging : std::uint8_t { kDiscriminator, kGenerator, kBoth };
   explicit Gan(const Backend& backend) : backend_(&backend) {}
   runtime::Result<void> bind_losses(const Backend& backend);
+  runtime::Result<void> bind_loss(const LossTerm& term, const Backend& backend);
+  runtime::Result<void> bind_penalty(const Backend& backend);
   void lay_out_contributions();
 
   const Backend* backend_;
   GanDescription description_;
   std::unique_ptr<const Program> generator_;
   std::unique_ptr<const Program> discriminator_;
-  std::vector<int> loss_outputs_;  // per loss term, the discriminator's output index
-  std::array<ContributionLayout, 3> contributions_;
-  std::vector<std::unique_ptr<Kernel>> losses_;  // per loss term
-  std::unique_ptr<Kernel> bins_;                 // null: no term compares counts
+  std::unique_ptr<const Program> both_;  // the discriminator on twice as many; null: no kDBoth
+  std::vector<int> loss_outputs_;        // per loss term, the discriminator's output index
+  std::array<ContributionLayout, kSlotKinds.size()> contributions_;
+  std::array<std::vector<std::unique_ptr<Kernel>>, 3> losses_;  // by Judging, per loss term
+  std::unique_ptr<Kernel> bins_;                                // null: no term compares counts
   std::unique_ptr<Kernel> empty_images_;
+  int penalty_ = -1;  // the loss term that is a gradient penalty; -1: there is none
+  std::unique_ptr<Kernel> mix_, probe_, scale_, add_, no_penalty_;  // of the penalty
 };
 
 }  // namespace troupe::model

@@ -99,9 +99,10 @@ struct GanPlaces : GanWork {
     write(staged(), count() * size, gan.generator_->template input<T>(stream.generator_).data());
   }
 
-  void write_real_images(T* to) const {
+  // `stride` elements from one micro-batch to the next.
+  void write_real_images(T* to, std::int64_t stride) const {
     const std::int64_t size = batch() * cells();
-    for (std::int64_t i = 0; i < count(); ++i, to += size) {
+    for (std::int64_t i = 0; i < count(); ++i, to += stride) {
       const float* images = micro_batches[i].events.images;
       if constexpr (std::is_same_v<T, float>) {
         write(images, size, to);
@@ -140,6 +141,26 @@ struct GanPlaces : GanWork {
   }
 
   T* contributions() const { return static_cast<T*>(micro_batches.front().contributions); }
+
+  // What judges, and how many times the batch it judges at once.
+  struct Judge {
+    const Program& program;
+    Workspace& workspace;
+    const std::vector<std::unique_ptr<Kernel>>& losses;
+    std::int64_t halves = 1;
+
+    T* input() const { return program.template input<T>(workspace).data(); }
+  };
+  Judge discriminator() const {
+    return {*gan.discriminator_, stream.discriminator_, gan.losses_[Gan::kDiscriminator]};
+  }
+  Judge of_generator() const {
+    return {*gan.discriminator_, stream.discriminator_, gan.losses_[Gan::kGenerator]};
+  }
+  Judge both() const {
+    CHECK(gan.both_ != nullptr, "the description says that there is no d_both");
+    return {*gan.both_, *stream.both_, gan.losses_[Gan::kBoth], 2};
+  }
 };
 
 // The computation in one data type; `Gan` chooses which.
@@ -151,7 +172,8 @@ struct GanArithmetic : GanPlaces<T> {
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::write_latents,
       Places::write_real_images, Places::generator_bindings, Places::discriminator_bindings,
-      Places::contributions;
+      Places::contributions, Places::discriminator, Places::of_generator, Places::both;
+  using typename Places::Judge;
 
   void make_fakes() const {
     write_indices();
@@ -175,55 +197,169 @@ struct GanArithmetic : GanPlaces<T> {
     memory().flush();
   }
 
-  T* discriminator_input() const {
-    return gan.discriminator_->template input<T>(stream.discriminator_).data();
-  }
-
-  // Expects the images in the discriminator's input, and the targets.
-  void d_step(Bindings bindings, const ContributionLayout& layout) const {
+  // Expects the images in the judge's input, and the targets.
+  void d_step(const Judge& judge, Bindings bindings, const ContributionLayout& layout,
+              bool penalised = false) const {
+    penalised &= gan.penalty_ >= 0;
+    if (penalised) penalise(judge, bindings, layout);
     bindings.gradients = contributions();
     bindings.statistics = contributions() + gan.discriminator_->parameters().weights_size;
     bindings.group.stride = layout.size;
-    gan.discriminator_->run(Pass::kForwardTraining, bindings, stream.discriminator_);
-    losses(layout);
-    backward(*gan.discriminator_, bindings, stream.discriminator_);
+    judge.program.run(Pass::kForwardTraining, bindings, judge.workspace);
+    losses(judge, layout, penalised);
+    backward(judge.program, bindings, judge.workspace, penalised ? &layout : nullptr);
   }
 
-  // The elements behind the gradients are final before the backward pass begins.
-  void backward(const Program& program, Bindings bindings, Workspace& workspace) const {
-    if (final_from != nullptr) {
-      (*final_from)(program.parameters().weights_size);
-      bindings.gradients_final = final_from;
-    }
+  // The elements behind the gradients are final before the backward pass begins. With `penalised`
+  // the penalty's are added behind it.
+  void backward(const Program& program, Bindings bindings, Workspace& workspace,
+                const ContributionLayout* penalised = nullptr) const {
+    const std::int64_t weights = program.parameters().weights_size;
+    if (final_from != nullptr) (*final_from)(weights);
+    if (penalised == nullptr) bindings.gradients_final = final_from;
     program.run(Pass::kBackwardParameters, bindings, workspace);
+    if (penalised != nullptr) {
+      run(*gan.add_, {{penalties(0), weights}, {contributions(), penalised->size}});
+      if (final_from != nullptr) (*final_from)(0);
+    }
     memory().flush();
+  }
+
+  // Places of a gradient penalty.
+  T* penalties(std::int64_t side) const {
+    return elements(stream.penalties_) +
+           side * gan.group() * gan.discriminator_->parameters().weights_size;
+  }
+  T* probes(std::int64_t i) const {
+    return elements(stream.probes_) + i * gan.group() * batch() * cells();
+  }
+  T* slopes(std::int64_t i) const { return elements(stream.slopes_) + i * gan.group() * batch(); }
+
+  // The derivative of every output's sum is 0, but for that of the penalised one.
+  void write_output_gradients(T of_penalised) const {
+    const Program& program = *gan.discriminator_;
+    const int penalised = gan.loss_outputs_[static_cast<std::size_t>(gan.penalty_)];
+    for (int output = 0; output < program.outputs(); ++output) {
+      const std::int64_t size = count() * batch() * program.output_shape(output).elements();
+      std::fill_n(staged(), size, output == penalised ? of_penalised : T{0});
+      write(staged(), size,
+            program.template output_gradient<T>(stream.discriminator_, output).data());
+    }
+  }
+
+  // A gradient penalty (model/gan.h): its value goes to the contributions, and its gradient to
+  // penalties(0). `judge` has the targets.
+  void penalise(const Judge& judge, Bindings bindings, const ContributionLayout& layout) const {
+    const Program& program = *gan.discriminator_;
+    const auto term = static_cast<std::size_t>(gan.penalty_);
+    const std::int64_t size = batch() * cells(), weights = program.parameters().weights_size;
+    T *const above = probes(0), *const mixed = probes(1), *const below = elements(stream.images_);
+    T *const drawn = slopes(0), *const slope = slopes(1), *const excess = slopes(2);
+    mix(above, below, drawn, mixed);
+    copy(mixed, count() * size, discriminator().input());
+    bindings.statistics = penalties(0);  // there are none
+    program.run(Pass::kForwardTraining, bindings, stream.discriminator_);
+    write_output_gradients(T{1});
+    program.run(Pass::kBackwardInput, bindings, stream.discriminator_);
+    run(*gan.probe_, {{mixed, size},
+                      {program.template input_gradient<T>(stream.discriminator_).data(), size},
+                      {slope, batch()},
+                      {above, size},
+                      {below, size},
+                      {slopes(3), 2 * batch()}});
+    run(*judge.losses[term], {{slope, batch()},
+                              {targets(term, judge.halves), judge.halves * batch()},
+                              {contributions() + loss_offset(layout, term), layout.size},
+                              {excess, batch()}});
+    for (const std::int64_t side : {0, 1}) {
+      copy(side == 0 ? above : below, count() * size, discriminator().input());
+      bindings.gradients = penalties(side);
+      bindings.group.stride = weights;
+      program.run(Pass::kForwardTraining, bindings, stream.discriminator_);
+      write_output_gradients(T{0});
+      const auto gradient =
+          program.template output_gradient<T>(stream.discriminator_, gan.loss_outputs_[term]);
+      run(*gan.scale_, {{excess, batch()},
+                        {slopes(3) + side * batch(), 2 * batch()},
+                        {gradient.data(), batch()}});
+      program.run(Pass::kBackwardParameters, bindings, stream.discriminator_);
+    }
+    run(*gan.add_, {{penalties(1), weights}, {penalties(0), weights}});
+  }
+
+  // Points on the lines from fakes to real events, in places for all of these.
+  void mix(T* fakes, T* real, T* drawn, T* mixed) const {
+    const std::int64_t size = batch() * cells();
+    write_real_images(real, size);
+    for (std::int64_t i = 0; i < count(); ++i) {
+      copy(static_cast<const T*>(micro_batches[i].images), size, fakes + i * size);
+      for (std::int64_t event = 0; event < batch(); ++event) {
+        staged()[i * batch() + event] = static_cast<T>(runtime::random_uniform(
+            at(kMixStream, micro_batches[i]), static_cast<std::uint32_t>(event)));
+      }
+    }
+    write(staged(), count() * batch(), drawn);
+    run(*gan.mix_, {{fakes, size}, {real, size}, {drawn, batch()}, {mixed, size}});
+  }
+
+  static std::int64_t loss_offset(const ContributionLayout& layout, std::size_t term) {
+    for (const ContributionTensor& tensor : layout.tensors) {
+      const bool is_loss = tensor.role == ContributionTensor::Role::kLoss;
+      if (is_loss && static_cast<std::size_t>(tensor.index) == term) return tensor.offset;
+    }
+    CHECK(false, "every step has every loss");
   }
 
   void d_real() const {
     const ContributionLayout& layout = gan.contributions(SlotKind::kDReal);
+    const Judge judge = discriminator();
     write_indices();
-    write_real_images(discriminator_input());
-    write_targets([this](std::int64_t i) { return micro_batches[i].events; },
-                  {1.0, description().flip_probability});
+    write_real_images(judge.input(), batch() * cells());
+    write_targets([this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
+                  {{1.0}, description().flip_probability});
     const Bindings bindings = discriminator_bindings();
-    if (gan.bins_ != nullptr) count_bins(discriminator_input());
-    d_step(bindings, layout);
+    count_bins(judge.input(), 1);
+    d_step(judge, bindings, layout);
   }
 
   void d_fake() const {
     const ContributionLayout& layout = gan.contributions(SlotKind::kDFake);
     write_indices();
-    write_targets([this](std::int64_t i) { return conditions(i); },
-                  {0.0, description().flip_probability});
+    write_targets([this](std::int64_t i, std::int64_t) { return conditions(i); },
+                  {{0.0}, description().flip_probability});
     const Bindings bindings = discriminator_bindings();
     count_bins_of_real_images();
+    d_step_on_fakes(discriminator(), 0, bindings, layout);
+  }
+
+  // Real events stand in front of as many fakes.
+  void d_both() const {
+    const ContributionLayout& layout = gan.contributions(SlotKind::kDBoth);
+    const Judge judge = both();
+    write_indices();
     const std::int64_t size = batch() * cells();
+    write_real_images(judge.input(), 2 * size);
+    write_targets(
+        [this](std::int64_t i, std::int64_t half) {
+          return half == 0 ? micro_batches[i].events : conditions(i);
+        },
+        {{1.0, 0.0}, description().flip_probability}, 2);
+    const Bindings bindings = discriminator_bindings();
+    count_bins(judge.input(), 2);
+    d_step_on_fakes(judge, size, bindings, layout);
+  }
+
+  // The fakes come to this element of each micro-batch's input.
+  void d_step_on_fakes(const Judge& judge, std::int64_t begin, const Bindings& bindings,
+                       const ContributionLayout& layout) const {
+    const std::int64_t size = batch() * cells(), stride = judge.halves * size;
     for (std::int64_t i = 0; i < count(); ++i) {
-      copy(static_cast<const T*>(micro_batches[i].images), size, discriminator_input() + i * size);
+      copy(static_cast<const T*>(micro_batches[i].images), size,
+           judge.input() + i * stride + begin);
     }
     run(*gan.empty_images_,
-        {{discriminator_input(), size}, {contributions() + layout.size - 1, layout.size}});
-    d_step(bindings, layout);
+        {{judge.input() + begin, stride}, {contributions() + layout.size - 1, layout.size}});
+    d_step(judge, bindings, layout, true);
   }
 
   void finish_generator() const {
@@ -231,19 +367,19 @@ struct GanArithmetic : GanPlaces<T> {
     const ParameterLayout& g = gan.generator_->parameters();
     write_indices();
     // All fakes are labelled real, and no label is flipped.
-    write_targets([this](std::int64_t i) { return conditions(i); }, {1.0, 0.0});
+    write_targets([this](std::int64_t i, std::int64_t) { return conditions(i); }, {{1.0}, 0.0});
     Bindings g_bindings = generator_bindings(), d_bindings = discriminator_bindings();
     g_bindings.gradients = contributions();
     d_bindings.statistics = contributions() + g.size();
     g_bindings.group.stride = d_bindings.group.stride = layout.size;
     count_bins_of_real_images();
     const auto images = gan.generator_->template output<T>(stream.generator_, 0);
-    copy(images.data(), count() * batch() * cells(), discriminator_input());
+    copy(images.data(), count() * batch() * cells(), discriminator().input());
 
     // The discriminator judges in training mode and keeps its weights. The gradient of its input is
     // the gradient of the generator's output.
     gan.discriminator_->run(Pass::kForwardTraining, d_bindings, stream.discriminator_);
-    losses(layout);
+    losses(of_generator(), layout, false);
     gan.discriminator_->run(Pass::kBackwardInput, d_bindings, stream.discriminator_);
 
     const auto gradient = gan.discriminator_->template input_gradient<T>(stream.discriminator_);
@@ -257,17 +393,21 @@ struct GanArithmetic : GanPlaces<T> {
   }
 
   struct Labels {
-    double label, flip_probability;
+    std::array<double, 2> labels;  // of each half
+    double flip_probability;
   };
-  double target_of(Target target, const GanMicroBatch& micro_batch, const EventBatch& wanted,
-                   std::int64_t event, const Labels& labels) const {
-    switch (target) {
+  // `event` of the batch's `half`.
+  double target_of(const LossTerm& term, const GanMicroBatch& micro_batch, const EventBatch& wanted,
+                   std::int64_t half, std::int64_t event, const Labels& labels) const {
+    if (term.kind == LossKind::kGradientPenalty) return 1.0;  // of slopes
+    switch (term.target) {
       case Target::kLabel: {
+        const double label = labels.labels[static_cast<std::size_t>(half)];
+        const auto number = static_cast<std::uint32_t>(half * batch() + event);
         const bool flipped =
             labels.flip_probability > 0.0 &&
-            runtime::random_uniform(at(kFlipStream, micro_batch),
-                                    static_cast<std::uint32_t>(event)) < labels.flip_probability;
-        return flipped ? 1.0 - labels.label : labels.label;
+            runtime::random_uniform(at(kFlipStream, micro_batch), number) < labels.flip_probability;
+        return flipped ? 1.0 - label : label;
       }
       case Target::kEnergy:
         return wanted.energy[event];
@@ -282,55 +422,69 @@ struct GanArithmetic : GanPlaces<T> {
   }
 
   // Targets of a term, of the first micro-batch.
-  T* targets(std::size_t term) const {
-    return elements(stream.targets_) + static_cast<std::int64_t>(term) * count() * batch() *
-                                           target_shape(Target::kBins).channels;
+  T* targets(std::size_t term, std::int64_t halves) const {
+    return elements(stream.targets_) + static_cast<std::int64_t>(term) * halves * count() *
+                                           batch() * target_shape(Target::kBins).channels;
   }
 
-  // All terms' but bins. wanted(i) are the conditions of micro-batch i.
+  // All terms' but bins. wanted(i, half) are the conditions of micro-batch i's half.
   template <class Wanted>
-  void write_targets(const Wanted& wanted, const Labels& labels) const {
-    for (std::size_t term = 0; term < description().losses.size(); ++term) {
-      const Target target = description().losses[term].target;
-      if (target == Target::kBins) continue;
+  void write_targets(const Wanted& wanted, const Labels& labels, std::int64_t halves = 1) const {
+    for (std::size_t number = 0; number < description().losses.size(); ++number) {
+      const LossTerm& term = description().losses[number];
+      if (term.target == Target::kBins) continue;
+      T* to = staged();
       for (std::int64_t i = 0; i < count(); ++i) {
-        const EventBatch events = wanted(i);
-        for (std::int64_t event = 0; event < batch(); ++event) {
-          staged()[i * batch() + event] =
-              static_cast<T>(target_of(target, micro_batches[i], events, event, labels));
+        for (std::int64_t half = 0; half < halves; ++half) {
+          const EventBatch events = wanted(i, half);
+          for (std::int64_t event = 0; event < batch(); ++event) {
+            *to++ = static_cast<T>(target_of(term, micro_batches[i], events, half, event, labels));
+          }
         }
       }
-      write(staged(), count() * batch(), targets(term));
+      write(staged(), to - staged(), targets(number, halves));
     }
   }
 
   void count_bins_of_real_images() const {
     if (gan.bins_ == nullptr) return;
-    write_real_images(elements(stream.images_));
-    count_bins(elements(stream.images_));
+    write_real_images(elements(stream.images_), batch() * cells());
+    count_bins(elements(stream.images_), 1);
   }
-  void count_bins(const T* images) const {
+  // Of real images, in front of as many others if there are two halves, which are compared with the
+  // same counts.
+  void count_bins(const T* images, std::int64_t halves) const {
+    if (gan.bins_ == nullptr) return;
+    const std::int64_t bins = batch() * target_shape(Target::kBins).channels;
     for (std::size_t term = 0; term < description().losses.size(); ++term) {
       if (description().losses[term].target != Target::kBins) continue;
-      run(*gan.bins_, {{images, batch() * cells()},
-                       {targets(term), batch() * target_shape(Target::kBins).channels}});
+      for (std::int64_t half = 0; half < halves; ++half) {
+        run(*gan.bins_, {{images, halves * batch() * cells()},
+                         {targets(term, halves) + half * bins, halves * bins}});
+      }
     }
   }
 
   // Writes each term's mean to its place in the contributions and its gradient to its output's.
-  void losses(const ContributionLayout& layout) const {
+  // But for a gradient penalty's, which `penalised` says are there.
+  void losses(const Judge& judge, const ContributionLayout& layout, bool penalised) const {
     for (const ContributionTensor& tensor : layout.tensors) {
       if (tensor.role != ContributionTensor::Role::kLoss) continue;
+      T* const value = contributions() + tensor.offset;
+      if (tensor.index == gan.penalty_) {
+        if (!penalised) run(*gan.no_penalty_, {{value, layout.size}});
+        continue;
+      }
       const auto term = static_cast<std::size_t>(tensor.index);
       const int output = gan.loss_outputs_[term];
-      const std::int64_t size = batch() * gan.discriminator_->output_shape(output).elements();
-      const auto outputs = gan.discriminator_->template output<T>(stream.discriminator_, output);
-      const auto gradient =
-          gan.discriminator_->template output_gradient<T>(stream.discriminator_, output);
-      run(*gan.losses_[term], {{outputs.data(), size},
-                               {targets(term), size},
-                               {contributions() + tensor.offset, layout.size},
-                               {gradient.data(), size}});
+      const std::int64_t size =
+          judge.halves * batch() * judge.program.output_shape(output).elements();
+      const auto outputs = judge.program.template output<T>(judge.workspace, output);
+      const auto gradient = judge.program.template output_gradient<T>(judge.workspace, output);
+      run(*judge.losses[term], {{outputs.data(), size},
+                                {targets(term, judge.halves), size},
+                                {value, layout.size},
+                                {gradient.data(), size}});
     }
   }
 };
@@ -359,6 +513,9 @@ void Gan::d_real(const GanWork& work) const {
 }
 void Gan::d_fake(const GanWork& work) const {
   in_data_type(*this, work, [](auto step) { step.d_fake(); });
+}
+void Gan::d_both(const GanWork& work) const {
+  in_data_type(*this, work, [](auto step) { step.d_both(); });
 }
 void Gan::begin_generator(const GanWork& work) const {
   in_data_type(*this, work, [](auto step) { step.begin_generator(); });

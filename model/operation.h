@@ -343,7 +343,9 @@ struct ZeroFill {
 // kBinaryCrossentropy -t log p - (1 - t) log(1 - p) with p clipped to [1e-7, 1 - 1e-7];
 // kMeanAbsoluteError |t - p|; kMeanAbsolutePercentageError 100 |t - p| / max(|t|, 1e-7);
 // kMeanSquaredError (t - p)^2; kHuber (t - p)^2 / 2 up to |t - p| = 1, |t - p| - 1 / 2 beyond;
-// kLogisticCrossentropy is kBinaryCrossentropy of sigmoid(p), without a clip.
+// kLogisticCrossentropy is kBinaryCrossentropy of sigmoid(p), without a clip; with s = 2 t - 1, the
+// sign of a label, kHinge max(0, 1 - s p) (Lim and Ye, arXiv:1705.02894) and kWasserstein -s p
+// (Arjovsky et al., arXiv:1701.07875). kGradientPenalty is of a Gan alone (model/gan.h).
 enum class LossKind : std::uint8_t {
   kBinaryCrossentropy,
   kMeanAbsoluteError,
@@ -351,11 +353,14 @@ enum class LossKind : std::uint8_t {
   kMeanSquaredError,
   kHuber,
   kLogisticCrossentropy,
+  kHinge,
+  kWasserstein,
+  kGradientPenalty,
 };
 // p, t (elements) -> value (1), gradient (elements)
 // value is the mean of the losses, gradient = weight x d value / d p. Everything is computed in
-// double. Where the clip or |t - p| = 0 has no derivative, it is 0; NaN stays NaN. A target below
-// least_target counts as that.
+// double. Where the clip, the hinge or |t - p| = 0 has no derivative, it is 0; NaN stays NaN. A
+// target below least_target counts as that.
 struct MeanLoss {
   static constexpr const char* kName = "mean_loss";
   std::int64_t elements = 0;
@@ -366,6 +371,19 @@ struct MeanLoss {
 // x (batch, cells) -> number of events (1) all of whose cells are 0
 struct CountEmpty {
   static constexpr const char* kName = "count_empty";
+  std::int64_t batch = 0, cells = 0;
+};
+// a, b (batch, cells), u (batch) -> a + u (b - a)
+struct MixEvents {
+  static constexpr const char* kName = "mix_events";
+  std::int64_t batch = 0, cells = 0;
+};
+// x, dx (batch, cells) -> slope (batch), above, below (batch, cells), factors (2, batch)
+// Points above and below x on the line along dx: slope = |dx|, above = x + e dx / |dx| with e =
+// 2^-10 max(1, |x|), below = x - e dx / |dx|, factors = 1 / 2e and -1 / 2e. |.| is the Euclidean
+// norm of an event. Everything is computed in double. Where dx is 0 the points are x.
+struct SlopeProbes {
+  static constexpr const char* kName = "slope_probes";
   std::int64_t batch = 0, cells = 0;
 };
 
@@ -380,7 +398,7 @@ using Operation =
                  ActivationForward, ActivationBackward, SoftmaxForward, SoftmaxBackward,
                  AttentionForward, AttentionBackward, EmbeddingForward, EmbeddingBackward, Product,
                  PermuteAxes, CopyParts, PowerForward, PowerBackward, AngleForward, AngleBackward,
-                 BinsForward, Accumulate, ZeroFill, MeanLoss, CountEmpty>;
+                 BinsForward, Accumulate, ZeroFill, MeanLoss, CountEmpty, MixEvents, SlopeProbes>;
 
 // As many operands as any Operation has.
 inline constexpr std::size_t kMostOperands = 8;

@@ -16,6 +16,7 @@ inline constexpr std::uint32_t kValidationStream = 4;  // noise of validation an
 inline constexpr std::uint32_t kSpectrumStream = 5;  // energy and angle of `generate`, per event
 inline constexpr std::uint32_t kExampleStream = 6;   // order of examples (model/supervised.h)
 inline constexpr std::uint32_t kHalvesStream = 7;    // of samples, for classifiers of showers
+inline constexpr std::uint32_t kMixStream = 8;       // of a gradient penalty's points, per event
 
 // Dropout of layer i of network n (0 generator, 1 discriminator).
 constexpr std::uint32_t dropout_stream(int network_number, int layer) {

@@ -68,7 +68,7 @@ telemetry::RunFacts facts_of(const HeadRunRequest& request, const TrainingSetup&
     facts.schedule.push_back(model::slot_name(slot));
   }
   for (const model::LossTerm& loss : topology.model.gan.losses) {
-    facts.losses.emplace_back(loss.output, loss.weight);
+    facts.losses.emplace_back(loss.name(), loss.weight);
   }
   facts.iterations = setup.iterations;
   facts.iterations_per_epoch = setup.options.iterations_per_epoch;

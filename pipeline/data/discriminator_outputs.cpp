@@ -58,7 +58,8 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
   std::vector<Term> terms;
   for (const model::LossTerm& loss : model.losses) {
     const int output = program->find_output(loss.output);
-    if (loss.target != Target::kBins && output >= 0) {
+    const bool is_penalty = loss.kind == model::LossKind::kGradientPenalty;
+    if (loss.target != Target::kBins && !is_penalty && output >= 0) {
       terms.push_back({loss.target, loss.kind, output, loss.output});
     }
   }

@@ -208,16 +208,17 @@ void Application::note_stopping_loss(const std::vector<double>& losses, double t
 // An iteration counts as empty when every step of it that makes fakes made only empty ones: the
 // first such step counts it, a later one with energy takes it back.
 void Application::note_empty_images() {
-  const auto makes_fakes = [](const ContributionTensor& tensor) {
+  const auto counts = [](const ContributionTensor& tensor) {
     return tensor.role == Role::kEmptyImages;
   };
-  const auto tensor = std::find_if(tensors_.tensors.begin(), tensors_.tensors.end(), makes_fakes);
+  const auto tensor = std::find_if(tensors_.tensors.begin(), tensors_.tensors.end(), counts);
   if (tensor == tensors_.tensors.end()) return;
   const auto integers = sums_.integers_of(record_.sums);
   const double count = model::restored_mean(
       integers[static_cast<std::size_t>(tensor->offset - sums_.floats)], scale(*tensor), 1);
   const bool all_empty = std::llround(count) == static_cast<long long>(record_.header.events);
-  const auto first = std::find(options_.schedule.begin(), options_.schedule.end(), slot_);
+  const auto first =
+      std::find_if(options_.schedule.begin(), options_.schedule.end(), model::makes_fakes);
   if (!all_empty) {
     state_.empty_iterations = 0;
   } else if (first - options_.schedule.begin() == static_cast<std::ptrdiff_t>(state_.slot)) {

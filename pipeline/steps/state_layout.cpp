@@ -13,8 +13,7 @@ StateLayout::Network network_layout(const model::Program& program) {
 
 StateLayout::StateLayout(const model::Gan& gan)
     : networks{network_layout(gan.generator()), network_layout(gan.discriminator())} {
-  using model::SlotKind;
-  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG}) {
+  for (const model::SlotKind slot : model::kSlotKinds) {
     contributions[static_cast<std::size_t>(slot)] = gan.contributions(slot);
   }
   for (const model::LossTerm& term : gan.description().losses) {

@@ -31,8 +31,8 @@ struct StateLayout {
     std::vector<double> momentum;  // of the batch normalisation, per tensor of parameters.moving
   };
   std::array<Network, 2> networks;
-  std::array<model::ContributionLayout, 3> contributions;  // by SlotKind
-  std::vector<double> loss_weights;                        // in the order of GanDescription::losses
+  std::array<model::ContributionLayout, model::kSlotKinds.size()> contributions;  // by SlotKind
+  std::vector<double> loss_weights;  // in the order of GanDescription::losses
 
   const model::ContributionLayout& of(model::SlotKind slot) const {
     return contributions[static_cast<std::size_t>(slot)];

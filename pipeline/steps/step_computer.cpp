@@ -128,13 +128,13 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
   }
   const std::size_t all = step.to_compute();
   std::size_t limit = 0;
-  if (step.kind() == SlotKind::kDFake) limit = all;
+  if (model::makes_fakes(step.kind())) limit = all;
   // The forward passes of a group of generators stay in its thread's stream, which holds one group.
   if (step.kind() == SlotKind::kG) limit = std::min(at_once(), all);
   if (prepared_ >= limit) return false;
   CHECK(prepared_ % group_ == 0, "forget what was prepared before more is asked for");
   const std::size_t count = std::min(at_once(), limit - prepared_);
-  if (step.kind() == SlotKind::kDFake) make_room_for_images(all);
+  if (model::makes_fakes(step.kind())) make_room_for_images(all);
   // The stream that holds a generator's pass follows from the micro-batch, never from the thread
   // that was free.
   take_turn({prepared_, count}, [&](const Part& part, int) { prepare_part(state, step, part); });
@@ -176,7 +176,7 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   const std::size_t first = step.computed();
   const std::size_t all = step.to_compute();
   const std::size_t count = std::min(at_once(), all - first);
-  if (step.kind() == SlotKind::kDFake) make_room_for_images(all);
+  if (model::makes_fakes(step.kind())) make_room_for_images(all);
   for (std::size_t i = 0; i < count; i += group_) {
     step.add_memory(take_memory(), std::min(group_, count - i));
   }
@@ -231,6 +231,8 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
       return gan_.d_fake(work);
     case SlotKind::kG:
       return gan_.finish_generator(work);
+    case SlotKind::kDBoth:
+      return gan_.d_both(work);
   }
 }
 

@@ -22,7 +22,7 @@ class StepComputer {
   // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
   // team outlive the computer. Memory, however many steps are under way: one GanStream per thread
   // of the team, and in the backend's memory one image batch per micro-batch of an iteration if the
-  // schedule has d_fake, and the contribution vectors that retire() brought back.
+  // schedule has d_fake or d_both, and the contribution vectors that retire() brought back.
   StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
 
   // Before the first step, and whenever something else than apply() with optimisers() has changed
@@ -83,7 +83,7 @@ class StepComputer {
   std::size_t contribution_bytes_ = 0;                      // of the schedule's largest
   std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
   PlacedOptimisers optimisers_;
-  // Fakes per micro-batch, from when they are made until its d_fake is computed.
+  // Fakes per micro-batch, from when they are made until their step is computed.
   std::vector<std::shared_ptr<std::byte>> images_;
   std::vector<std::shared_ptr<float>> spare_;  // as take_memory() gives it
   // The step whose first prepared_ micro-batches are prepared.

@@ -196,6 +196,14 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + kData + "train: {learning_rate: {g: {scaled: linear}}}\n",
                 "a rate that is scaled needs per_events"},
         Mistake{kModel + kData + "train: {stop: {metric: g}}\n", "nothing ends training"},
+        Mistake{"model: {zoo: gan3d_25, losses: {generation: {gradient_penalty: 10}}}\n" + kData,
+                "gradient_penalty: is of single events, which batch_norm of the discriminator"},
+        Mistake{"model: {zoo: dcgan_mnist, losses: {generation: {gradient_penalty: 10}}}\n"
+                "data: {train: a.gz, schema: idx}\nactors: {validator: {every: none}}\n"
+                "train: {schedule: [d_real, g]}\n",
+                "acts in d_fake and d_both, of which there is none"},
+        Mistake{"model: {zoo: gan3d_25, losses: {ecal: {gradient_penalty: 10}}}\n" + kData,
+                "gradient_penalty acts only with target: label"},
         Mistake{kModel + kData + "train: {stop: {metric: x, patience: 2}}\n",
                 "expected g, d, or a term of one"},
         Mistake{kModel + kData + "train: {stop: {metric: d/energy, patience: 2}}\n",

@@ -56,6 +56,8 @@ const std::vector<std::string> kStateChanges{
     "train.optimiser.g=adam",
     "train.optimiser.d.rho=0.8",
     "train.schedule=[d_real, d_fake, g]",
+    "train.schedule=[d_both, g]",
+    "model.losses.generation.kind=hinge",
     "train.fake_conditions=uniform",
     "train.flip_probability=0",
     "train.empty_iterations_limit=11",

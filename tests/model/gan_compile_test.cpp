@@ -47,6 +47,17 @@ TEST(GanCompile, UniformConditionsHaveNeitherBinsNorAngles) {
   EXPECT_THAT(message_of(gan), HasSubstr("a model with an angle needs batch"));
 }
 
+TEST(GanCompile, GradientPenaltyIsOneAndOfSingleEvents) {
+  GanDescription gan = small_gan();
+  gan.losses.push_back({"score", LossKind::kGradientPenalty, Target::kLabel, 10.0});
+  EXPECT_EQ(message_of(gan), "");
+  gan.losses.push_back(gan.losses.back());
+  EXPECT_THAT(message_of(gan), HasSubstr("one gradient penalty"));
+  gan.losses.pop_back();
+  gan.discriminator.layers.insert(gan.discriminator.layers.begin(), layer("norm", BatchNorm{}));
+  EXPECT_THAT(message_of(gan), HasSubstr("take layer_norm in its place"));
+}
+
 TEST(GanCompile, MultiplyTakesALatentOfOneFeature) {
   GanDescription gan = small_gan();
   gan.latent = {1, {Condition::kEnergy}, LatentMode::kMultiply};

@@ -242,7 +242,7 @@ TEST(OpGradient, EveryActivation) {
 // Outputs in (0.25, 0.75) and targets in (0.5, 1.5), and both again twice as far apart as Huber's
 // bend.
 TEST(OpGradient, EveryLoss) {
-  for (int kind = 0; kind < 6; ++kind) {
+  for (int kind = 0; kind < 8; ++kind) {
     for (const double apart : {0.0, 2.0}) {
       const MeanLoss loss{20, static_cast<LossKind>(kind), 0.7};
       Draw draw(17);

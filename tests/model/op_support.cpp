@@ -267,6 +267,20 @@ struct Describe {
   List operator()(const CountEmpty& c) const {
     return {{"x", c.batch * c.cells, Content::kImage}, {"y", 1, Content::kWritten}};
   }
+  List operator()(const MixEvents& m) const {
+    return {{"a", m.batch * m.cells},
+            {"b", m.batch * m.cells, Content::kImage},
+            {"u", m.batch, Content::kPositive},
+            {"y", m.batch * m.cells, Content::kWritten}};
+  }
+  List operator()(const SlopeProbes& s) const {
+    return {{"x", s.batch * s.cells, Content::kImage},
+            {"dx", s.batch * s.cells},
+            {"slope", s.batch, Content::kWritten},
+            {"above", s.batch * s.cells, Content::kWritten},
+            {"below", s.batch * s.cells, Content::kWritten},
+            {"factors", 2 * s.batch, Content::kWritten}};
+  }
 };
 
 }  // namespace

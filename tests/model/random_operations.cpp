@@ -189,8 +189,10 @@ std::vector<Operation> random_operations(Draw& draw) {
       BinsForward{batch, elements},
       Accumulate{elements},
       ZeroFill{elements},
-      MeanLoss{elements, static_cast<LossKind>(draw.between(0, 5)), exponent, 0.5 + draw.uniform()},
-      CountEmpty{batch, draw.between(1, 2)}};
+      MeanLoss{elements, static_cast<LossKind>(draw.between(0, 7)), exponent, 0.5 + draw.uniform()},
+      CountEmpty{batch, draw.between(1, 2)},
+      MixEvents{batch, elements},
+      SlopeProbes{batch, elements}};
   for (const Operation& operation : random_layer_operations(draw)) operations.push_back(operation);
   std::sort(operations.begin(), operations.end(),
             [](const Operation& a, const Operation& b) { return a.index() < b.index(); });

@@ -73,6 +73,11 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{"gan3d_25",
                   std::vector<std::string>{"train.iterations=2", "train.micro_batch=1",
                                            "train.micro_batches=3", "model.kernels=fastest"}},
+        std::pair{"toy",
+                  std::vector<std::string>{
+                      "train.iterations=4", "train.schedule=[d_both, d_fake, g]",
+                      "model.discriminator.layers.2=layer_norm",
+                      "model.losses.generation={kind: wasserstein, gradient_penalty: 10}"}},
         // The only micro-batch is computed by all threads together.
         std::pair{"gan3d_25",
                   std::vector<std::string>{"train.iterations=2", "train.micro_batch=2",

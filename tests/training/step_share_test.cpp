@@ -93,7 +93,7 @@ class Rehearsal {
 
 // Everything may run ahead that step_ahead says, because slot_access is the truth.
 TEST(SlotAccess, ReadsAreExactlyWhatAContributionDependsOn) {
-  Rehearsal rehearsal;
+  Rehearsal rehearsal("[d_real, d_fake, g, d_both]");
   const TrainingState state = rehearsal.after(rehearsal.schedule().size());
   const auto iteration = rehearsal.iteration(state.iteration);
   for (std::uint32_t slot = 0; slot < rehearsal.schedule().size(); ++slot) {
@@ -116,7 +116,7 @@ TEST(SlotAccess, ReadsAreExactlyWhatAContributionDependsOn) {
 }
 
 TEST(SlotAccess, WritesAreExactlyWhatApplyingChanges) {
-  Rehearsal rehearsal;
+  Rehearsal rehearsal("[d_real, d_fake, g, d_both]");
   TrainingState state = rehearsal.after(rehearsal.schedule().size());
   for (const model::SlotKind kind : rehearsal.schedule()) {
     const TrainingState before = state;
@@ -166,7 +166,8 @@ TEST_P(WorkAhead, ChangesNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Schedules, WorkAhead,
                          testing::Values("[d_real, d_fake, g, g]", "[d_fake, d_real]",
-                                         "[g, d_real, d_fake]", "[d_fake, d_fake, g, d_real]"));
+                                         "[g, d_real, d_fake]", "[d_fake, d_fake, g, d_real]",
+                                         "[d_both, g]"));
 
 TEST(StepShare, SurvivesTheNextStepsComputation) {
   Rehearsal rehearsal;

@@ -207,6 +207,20 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins) 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const CountEmpty& images) {
   return over_events(make.kernel("count_empty"), 1, images);
 }
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const MixEvents& mix) {
+  as_int(mix.batch * mix.cells);
+  return operation_kernel(0, [=, run = make.kernel("mix_events")](const GroupCall& call) {
+    run(mix.batch * mix.cells, call.group.count,
+        call.with({0, 1, 2, 3}).value(as_int(mix.batch)).value(as_long(mix.cells)));
+  });
+}
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const SlopeProbes& probes) {
+  return operation_kernel(0, [=, run = make.kernel("slope_probes")](const GroupCall& call) {
+    run(probes.batch, call.group.count,
+        call.with({0, 1, 2, 3, 4, 5}).value(as_int(probes.batch)).value(as_long(probes.cells)));
+  });
+}
+
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MeanLoss& loss) {
   return operation_kernel(0, [=, run = make.kernel("mean_loss")](const GroupCall& call) {
     run(1, call.group.count,

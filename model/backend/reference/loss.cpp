@@ -51,6 +51,12 @@ Point logistic_crossentropy(double output, double target) {
   return {positive - output * target + rest, runtime::math::sigmoid(output) - target};
 }
 
+Point hinge(double output, double target) {
+  const double sign = 2.0 * target - 1.0, margin = 1.0 - sign * output;
+  if (margin <= 0.0) return {0.0, 0.0};
+  return {margin, -sign};
+}
+
 Point evaluate(LossKind kind, double output, double target) {
   switch (kind) {
     case LossKind::kBinaryCrossentropy:
@@ -65,6 +71,12 @@ Point evaluate(LossKind kind, double output, double target) {
       return huber(output, target);
     case LossKind::kLogisticCrossentropy:
       return logistic_crossentropy(output, target);
+    case LossKind::kHinge:
+      return hinge(output, target);
+    case LossKind::kWasserstein:
+      return {(1.0 - 2.0 * target) * output, 1.0 - 2.0 * target};
+    case LossKind::kGradientPenalty:
+      break;
   }
   CHECK(false, "unknown loss");
 }
@@ -97,7 +109,50 @@ void run(const CountEmpty& images, const KernelCall& call) {
   *call.operand<T>(1) = static_cast<T>(empty);
 }
 
+template <class T>
+void run(const MixEvents& mix, const KernelCall& call) {
+  const auto *a = call.operand<const T>(0), *b = call.operand<const T>(1);
+  const auto* u = call.operand<const T>(2);
+  auto* y = call.operand<T>(3);
+  for (std::int64_t i = 0; i < mix.batch * mix.cells; ++i) {
+    const double from = static_cast<double>(a[i]), to = static_cast<double>(b[i]);
+    y[i] = static_cast<T>(from + static_cast<double>(u[i / mix.cells]) * (to - from));
+  }
+}
+
+template <class T>
+double norm(const T* values, std::int64_t count) {
+  double squares = 0.0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    squares += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  }
+  return std::sqrt(squares);
+}
+
+template <class T>
+void run(const SlopeProbes& probes, const KernelCall& call) {
+  const auto *x = call.operand<const T>(0), *dx = call.operand<const T>(1);
+  auto* slope = call.operand<T>(2);
+  auto *above = call.operand<T>(3), *below = call.operand<T>(4), *factors = call.operand<T>(5);
+  for (std::int64_t event = 0; event < probes.batch; ++event) {
+    const std::int64_t first = event * probes.cells;
+    const double length = norm(dx + first, probes.cells), size = norm(x + first, probes.cells);
+    const double step = (size < 1.0 ? 1.0 : size) / 1024.0;
+    const double along = length > 0.0 ? step / length : 0.0;
+    for (std::int64_t i = first; i < first + probes.cells; ++i) {
+      const double moved = along * static_cast<double>(dx[i]);
+      above[i] = static_cast<T>(static_cast<double>(x[i]) + moved);
+      below[i] = static_cast<T>(static_cast<double>(x[i]) - moved);
+    }
+    slope[event] = static_cast<T>(length);
+    factors[event] = static_cast<T>(0.5 / step);
+    factors[probes.batch + event] = static_cast<T>(-0.5 / step);
+  }
+}
+
 TROUPE_INSTANTIATE_RUN(MeanLoss);
 TROUPE_INSTANTIATE_RUN(CountEmpty);
+TROUPE_INSTANTIATE_RUN(MixEvents);
+TROUPE_INSTANTIATE_RUN(SlopeProbes);
 
 }  // namespace troupe::model::reference

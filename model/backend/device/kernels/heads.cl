@@ -163,6 +163,8 @@ KERNEL void bins_forward(OPERAND(const float, x), OPERAND(float, y), const int b
 #define LOSS_SQUARED_ERROR 3
 #define LOSS_HUBER 4
 #define LOSS_LOGISTIC_CROSSENTROPY 5
+#define LOSS_HINGE 6
+#define LOSS_WASSERSTEIN 7
 
 // One item is a micro-batch.
 KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(float, value),
@@ -187,6 +189,13 @@ KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(
       const double rest = log_exactly(1.0 + exp_exactly(-fabs(output)));
       loss = positive - output * target + rest;
       slope = sigmoid_exactly(output) - target;
+    } else if (kind == LOSS_HINGE) {
+      const double sign = 2.0 * target - 1.0, margin = 1.0 - sign * output;
+      loss = margin <= 0.0 ? 0.0 : margin;
+      slope = margin <= 0.0 ? 0.0 : -sign;
+    } else if (kind == LOSS_WASSERSTEIN) {
+      slope = 1.0 - 2.0 * target;
+      loss = slope * output;
     } else if (kind == LOSS_SQUARED_ERROR) {
       const double difference = output - target;
       loss = difference * difference;
@@ -228,4 +237,39 @@ KERNEL void count_empty(OPERAND(const float, x), OPERAND(float, y), const int ba
     empty += i == cells;
   }
   AT(y, group)[0] = (float)empty;
+}
+
+KERNEL void mix_events(OPERAND(const float, a), OPERAND(const float, b), OPERAND(const float, u),
+                       OPERAND(float, y), const int batch, const long cells) {
+  const int i = item(0), group = item(1);
+  if (i >= batch * cells) return;
+  const double from = (double)AT(a, group)[i], to = (double)AT(b, group)[i];
+  AT(y, group)[i] = (float)(from + (double)AT(u, group)[i / cells] * (to - from));
+}
+
+FUNCTION double norm_of(GLOBAL const float *values, const long count) {
+  double squares = 0.0;
+  for (long i = 0; i < count; ++i) squares += (double)values[i] * (double)values[i];
+  return sqrt(squares);
+}
+
+// One item is an event.
+KERNEL void slope_probes(OPERAND(const float, x), OPERAND(const float, dx), OPERAND(float, slope),
+                         OPERAND(float, above), OPERAND(float, below), OPERAND(float, factors),
+                         const int batch, const long cells) {
+  const int n = item(0), group = item(1);
+  if (n >= batch) return;
+  GLOBAL const float *at = AT(x, group) + n * cells;
+  GLOBAL const float *gradient = AT(dx, group) + n * cells;
+  const double length = norm_of(gradient, cells), size = norm_of(at, cells);
+  const double step = (size < 1.0 ? 1.0 : size) / 1024.0;
+  const double along = length > 0.0 ? step / length : 0.0;
+  for (long i = 0; i < cells; ++i) {
+    const double moved = along * (double)gradient[i];
+    AT(above, group)[n * cells + i] = (float)((double)at[i] + moved);
+    AT(below, group)[n * cells + i] = (float)((double)at[i] - moved);
+  }
+  AT(slope, group)[n] = (float)length;
+  AT(factors, group)[n] = (float)(0.5 / step);
+  AT(factors, group)[batch + n] = (float)(-0.5 / step);
 }

@@ -1,0 +1,203 @@
+// The steps of a Gan in double: gradients against central differences of the losses that they
+// belong to, and what a step on real and generated events together is made of.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "model/gan.h"
+#include "tests/model/example_networks.h"
+
+namespace troupe::model {
+namespace {
+
+using Role = ContributionTensor::Role;
+
+constexpr std::int64_t kBatch = 3;
+constexpr std::int64_t kCells = 8;
+
+// Images of 2 x 2 x 2 cells, and a smooth discriminator, which the finite form of a gradient
+// penalty differentiates best.
+GanDescription example(LossKind kind) {
+  GanDescription gan;
+  gan.latent.size = 3;
+  gan.generator = {"generator", Shape::features(3), {}, {}};
+  gan.generator.layers = {layer("dense", Dense{8}),
+                          layer("bend", Activation{ActivationKind::kTanh}),
+                          layer("image", Reshape{Shape::image({2, 2, 2}, 1)})};
+  gan.discriminator = {"discriminator", Shape::image({2, 2, 2}, 1), {}, {}};
+  gan.discriminator.layers = {layer("flat", Flatten{}), layer("hidden", Dense{5}),
+                              layer("bend", Activation{ActivationKind::kTanh}),
+                              layer("score", Dense{1}), layer("sum", Sum{}, "input")};
+  gan.discriminator.outputs = {"score", "sum"};
+  gan.losses = {{"score", kind, Target::kLabel, 1.5},
+                {"sum", LossKind::kMeanSquaredError, Target::kEcal, 0.25}};
+  gan.judges_both = true;
+  return gan;
+}
+
+GanDescription with_penalty(double weight) {
+  GanDescription gan = example(LossKind::kWasserstein);
+  gan.losses.push_back({"score", LossKind::kGradientPenalty, Target::kLabel, weight});
+  return gan;
+}
+
+class Steps {
+ public:
+  explicit Steps(const GanDescription& description)
+      : backend_(make_reference_backend(DataType::kFloat64)),
+        gan_(Gan::compile(description, *backend_, kBatch).value()),
+        stream_(*gan_) {
+    const auto begin = [](const Program& program, int number, std::vector<double>& weights,
+                          std::vector<double>& moving) {
+      const ParameterLayout& layout = program.parameters();
+      std::vector<float> w(static_cast<std::size_t>(layout.weights_size));
+      std::vector<float> m(static_cast<std::size_t>(layout.moving_size));
+      initialise_parameters(layout, 7, number, w.data(), m.data());
+      weights.assign(w.begin(), w.end());
+      moving.assign(m.begin(), m.end());
+    };
+    begin(gan_->generator(), 0, generator_, generator_moving_);
+    begin(gan_->discriminator(), 1, discriminator_, discriminator_moving_);
+    for (std::uint32_t i = 0; i < kBatch * kCells; ++i) {
+      images_.push_back(static_cast<float>(runtime::random_normal({.seed = 3}, i)));
+    }
+  }
+
+  const ContributionLayout& layout(SlotKind slot) const { return gan_->contributions(slot); }
+  std::vector<double>& weights(SlotKind slot) {
+    return slot == SlotKind::kG ? generator_ : discriminator_;
+  }
+
+  std::vector<double> contributions(SlotKind slot) {
+    std::vector<double> values(static_cast<std::size_t>(layout(slot).size), NAN);
+    std::vector<double> fakes(kBatch * kCells);
+    const std::vector<float> conditions{0.5F, 1.0F, 1.5F};
+    const GanParameters parameters{generator_.data(), generator_moving_.data(),
+                                   discriminator_.data(), discriminator_moving_.data()};
+    const std::vector<GanMicroBatch> micro_batches{
+        {{images_.data(), conditions.data(), conditions.data(), conditions.data()},
+         0,
+         fakes.data(),
+         values.data()}};
+    const GanWork work{parameters, micro_batches, {.seed = 11, .iteration = 2}, stream_};
+    if (makes_fakes(slot)) gan_->make_fakes(work);
+    if (slot == SlotKind::kG) gan_->begin_generator(work);
+    if (slot == SlotKind::kDReal) gan_->d_real(work);
+    if (slot == SlotKind::kDFake) gan_->d_fake(work);
+    if (slot == SlotKind::kDBoth) gan_->d_both(work);
+    if (slot == SlotKind::kG) gan_->finish_generator(work);
+    return values;
+  }
+
+  double loss(SlotKind slot) {
+    const std::vector<double> values = contributions(slot);
+    double total = 0.0;
+    for (const ContributionTensor& tensor : layout(slot).tensors) {
+      if (tensor.role != Role::kLoss) continue;
+      const auto& term = gan_->description().losses[static_cast<std::size_t>(tensor.index)];
+      total += term.weight * values[static_cast<std::size_t>(tensor.offset)];
+    }
+    return total;
+  }
+  double number(SlotKind slot, const std::string& name) {
+    const int tensor = layout(slot).find(name);
+    CHECK(tensor >= 0, name);
+    const auto offset = layout(slot).tensors[static_cast<std::size_t>(tensor)].offset;
+    return contributions(slot)[static_cast<std::size_t>(offset)];
+  }
+
+ private:
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<const Gan> gan_;
+  GanStream stream_;
+  std::vector<double> generator_, generator_moving_, discriminator_, discriminator_moving_;
+  std::vector<float> images_;
+};
+
+void expect_gradients(const GanDescription& description, double tolerance) {
+  Steps steps(description);
+  for (const SlotKind slot : kSlotKinds) {
+    const std::vector<double> found = steps.contributions(slot);
+    std::vector<double>& weights = steps.weights(slot);
+    double largest = 0.0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const double weight = weights[i], step = 1e-5;
+      weights[i] = weight + step;
+      const double above = steps.loss(slot);
+      weights[i] = weight - step;
+      const double below = steps.loss(slot);
+      weights[i] = weight;
+      EXPECT_NEAR(found[i], (above - below) / (2.0 * step), tolerance)
+          << slot_name(slot) << " weight " << i;
+      largest = std::max(largest, std::abs(found[i]));
+    }
+    EXPECT_GT(largest, 0.05) << slot_name(slot);
+  }
+}
+
+TEST(GanStep, GradientsOfAHingeLossAreThoseOfItsLosses) {
+  expect_gradients(example(LossKind::kHinge), 1e-8);
+}
+
+TEST(GanStep, GradientsOfWassersteinsLossAreThoseOfItsLosses) {
+  expect_gradients(example(LossKind::kWasserstein), 1e-8);
+}
+
+// The finite form is off by the square of its step, 2^-10 of the event's size. A term that is left
+// out would be off by whole units.
+TEST(GanStep, GradientsOfAPenaltyAreThoseOfItsValue) { expect_gradients(with_penalty(10.0), 2e-5); }
+
+TEST(GanStep, PenaltyOfALinearDiscriminatorIsThatOfItsWeights) {
+  GanDescription gan = with_penalty(10.0);
+  gan.discriminator.layers = {layer("flat", Flatten{}), layer("score", Dense{1}),
+                              layer("sum", Sum{}, "input")};
+  Steps steps(gan);
+  double square = 0.0;
+  for (std::size_t i = 0; i < kCells; ++i) {
+    square += steps.weights(SlotKind::kDFake)[i] * steps.weights(SlotKind::kDFake)[i];
+  }
+  const double excess = std::sqrt(square) - 1.0;
+  for (const SlotKind slot : {SlotKind::kDFake, SlotKind::kDBoth}) {
+    EXPECT_NEAR(steps.number(slot, "loss/score_penalty"), excess * excess, 1e-12);
+  }
+  EXPECT_EQ(steps.number(SlotKind::kDReal, "loss/score_penalty"), 0.0);
+  EXPECT_EQ(steps.number(SlotKind::kG, "loss/score_penalty"), 0.0);
+}
+
+TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
+  GanDescription gan = example(LossKind::kHinge);
+  gan.flip_probability = 0.0;
+  Steps steps(gan);
+  const std::vector<double> real = steps.contributions(SlotKind::kDReal),
+                            fake = steps.contributions(SlotKind::kDFake),
+                            both = steps.contributions(SlotKind::kDBoth);
+  ASSERT_EQ(both.size(), fake.size());
+  for (std::size_t i = 0; i < real.size(); ++i) {
+    EXPECT_NEAR(both[i], 0.5 * (real[i] + fake[i]), 1e-14) << i;
+  }
+}
+
+TEST(GanStep, OnBothIsOneBatchForBatchNorm) {
+  GanDescription gan = example(LossKind::kBinaryCrossentropy);
+  gan.discriminator.layers[2] = layer("bend", BatchNorm{});
+  Steps steps(gan);
+  const auto of = [&](const char* name) {
+    std::vector<double> values;
+    for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kDBoth}) {
+      values.push_back(steps.number(slot, name));
+    }
+    return values;
+  };
+  const auto mean = of("discriminator/bend/moving_mean");
+  EXPECT_NEAR(mean[2], 0.5 * (mean[0] + mean[1]), 1e-12);
+  // Unbiased variances of 3 and 3 events, and of all 6.
+  const auto variance = of("discriminator/bend/moving_variance");
+  const double apart = mean[0] - mean[1];
+  EXPECT_NEAR(variance[2], (2.0 * variance[0] + 2.0 * variance[1] + 1.5 * apart * apart) / 5.0,
+              1e-12);
+}
+
+}  // namespace
+}  // namespace troupe::model

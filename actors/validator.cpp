@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -54,6 +55,12 @@ void Validator::start(Context& context) {
     }
     classifier_ = std::move(backend).value();
   }
+  auto losses = pipeline::TestLosses::create(training_.gan.description());
+  if (!losses.ok()) {
+    context.fail(losses.error());
+    return;
+  }
+  losses_ = std::move(losses).value();
   if (const auto measured = measure_data(); !measured.ok()) context.fail(measured.error());
 }
 
@@ -104,9 +111,10 @@ Result<void> Validator::measure_data() {
 
 // Nothing when the run is stopped meanwhile.
 std::optional<model::ShowerSample> Validator::measure(Context& context,
-                                                      const pipeline::NetworkState& generator) {
+                                                      const pipeline::NetworkState& generator,
+                                                      const pipeline::MeasuringOptions& options) {
   return pipeline::measure_generated(*maker_, generator.weights, generator.moving, *measured_data_,
-                                     measuring_, training_.options.seed, brightest_into(made_),
+                                     options, training_.options.seed, brightest_into(made_),
                                      [&](std::size_t) {
                                        context.post_progress();
                                        return !context.stopping();
@@ -118,12 +126,46 @@ void Validator::make_reference_rows(Context& context) {
   if (!reference_rows_.empty()) return;
   const pipeline::TrainingState untrained =
       pipeline::initial_state(training_.gan, training_.options, "", {});
-  const auto measured = measure(context, untrained.generator);
+  const auto measured = measure(context, untrained.generator, measuring_);
   if (!measured) return;
   reference_rows_.push_back(model::data_row("data", *data_statistics_,
                                             model::compare_with_itself(measured_data_->sample)));
   reference_rows_.push_back(
       model::generated_row("untrained", *data_statistics_, measured->statistics()));
+}
+
+// The images of the data are read anew, since keeping them would take as much memory as they have.
+bool Validator::begin_losses(Context& context, const pipeline::NetworkState& discriminator) {
+  constexpr std::size_t kReadAtOnce = 64;
+  const auto cells = static_cast<std::size_t>(maker_->cells());
+  const std::size_t all = measured_data_->energies.size();
+  losses_->begin(discriminator.weights, discriminator.moving);
+  conditions_.clear();
+  for (std::size_t first = 0; first < all && !context.stopping(); first += kReadAtOnce) {
+    std::vector<std::uint64_t> ids(std::min(kReadAtOnce, all - first));
+    std::iota(ids.begin(), ids.end(), first);
+    pipeline::Batch batch;
+    if (const auto read = data_.read(ids, batch); !read.ok()) {
+      context.log().warning(read.error().message + "; losses of the test events are not told");
+      return false;
+    }
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const auto image = batch.images.as<float>().subspan(i * cells, cells);
+      conditions_.push_back(
+          {batch.energies()[i], batch.angles()[i], batch.ecals()[i], losses_->bins_of(image)});
+      losses_->add(true, image, conditions_.back());
+    }
+    context.post_progress();
+  }
+  return !context.stopping();
+}
+
+void Validator::tell_losses(Context& context, std::uint64_t step) {
+  for (auto& [slot, losses] : losses_->end()) {
+    telemetry::TestLossFacts facts{"test_" + model::slot_name(slot), conditions_.size(),
+                                   std::move(losses)};
+    context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));
+  }
 }
 
 void Validator::tell_showers(Context& context, std::uint64_t step,
@@ -155,7 +197,16 @@ void Validator::validate(Context& context, const StatePointer& state) {
   if (validated_step_ == step) return;
   make_reference_rows(context);
   const runtime::TimePoint start = context.now();
-  const auto measured = measure(context, state->generator);
+  // Where a run was resumed, a state whose validation has a line is not told again.
+  const bool tells = metrics_.valid() && options_.told_step != step;
+  pipeline::MeasuringOptions measuring = measuring_;
+  const bool has_losses = tells && begin_losses(context, state->discriminator);
+  if (has_losses) {
+    measuring.as_made = [this](std::size_t event, std::span<const float> image) {
+      losses_->add(false, image, conditions_[event]);
+    };
+  }
+  const auto measured = measure(context, state->generator, measuring);
   if (!measured || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
   const model::ShowerStatistics statistics = measured->statistics();
@@ -170,8 +221,8 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.distance = chosen.value ? chosen.distance() : std::numeric_limits<double>::infinity();
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
-  if (metrics_.valid() && options_.told_step != step) {
-    // Where a run was resumed, a state whose validation has a line is not told again.
+  if (tells) {
+    if (has_losses) tell_losses(context, step);
     tell_showers(context, step, {*measured, statistics});
     telemetry::ValidationFacts facts{result.json};
     context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));

@@ -8,7 +8,7 @@
 // validated, in the order in which they came, and then the last state. Each validation that metrics
 // are told of comes with a report for people (model/physics/shower_report.h). Among other things it
 // shows some single events of the test data, chosen by their energies, beside generated ones of the
-// same conditions.
+// same conditions. Metrics are also told the losses of these events and of the generated ones.
 
 #include <cstdint>
 #include <map>
@@ -26,6 +26,7 @@
 #include "model/physics/table.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/measured_showers.h"
+#include "pipeline/data/test_losses.h"
 #include "runtime/actor.h"
 
 namespace troupe::actors {
@@ -61,7 +62,12 @@ class Validator final : public runtime::Actor {
   void make_reference_rows(Context& context);
   // Generates showers and measures them; of those to show the brightest cells stay in made_.
   std::optional<model::ShowerSample> measure(Context& context,
-                                             const pipeline::NetworkState& generator);
+                                             const pipeline::NetworkState& generator,
+                                             const pipeline::MeasuringOptions& options);
+  // Begins the losses of a state with those of the data. False: they could not be read, which the
+  // log says.
+  bool begin_losses(Context& context, const pipeline::NetworkState& discriminator);
+  void tell_losses(Context& context, std::uint64_t step);
   void tell_showers(Context& context, std::uint64_t step, const model::ReportedSample& generated);
   void validate(Context& context, const StatePointer& state);
   // The figure by which the best state is chosen.
@@ -73,6 +79,8 @@ class Validator final : public runtime::Actor {
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
   std::unique_ptr<model::Backend> classifier_;  // null: no classifier is trained
+  std::unique_ptr<pipeline::TestLosses> losses_;
+  std::vector<pipeline::TestConditions> conditions_;  // of the data's events
   pipeline::MeasuringOptions measuring_;
   std::optional<pipeline::MeasuredData> measured_data_;
   std::optional<model::ShowerStatistics> data_statistics_;

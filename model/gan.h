@@ -226,6 +226,7 @@ class Gan {
   void finish_generator(const GanWork& work) const;
 
  private:
+  friend class GanStream;
   template <class T>
   friend struct GanPlaces;
   template <class T>

@@ -63,7 +63,7 @@ struct LearningRateOptions : LearningRatePart {
 
 struct LearningRateState {
   double scale = 1.0;  // product of all that was multiplied so far
-  BestSoFar seen;      // by a plateau
+  BestSoFar seen{};    // by a plateau
   std::uint32_t cooling = 0;
   bool operator==(const LearningRateState&) const = default;
 };

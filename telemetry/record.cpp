@@ -50,10 +50,15 @@ void add(std::string series, double value, std::vector<RecordPoint>& points) {
   if (std::isfinite(value)) points.push_back({std::move(series), value});
 }
 
-void add_points(const StepFacts& step, std::vector<RecordPoint>& points) {
-  for (const auto& [name, loss] : step.losses) {
-    add(fmt::format("loss/{}/{}", step.slot, name), loss, points);
+// Of a step, or of test events.
+void add_losses(const auto& facts, std::vector<RecordPoint>& points) {
+  for (const auto& [name, loss] : facts.losses) {
+    add(fmt::format("loss/{}/{}", facts.slot, name), loss, points);
   }
+}
+
+void add_points(const StepFacts& step, std::vector<RecordPoint>& points) {
+  add_losses(step, points);
   add("seconds/load", step.load_seconds, points);
   add("seconds/compute", step.compute_seconds, points);
   add("seconds/reduce", step.reduce_seconds, points);
@@ -156,6 +161,8 @@ std::vector<RecordPoint> points_of(const Record& record) {
   std::vector<RecordPoint> points;
   if (const auto* step = std::get_if<StepFacts>(&record.body)) {
     add_points(*step, points);
+  } else if (const auto* test = std::get_if<TestLossFacts>(&record.body)) {
+    add_losses(*test, points);
   } else if (const auto* validation = std::get_if<ValidationFacts>(&record.body)) {
     add_points(*validation, points);
   } else if (const auto* view = std::get_if<ViewFacts>(&record.body)) {

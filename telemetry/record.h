@@ -108,6 +108,14 @@ struct ValidationFacts {
   std::string json = "null";  // an object: the table of model/physics
 };
 
+// The losses of events that a state was not trained on, as steps of a slot have them.
+struct TestLossFacts {
+  static constexpr std::string_view kKind = "test_losses";
+  std::string slot;  // "test_d_real"
+  std::uint64_t events = 0;
+  std::vector<std::pair<std::string, double>> losses;  // by name
+};
+
 struct ShowersFacts {
   static constexpr std::string_view kKind = "showers";
   std::string file;  // its path in the run's folder
@@ -155,7 +163,7 @@ struct SampleFacts {
 // std::monostate: the kind is not known here.
 using RecordBody =
     std::variant<std::monostate, RunRecord, StepFacts, CheckpointFacts, ValidationFacts, ViewFacts,
-                 NodeFacts, ShowersFacts, SampleFacts, BillFacts>;
+                 NodeFacts, ShowersFacts, SampleFacts, BillFacts, TestLossFacts>;
 
 struct Record {
   double time = 0.0;       // seconds since 1970; 0: not told
@@ -257,6 +265,13 @@ void fields(Archive& archive, runtime::Like<CheckpointFacts> auto& checkpoint) {
   archive.text("file", checkpoint.file, kAnyLength);
   archive.number("bytes", checkpoint.bytes);
   archive.text("state_hash", checkpoint.state_hash, kAnyLength);
+}
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<TestLossFacts> auto& test) {
+  archive.text("slot", test.slot, kAnyLength);
+  archive.number("events", test.events);
+  archive.map("losses", test.losses, [](auto& item, auto& loss) { item.real("", loss); });
 }
 
 template <class Archive>

@@ -77,8 +77,9 @@ std::optional<model::ShowerSample> measure_generated(
     if (maker.make(weights, moving, request, made, asked) < count) return {};
     for (std::size_t i = 0; i < count; ++i) {
       const std::span<float> gev = made.subspan(i * cells, cells);
-      model::to_gev(gev, options.units, gev);
       const std::size_t event = first + i;
+      if (options.as_made) options.as_made(event, gev);
+      model::to_gev(gev, options.units, gev);
       std::optional<double> reference, angle;
       if (!data.angles.empty()) {
         reference = data.measured_angles[event];

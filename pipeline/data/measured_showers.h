@@ -18,16 +18,17 @@
 
 namespace troupe::pipeline {
 
+// Told each shower in turn by its number: in GeV, but for MeasuringOptions::as_made.
+using ShowerWatch = std::function<void(std::size_t event, std::span<const float> shower)>;
+
 struct MeasuringOptions {
   // With `space` of the showers; statistics.angle for models that are told angles.
   model::StatisticsOptions statistics;
   // Of the images as the dataset, or the generator, gives them.
   model::ImageUnits units;
   bool sketches = false;  // see ShowerSample
+  ShowerWatch as_made;    // of generated showers, as the networks see them; may be null
 };
-
-// Told each shower in turn, in GeV, by its number.
-using ShowerWatch = std::function<void(std::size_t event, std::span<const float> gev)>;
 
 // Events of a dataset, and what a generator needs to make showers like them.
 struct MeasuredData {

@@ -50,7 +50,12 @@ class Ending {
       context.send_control("coordinator", Message::of(LastStateDone{}));
     };
     monitor.receive = [this](Context& context, const Message& message) {
-      if (const auto* event = message.as<EventMetrics>()) events.push_back(event->record.step);
+      const auto* event = message.as<EventMetrics>();
+      if (event != nullptr) {
+        const auto* test = std::get_if<telemetry::TestLossFacts>(&event->record.body);
+        if (test == nullptr) events.push_back(event->record.step);
+        if (test != nullptr) losses[test->slot].push_back(*test);
+      }
       if (const auto* told = message.as<ShowersMetrics>()) showers[told->step] = told->json;
       if (message.as<FinishMetrics>() == nullptr) return;
       ++finished;
@@ -84,6 +89,7 @@ class Ending {
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
   std::vector<std::uint64_t> events;             // steps of validations in metrics
   std::map<std::uint64_t, std::string> showers;  // by step
+  std::map<std::string, std::vector<telemetry::TestLossFacts>> losses;  // by slot
   int finished = 0;
   std::string log_lines;
 
@@ -163,6 +169,27 @@ TEST(EndOfARun, ShowersOfEveryValidationAreTold) {
   }
   ASSERT_EQ(expected.size(), 3U);
   for (const auto& [step, text] : expected) expect_toy_showers(step, parse_json(text));
+}
+
+TEST(EndOfARun, LossesOfTheTestEventsAreToldWithEveryValidation) {
+  Toy toy;
+  const TemporaryFolder folder;
+  pipeline::Dataset data = test_data(toy, folder);
+  Ending ending(toy);
+  const auto end = ending.run(1, [&] {
+    return std::make_unique<Validator>(ValidatorOptions{12, {}, {}}, toy.context(), data);
+  });
+  EXPECT_FALSE(end.error) << end.error->message;
+  EXPECT_EQ(ending.losses.size(), 3U);
+  for (const char* slot : {"test_d_real", "test_d_fake", "test_g"}) {
+    ASSERT_EQ(ending.losses[slot].size(), 3U) << slot;
+    for (const auto& facts : ending.losses[slot]) {
+      EXPECT_EQ(facts.events, 12U);
+      ASSERT_EQ(facts.losses.size(), 3U);
+      EXPECT_EQ(facts.losses[0].first, "generation");
+      EXPECT_GT(facts.losses[0].second, 0.0);
+    }
+  }
 }
 
 TEST(EndOfARun, ValidationThatMetricsHaveIsNotToldAgain) {

@@ -52,6 +52,9 @@ const std::string kValidation =
     R"("energy_bins":4},"hits_error":0.25,"unlike":["response"]}}]}})";
 const std::string kShowers =
     R"({"kind":"showers","step":8,"time":1.000,"file":"showers/step-8.json"})";
+const std::string kTestLosses =
+    R"({"kind":"test_losses","step":8,"time":1.000,"slot":"test_g","events":500,)"
+    R"("losses":{"ecal":0.5,"generation":2}})";
 const std::string kSamples =
     R"({"kind":"samples","step":8,"time":1.000,"values":{"node/head/cores":[2,1.5,1,2,2]}})";
 
@@ -63,7 +66,8 @@ const std::string kBill =
     R"("first_cost":null,"decision":"4 of hpc: the run ends in 20 min"})";
 
 TEST(Record, LineOfEachKindComesBackAsItWas) {
-  for (const std::string& line : {kRun, kNode, kView, kCheckpoint, kShowers, kSamples, kBill}) {
+  for (const std::string& line :
+       {kRun, kNode, kView, kCheckpoint, kShowers, kTestLosses, kSamples, kBill}) {
     EXPECT_EQ(line_of(read(line)), line);
   }
   const Record step = read(kStep);
@@ -72,6 +76,12 @@ TEST(Record, LineOfEachKindComesBackAsItWas) {
   EXPECT_EQ(line_of(read(line_of(step))), line_of(step));
   EXPECT_EQ(nlohmann::json::parse(line_of(step)), nlohmann::json::parse(kStep));
   EXPECT_EQ(nlohmann::json::parse(line_of(read(kValidation))), nlohmann::json::parse(kValidation));
+}
+
+TEST(Record, TestLossesBecomeLossesOfSlotsOfTheirOwn) {
+  const auto points = points_of(read(kTestLosses));
+  EXPECT_THAT(points, SizeIs(2));
+  EXPECT_THAT(points, Contains(IsPoint("loss/test_g/generation", 2.0)));
 }
 
 TEST(Record, StepBecomesLossesAndSeconds) {

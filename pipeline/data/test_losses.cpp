@@ -1,0 +1,141 @@
+#include "pipeline/data/test_losses.h"
+
+#include <algorithm>
+
+namespace troupe::pipeline {
+namespace {
+
+using model::LossKind;
+using model::Target;
+using runtime::Result;
+
+constexpr std::int64_t kTestedAtOnce = 16;
+
+// A target has this many values per event.
+std::vector<float> tested_target(Target target, const TestConditions& conditions, double label) {
+  switch (target) {
+    case Target::kLabel:
+      return {static_cast<float>(label)};
+    case Target::kEnergy:
+      return {conditions.energy};
+    case Target::kAngle:
+      return {conditions.angle};
+    case Target::kEcal:
+      return {conditions.ecal};
+    case Target::kBins:
+      break;
+  }
+  return {conditions.bins.begin(), conditions.bins.end()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TestLosses>> TestLosses::create(const model::GanDescription& model) {
+  std::unique_ptr<TestLosses> made(new TestLosses);
+  ASSIGN_OR_RETURN(made->backend_, model::make_portable_backend());
+  model::ProgramOptions options;
+  options.batch = kTestedAtOnce;
+  options.network_number = 1;
+  options.forward_training = options.backward_parameters = options.backward_input = false;
+  ASSIGN_OR_RETURN(made->program_,
+                   model::Program::compile(model.discriminator, *made->backend_, options));
+  made->workspace_ = std::make_unique<model::Workspace>(*made->program_);
+  const std::int64_t cells = made->program_->input_shape().elements();
+  ASSIGN_OR_RETURN(made->bins_, made->backend_->make_kernel(model::BinsForward{1, cells}));
+  for (const model::LossTerm& term : model.losses) {
+    if (term.kind == LossKind::kGradientPenalty) continue;
+    const int output = made->program_->find_output(term.output);
+    CHECK(output >= 0, term.output);
+    model::MeanLoss loss{made->program_->output_shape(output).elements(), term.kind};
+    if (term.target == Target::kBins) loss.least_target = 1.0;
+    Term& own = made->terms_.emplace_back(Term{&term, output, nullptr, nullptr});
+    ASSIGN_OR_RETURN(own.loss, made->backend_->make_kernel(loss));
+    if (term.kind == LossKind::kHinge) loss.kind = LossKind::kWasserstein;
+    ASSIGN_OR_RETURN(own.of_generator, made->backend_->make_kernel(loss));
+  }
+  return made;
+}
+
+std::array<float, 8> TestLosses::bins_of(std::span<const float> image) const {
+  std::array<float, 8> counts{};
+  void* const operands[] = {const_cast<float*>(image.data()), counts.data()};
+  bins_->run(operands, {}, nullptr);
+  return counts;
+}
+
+void TestLosses::begin(std::span<const float> weights, std::span<const float> moving) {
+  weights_ = weights;
+  moving_ = moving;
+  for (Side& side : sides_) {
+    side = {};
+    side.sums.resize(terms_.size());
+    side.of_generator.resize(terms_.size());
+  }
+}
+
+void TestLosses::add(bool is_real, std::span<const float> image, const TestConditions& conditions) {
+  CHECK(std::ssize(image) == program_->input_shape().elements(), "an image of the input's shape");
+  Side& side = sides_[is_real ? 1 : 0];
+  side.images.insert(side.images.end(), image.begin(), image.end());
+  side.conditions.push_back(conditions);
+  if (std::ssize(side.conditions) == kTestedAtOnce) compute(is_real);
+}
+
+// A batch is computed whole; what stands behind the last event is not taken.
+void TestLosses::compute(bool is_real) {
+  Side& side = sides_[is_real ? 1 : 0];
+  backend_->prepare_thread();
+  std::ranges::copy(side.images, program_->input<float>(*workspace_).begin());
+  model::Bindings bindings;
+  bindings.weights = weights_.data();
+  bindings.moving = moving_.data();
+  program_->run(model::Pass::kForwardInference, bindings, *workspace_);
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    const auto values = program_->output<float>(*workspace_, term.output);
+    const std::size_t size = values.size() / static_cast<std::size_t>(kTestedAtOnce);
+    for (std::size_t event = 0; event < side.conditions.size(); ++event) {
+      const auto output = values.subspan(event * size, size);
+      const TestConditions& conditions = side.conditions[event];
+      side.sums[i] += loss_of(*term.loss, term, output, conditions, is_real ? 1.0 : 0.0);
+      if (!is_real)
+        side.of_generator[i] += loss_of(*term.of_generator, term, output, conditions, 1.0);
+    }
+  }
+  side.events += side.conditions.size();
+  side.images.clear();
+  side.conditions.clear();
+}
+
+double TestLosses::loss_of(const model::Kernel& kernel, const Term& term,
+                           std::span<const float> output, const TestConditions& conditions,
+                           double label) const {
+  std::vector<float> target = tested_target(term.term->target, conditions, label);
+  std::vector<float> gradient(output.size());
+  float value = 0.0F;
+  void* const operands[] = {const_cast<float*>(output.data()), target.data(), &value,
+                            gradient.data()};
+  kernel.run(operands, {}, nullptr);
+  return static_cast<double>(value);
+}
+
+std::vector<SlotLosses> TestLosses::end() {
+  std::vector<SlotLosses> all;
+  const auto tell = [&](model::SlotKind slot, const Side& side, const std::vector<double>& sums) {
+    if (side.events == 0) return;
+    SlotLosses& losses = all.emplace_back(SlotLosses{slot, {}});
+    for (std::size_t i = 0; i < terms_.size(); ++i) {
+      losses.losses.emplace_back(terms_[i].term->name(),
+                                 sums[i] / static_cast<double>(side.events));
+    }
+  };
+  for (const bool is_real : {false, true}) {
+    if (!sides_[is_real ? 1 : 0].conditions.empty()) compute(is_real);
+  }
+  tell(model::SlotKind::kDReal, sides_[1], sides_[1].sums);
+  tell(model::SlotKind::kDFake, sides_[0], sides_[0].sums);
+  tell(model::SlotKind::kG, sides_[0], sides_[0].of_generator);
+  return all;
+}
+
+}  // namespace troupe::pipeline

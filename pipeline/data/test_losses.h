@@ -1,0 +1,81 @@
+#pragma once
+
+// The losses of events that a model was not trained on, to see beside those of training whether it
+// learns its training events by heart. Both networks are in inference mode: without dropout, and
+// with moving statistics. Labels are not flipped, and a gradient penalty is left out.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/backend.h"
+#include "model/gan.h"
+#include "model/program.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+
+// What an event of the data is compared with, and a generated one of the same conditions too.
+struct TestConditions {
+  float energy = 0.0F;  // E / 100 GeV
+  float angle = 0.0F;   // rad
+  float ecal = 0.0F;    // sum of cells before any power
+  std::array<float, 8> bins{};
+};
+
+// The means over the test events, as a step of this kind has them: by term's name.
+struct SlotLosses {
+  model::SlotKind slot = model::SlotKind::kDReal;
+  std::vector<std::pair<std::string, double>> losses;
+};
+
+// One thread. It computes on the host, by portable kernels.
+class TestLosses {
+ public:
+  // `model` outlives it. Errors: those of making the backend and of compiling the network.
+  static runtime::Result<std::unique_ptr<TestLosses>> create(const model::GanDescription& model);
+
+  // The counts of an image of the data.
+  std::array<float, 8> bins_of(std::span<const float> image) const;
+
+  // Of this discriminator, whose numbers are kept until end().
+  void begin(std::span<const float> weights, std::span<const float> moving);
+  // An image as the networks see it, of the data or generated. The sums are in the order of calls.
+  void add(bool is_real, std::span<const float> image, const TestConditions& conditions);
+  // Of d_real, d_fake and g, those that have events.
+  std::vector<SlotLosses> end();
+
+ private:
+  struct Term {
+    const model::LossTerm* term;
+    int output;
+    // Of one event, in a step of the discriminator and of the generator.
+    std::unique_ptr<model::Kernel> loss, of_generator;
+  };
+  // Events that wait until a batch is full.
+  struct Side {
+    std::vector<float> images;
+    std::vector<TestConditions> conditions;
+    std::uint64_t events = 0;                // that were computed
+    std::vector<double> sums, of_generator;  // per term
+  };
+  TestLosses() = default;
+  void compute(bool is_real);
+  double loss_of(const model::Kernel& kernel, const Term& term, std::span<const float> output,
+                 const TestConditions& conditions, double label) const;
+
+  std::unique_ptr<model::Backend> backend_;
+  std::unique_ptr<const model::Program> program_;
+  std::unique_ptr<model::Workspace> workspace_;
+  std::unique_ptr<model::Kernel> bins_;
+  std::vector<Term> terms_;
+  std::span<const float> weights_, moving_;
+  std::array<Side, 2> sides_;  // generated, real
+};
+
+}  // namespace troupe::pipeline

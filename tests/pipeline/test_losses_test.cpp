@@ -1,0 +1,76 @@
+#include "pipeline/data/test_losses.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "tests/model/example_networks.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using model::layer;
+using model::LossKind;
+using model::Target;
+
+// A discriminator that gives the sum of two cells, as its answer and as an energy.
+model::GanDescription summing(LossKind kind) {
+  model::GanDescription gan;
+  gan.discriminator = {"discriminator", model::Shape::image({2, 1, 1}, 1), {}, {"answer", "sum"}};
+  gan.discriminator.layers = {layer("answer", model::Sum{}), layer("sum", model::Sum{}, "input")};
+  gan.losses = {{"answer", kind, Target::kLabel, 3.0},
+                {"answer", LossKind::kGradientPenalty, Target::kLabel, 10.0},
+                {"sum", LossKind::kMeanSquaredError, Target::kEcal, 1.0}};
+  return gan;
+}
+
+using Losses = std::map<std::string, std::map<std::string, double>>;
+
+Losses losses_of(TestLosses& tested, std::size_t real, std::size_t generated) {
+  tested.begin({}, {});
+  const std::vector<float> image{0.5F, 0.25F}, fake{0.25F, 0.0F};
+  for (std::size_t i = 0; i < real; ++i) {
+    tested.add(true, image, {.ecal = static_cast<float>(i)});
+  }
+  for (std::size_t i = 0; i < generated; ++i) tested.add(false, fake, {.ecal = 0.25F});
+  Losses losses;
+  for (const SlotLosses& slot : tested.end()) {
+    for (const auto& [name, loss] : slot.losses) losses[model::slot_name(slot.slot)][name] = loss;
+  }
+  return losses;
+}
+
+// 40 events are two whole batches and a part of one.
+TEST(TestLosses, AreMeansOverAllEventsWithoutWeights) {
+  const model::GanDescription gan = summing(LossKind::kMeanSquaredError);
+  const auto tested = TestLosses::create(gan).value();
+  const Losses losses = losses_of(*tested, 40, 40);
+  EXPECT_DOUBLE_EQ(losses.at("d_real").at("answer"), 0.0625);
+  EXPECT_DOUBLE_EQ(losses.at("d_fake").at("answer"), 0.0625);
+  EXPECT_DOUBLE_EQ(losses.at("g").at("answer"), 0.5625);
+  double squares = 0.0;
+  for (int i = 0; i < 40; ++i) squares += (i - 0.75) * (i - 0.75);
+  EXPECT_DOUBLE_EQ(losses.at("d_real").at("sum"), squares / 40);
+  EXPECT_EQ(losses.at("d_fake").at("sum"), 0.0);
+  EXPECT_EQ(losses.at("d_real").size(), 2U) << "a gradient penalty is left out";
+}
+
+TEST(TestLosses, OfTheGeneratorAreThoseOfItsSteps) {
+  const model::GanDescription gan = summing(LossKind::kHinge);
+  const auto tested = TestLosses::create(gan).value();
+  const Losses losses = losses_of(*tested, 1, 1);
+  EXPECT_DOUBLE_EQ(losses.at("d_real").at("answer"), 0.25);
+  EXPECT_DOUBLE_EQ(losses.at("d_fake").at("answer"), 1.25);
+  EXPECT_DOUBLE_EQ(losses.at("g").at("answer"), -0.25);
+}
+
+TEST(TestLosses, BeginAnewForEachState) {
+  const model::GanDescription gan = summing(LossKind::kHinge);
+  const auto tested = TestLosses::create(gan).value();
+  const Losses first = losses_of(*tested, 3, 0);
+  EXPECT_EQ(first.size(), 1U);
+  EXPECT_EQ(losses_of(*tested, 3, 0), first);
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -165,7 +165,7 @@ Result<Batches::Next> IterationFeed::next(std::uint64_t iteration,
 bool IterationFeed::is_of_model(const pipeline::Batch& batch) const {
   const std::size_t events = options_.events;
   return batch.events == events && batch.images.size() == events * options_.cells * sizeof(float) &&
-         batch.conditions.size() == events * 3 * sizeof(float) &&
+         batch.conditions.size() == events * (3 + options_.columns) * sizeof(float) &&
          batch.event_ids.size() == events * sizeof(std::uint64_t);
 }
 

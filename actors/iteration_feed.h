@@ -25,6 +25,7 @@ struct IterationFeedOptions {
   pipeline::SpotChecks checks;  // members and owners come from each View
   std::size_t events = 1;       // of a micro-batch
   std::size_t cells = 1;        // of an image
+  std::size_t columns = 0;      // of the data, besides energy, angle and ecal
 };
 
 // The micro-batches that a replica's loader has sent ahead of need, in the order of the feed.

@@ -26,6 +26,15 @@ std::unique_ptr<Actor> make_replica(const NodeParts& parts, const ActorPlan& pla
   return std::make_unique<Replica>(options, parts.training);
 }
 
+// The Validator's place in the plan has what judges the states of the task.
+std::unique_ptr<Actor> make_judge(const NodeParts& parts) {
+  CHECK(parts.test_dataset != nullptr);
+  if (parts.training.gan.description().task == model::Task::kSupervised) {
+    return std::make_unique<Evaluator>(parts.validator, parts.training, *parts.test_dataset);
+  }
+  return std::make_unique<Validator>(parts.validator, parts.training, *parts.test_dataset);
+}
+
 }  // namespace
 
 runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
@@ -46,8 +55,7 @@ runtime::ActorFactory make_actor_factory(const NodeParts& parts) {
                                             training);
     }
     if (plan.kind == "validator") {
-      CHECK(parts.test_dataset != nullptr);
-      return std::make_unique<Validator>(parts.validator, parts.training, *parts.test_dataset);
+      return make_judge(parts);
     }
     if (plan.kind == "provisioner") {
       return std::make_unique<Provisioner>(parts.provisioner, parts.outcome);

@@ -6,6 +6,7 @@
 
 #include "actors/checkpointer.h"
 #include "actors/coordinator.h"
+#include "actors/evaluator.h"
 #include "actors/loader.h"
 #include "actors/member.h"
 #include "actors/monitor.h"

@@ -119,11 +119,12 @@ void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& rec
   const TimePoint now = context.now();
   if (told && now - *told < kTellEvery) return;
   told = now;
-  samples_.add(
-      context,
-      network == pipeline::kGenerator ? "gradient_norm/generator" : "gradient_norm/discriminator",
-      pipeline::gradient_norm(training_.gan.contributions(kind), record,
-                              training_.options.micro_batches));
+  const char* const name = kind == model::SlotKind::kFit     ? "gradient_norm/network"
+                           : network == pipeline::kGenerator ? "gradient_norm/generator"
+                                                             : "gradient_norm/discriminator";
+  samples_.add(context, name,
+               pipeline::gradient_norm(training_.gan.contributions(kind), record,
+                                       training_.options.micro_batches));
 }
 
 // A line in front of which none waits is sent at once, and dropped where there is no room, as

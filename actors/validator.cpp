@@ -5,8 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "config/validator_statistics.h"
 #include "model/physics/figures.h"
 #include "model/physics/sample_comparer.h"
@@ -31,14 +29,10 @@ pipeline::ShowerWatch brightest_into(std::map<std::size_t, model::BrightCells>& 
 }  // namespace
 
 Validator::Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data)
-    : options_(options), training_(training), data_(data) {}
+    : StateJudge(std::move(options), training), data_(data) {}
 
 void Validator::start(Context& context) {
-  on<Snapshot>(&Validator::receive_snapshot);
-  on<LastState>(&Validator::receive_last_state);
-  training_.backend.prepare_thread();
-  metrics_ = context.out("metrics");
-  samples_.start(context, "metrics");
+  start_judging(context);
   team_ = std::make_unique<runtime::ThreadTeam>(1);
   auto maker =
       pipeline::ShowerMaker::create(training_.gan.description(), training_.backend, *team_);
@@ -64,31 +58,6 @@ void Validator::start(Context& context) {
   if (const auto measured = measure_data(); !measured.ok()) context.fail(measured.error());
 }
 
-void Validator::receive_snapshot(Context& context, const Snapshot& snapshot, Message& message) {
-  ++snapshots_[std::string(message.sender_name())];
-  validate(context, snapshot.state);
-  finish_if_complete(context);
-}
-
-void Validator::receive_last_state(Context& context, const LastState& last) {
-  last_ = last;
-  finish_if_complete(context);
-}
-
-void Validator::finish_if_complete(Context& context) {
-  if (!last_ || snapshots_[last_->leader] < last_->snapshots) return;
-  validate(context, last_->state);
-  last_.reset();
-  context.send_control("coordinator", Message::of(LastStateDone{}));
-}
-
-std::string Validator::waiting_for() const {
-  if (!last_) return "a snapshot";
-  const auto here = snapshots_.find(last_->leader);
-  return fmt::format("the snapshots before the last state: {} of {} are here",
-                     here == snapshots_.end() ? 0 : here->second, last_->snapshots);
-}
-
 // Reads the test events and measures them. The generator gets the same conditions.
 Result<void> Validator::measure_data() {
   const std::uint64_t events = std::min(options_.events, data_.size());
@@ -96,6 +65,7 @@ Result<void> Validator::measure_data() {
       config::statistics_of(options_.section, maker_->shape().space,
                             model::uses_angle(training_.gan.description().latent));
   measuring_.units = options_.units;
+  measuring_.columns = model::columns_of(training_.gan.description().latent).size();
   measuring_.sketches = !model::follows_from_sums(model::figure_meant(options_.section.best));
   // Energies are known without reading images. So the events to show are chosen first, and of the
   // images only their brightest cells are kept.
@@ -192,13 +162,11 @@ model::Figure Validator::chosen_figure(const model::ShowerSample& generated) {
                                generated, options, *team_);
 }
 
-void Validator::validate(Context& context, const StatePointer& state) {
-  const std::uint64_t step = state->step(training_.options.schedule.size());
-  if (validated_step_ == step) return;
+void Validator::judge(Context& context, const StatePointer& state, std::uint64_t step) {
   make_reference_rows(context);
   const runtime::TimePoint start = context.now();
   // Where a run was resumed, a state whose validation has a line is not told again.
-  const bool tells = metrics_.valid() && options_.told_step != step;
+  const bool tells = is_told(step);
   pipeline::MeasuringOptions measuring = measuring_;
   const bool has_losses = tells && begin_losses(context, state->discriminator);
   if (has_losses) {
@@ -213,7 +181,6 @@ void Validator::validate(Context& context, const StatePointer& state) {
   rows.push_back(model::generated_row("generated", *data_statistics_, statistics));
   const model::Figure chosen = chosen_figure(*measured);
   rows.back().chosen = chosen;
-  validated_step_ = step;
 
   ValidationResult result;
   result.state = state;
@@ -221,15 +188,9 @@ void Validator::validate(Context& context, const StatePointer& state) {
   result.distance = chosen.value ? chosen.distance() : std::numeric_limits<double>::infinity();
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
-  if (tells) {
-    if (has_losses) tell_losses(context, step);
-    tell_showers(context, step, {*measured, statistics});
-    telemetry::ValidationFacts facts{result.json};
-    context.send(metrics_, Message::of(EventMetrics{{0.0, step, std::move(facts)}}));
-    samples_.add(context, "seconds", std::chrono::duration<double>(context.now() - start).count());
-    samples_.tell_all(context);
-  }
-  context.send_control("coordinator", Message::of(std::move(result)));
+  if (has_losses) tell_losses(context, step);
+  if (tells) tell_showers(context, step, {*measured, statistics});
+  tell(context, step, std::move(result), start);
 }
 
 }  // namespace troupe::actors

@@ -2,13 +2,11 @@
 
 // Compares showers of a snapshot's generator with test events of the same conditions.
 //
-// Ports: in "snapshots", control; out "metrics". The Validator has a thread of its own. Its result
-// is a pure function of the snapshot, the test data and the seed. The untrained generator, made
-// again from the seed, gives the row that everything else is compared with. Every snapshot is
-// validated, in the order in which they came, and then the last state. Each validation that metrics
-// are told of comes with a report for people (model/physics/shower_report.h). Among other things it
-// shows some single events of the test data, chosen by their energies, beside generated ones of the
-// same conditions. Metrics are also told the losses of these events and of the generated ones.
+// Its result is a pure function of the snapshot, the test data and the seed. The untrained
+// generator, made again from the seed, gives the row that everything else is compared with. Each
+// validation that metrics are told of comes with a report for people
+// (model/physics/shower_report.h). Among other things it shows some single events of the test data,
+// chosen by their energies, beside generated ones of the same conditions. Metrics are also told the losses of these events and of the generated ones.
 
 #include <cstdint>
 #include <map>
@@ -17,10 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/messages.h"
-#include "actors/replica.h"
-#include "actors/sample_teller.h"
-#include "config/topology.h"
+#include "actors/state_judge.h"
 #include "model/physics/figure.h"
 #include "model/physics/shower_report.h"
 #include "model/physics/table.h"
@@ -31,33 +26,14 @@
 
 namespace troupe::actors {
 
-struct ValidatorOptions {
-  // At most as many as the test data have.
-  std::uint64_t events = config::ValidatorSection{}.events;
-  model::ImageUnits units;  // of the images as the networks see them
-  // The state of this step was validated before the run was stopped, and metrics have the result.
-  std::optional<std::uint64_t> told_step;
-  // Bins, thresholds and the figure by which the best state is chosen; its `events` are those
-  // above.
-  config::ValidatorSection section = {};
-};
-
-class Validator final : public runtime::Actor {
-  using Context = runtime::Context;
-  using Message = runtime::Message;
-
+class Validator final : public StateJudge {
  public:
   // `data` is the Validator's alone while it lives.
   Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data);
 
   void start(Context& context) override;
-  std::string waiting_for() const override;
 
  private:
-  void receive_snapshot(Context& context, const Snapshot& snapshot, Message& message);
-  void receive_last_state(Context& context, const LastState& last);
-  // Validates the last state once all snapshots before it have come.
-  void finish_if_complete(Context& context);
   runtime::Result<void> measure_data();
   void make_reference_rows(Context& context);
   // Generates showers and measures them; of those to show the brightest cells stay in made_.
@@ -69,12 +45,10 @@ class Validator final : public runtime::Actor {
   bool begin_losses(Context& context, const pipeline::NetworkState& discriminator);
   void tell_losses(Context& context, std::uint64_t step);
   void tell_showers(Context& context, std::uint64_t step, const model::ReportedSample& generated);
-  void validate(Context& context, const StatePointer& state);
+  void judge(Context& context, const StatePointer& state, std::uint64_t step) override;
   // The figure by which the best state is chosen.
   model::Figure chosen_figure(const model::ShowerSample& generated);
 
-  ValidatorOptions options_;
-  TrainingContext training_;
   pipeline::Dataset& data_;
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
@@ -87,11 +61,6 @@ class Validator final : public runtime::Actor {
   std::map<std::size_t, model::BrightCells> shown_;  // data events that the report shows
   std::map<std::size_t, model::BrightCells> made_;   // the generated ones of the same conditions
   std::vector<model::TableRow> reference_rows_;      // data, untrained
-  std::map<std::string, std::uint64_t> snapshots_;   // received, by sender
-  std::optional<LastState> last_;
-  std::optional<std::uint64_t> validated_step_;
-  runtime::PortId metrics_;
-  SampleTeller samples_;
 };
 
 }  // namespace troupe::actors

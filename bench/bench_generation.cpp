@@ -104,7 +104,8 @@ class Task {
     const auto size = static_cast<std::size_t>(gan().latent.size);
     for (std::size_t i = 0; i < events(); ++i) {
       latents.resize(latents.size() + size);
-      model::make_latent(gan().latent, &energies_[i], angles_.empty() ? nullptr : &angles_[i], 1,
+      const float* const values[] = {&energies_[i], angles_.empty() ? nullptr : &angles_[i]};
+      model::make_latent(gan().latent, std::span(values).first(angles_.empty() ? 1 : 2), 1,
                          pipeline::event_position(request().seed, i, model::kValidationStream),
                          latents.data() + i * size);
     }

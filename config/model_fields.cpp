@@ -6,6 +6,7 @@
 
 #include "config/layer_kinds.h"
 #include "config/list_codecs.h"
+#include "config/network_check.h"
 #include "config/network_fields.h"
 #include "config/scalar_codecs.h"
 #include "config/shipped.h"
@@ -14,24 +15,51 @@
 namespace troupe::config {
 namespace {
 
-using model::Condition;
 using model::GanDescription;
 using model::LatentDescription;
 using model::LatentMode;
 using model::LossKind;
 using model::LossTerm;
 using model::Target;
+using model::Task;
+
+constexpr const char* kNumberOfData = "energy, angle or the name of a column of the data";
+
+// One of the words, or the name of a column.
+template <class Term>
+CodecOf<Term> target() {
+  const std::vector<Word<Target>> words{{"label", Target::kLabel},
+                                        {"energy", Target::kEnergy},
+                                        {"angle", Target::kAngle},
+                                        {"ecal", Target::kEcal},
+                                        {"bins", Target::kBins}};
+  const CodecOf<std::string> name =
+      text("label, energy, angle, ecal, bins or the name of a column of the data");
+  return codec_of<Term>(
+      name->describe(),
+      [words, name](const YamlValue& value, Term& into, Reader& reader) {
+        std::string given;
+        name->read(value, given, reader);
+        const auto word = std::ranges::find(words, given, &Word<Target>::word);
+        into.target = word == words.end() ? Target::kColumn : word->value;
+        into.column = word == words.end() ? given : "";
+      },
+      [words](const Term& term, Selection) {
+        const auto word = std::ranges::find(words, term.target, &Word<Target>::value);
+        return word == words.end() ? YamlValue::text(term.column) : YamlValue::plain(word->word);
+      });
+}
 
 RecordOf<LatentDescription> latent_record() {
   auto record = std::make_shared<Record<LatentDescription>>("the generator's input");
   record->partial()
       .required("size", &LatentDescription::size, integer<std::int64_t>(1, kMostUnits),
                 Scope::kState, "The generator's input features, conditions included.")
-      .field("conditions", &LatentDescription::conditions,
-             list(word<Condition>({{"energy", Condition::kEnergy}, {"angle", Condition::kAngle}}),
-                  0, 2),
-             Scope::kState,
-             "What showers are asked for: E / 100 GeV, the angle in rad; [] for nothing.")
+      .field(
+          "conditions", &LatentDescription::conditions,
+          list(text(kNumberOfData), 0, model::kMostConditions), Scope::kState,
+          "What showers are asked for: E / 100 GeV, the angle in rad, or a column of the data by "
+          "its name, as stored (docs/data.md); [] for nothing.")
       .field("mode", &LatentDescription::mode,
              word<LatentMode>(
                  {{"prepend", LatentMode::kPrepend}, {"multiply", LatentMode::kMultiply}}),
@@ -64,8 +92,9 @@ RecordOf<GanDescription> generator_record() {
   return record;
 }
 
-RecordOf<GanDescription> discriminator_record() {
-  auto record = std::make_shared<Record<GanDescription>>("the discriminator");
+// Both kinds of judges are at the same place of a description.
+RecordOf<GanDescription> judge_record(const std::string& what) {
+  auto record = std::make_shared<Record<GanDescription>>(what);
   record->partial()
       .required("input", within(&GanDescription::discriminator, &model::NetworkDescription::input),
                 shape(), Scope::kState, "Shape of an image; the data must have it.")
@@ -96,21 +125,22 @@ RecordOf<Loss> loss_record() {
                                 {"huber", LossKind::kHuber},
                                 {"bce_logits", LossKind::kLogisticCrossentropy},
                                 {"hinge", LossKind::kHinge},
-                                {"wasserstein", LossKind::kWasserstein}}),
+                                {"wasserstein", LossKind::kWasserstein},
+                                {"cross_entropy", LossKind::kClassCrossentropy}}),
                 Scope::kState,
                 "Binary cross-entropy, mean absolute error, the latter in per cent of the target, "
                 "mean squared error (the label of a least-squares GAN), Huber's, the "
-                "cross-entropy of an output without a sigmoid, the hinge loss, or Wasserstein's, "
-                "which with the label's sign s is -s times the output.")
-      .required("target", &LossTerm::target,
-                word<Target>({{"label", Target::kLabel},
-                              {"energy", Target::kEnergy},
-                              {"angle", Target::kAngle},
-                              {"ecal", Target::kEcal},
-                              {"bins", Target::kBins}}),
-                Scope::kState,
+                "cross-entropy of an output without a sigmoid, the hinge loss, Wasserstein's, "
+                "which with the label's sign s is -s times the output, or the cross-entropy of "
+                "classes, of an output without a softmax.")
+      .required("target", within(), target<Loss>(), Scope::kState,
                 "What the output is compared with: real or fake, E / 100 GeV, the angle in rad, "
-                "the sum of all cells before any power, the counts of cells by energy.")
+                "the sum of all cells before any power, the counts of cells by energy, or a column "
+                "of the data by its name, as stored.")
+      .field("classes", &LossTerm::classes, newer(list(number(), 0, 1000), std::vector<double>{}),
+             Scope::kState,
+             "The column's number for each class, as [11, 211]; [] where they are 0, 1, ...")
+      .used_if("kind: cross_entropy", [](const Loss& loss) { return loss.tells_classes(); })
       .field("weight", &LossTerm::weight, number(NumberRange{.least = 0.0}), Scope::kState,
              "Factor in the total loss; terms are reported without it.")
       .field("gradient_penalty", &Loss::gradient_penalty,
@@ -128,7 +158,7 @@ class LossesCodec final : public Codec<GanDescription> {
  public:
   void read(const YamlValue& value, GanDescription& into, Reader& reader) const override {
     if (!value.is_map() || value.members.empty()) {
-      return reader.expected(value, "a loss for each output of the discriminator");
+      return reader.expected(value, "a loss for each output of " + judge_name(into));
     }
     into.losses.clear();
     for (const YamlMember& member : value.members) {
@@ -145,15 +175,23 @@ class LossesCodec final : public Codec<GanDescription> {
       Loss loss;
       record_->read(member.value, loss, reader);
       loss.output = member.key;
+      const bool of_gans = loss.target == Target::kLabel || loss.target == Target::kBins;
+      if (into.task == model::Task::kSupervised && of_gans) {
+        loss.column = loss.target == Target::kLabel ? "label" : "bins";
+        loss.target = Target::kColumn;
+        if (loss.gradient_penalty != 0.0) {
+          reader.problem(member.value.place, "gradient_penalty is of a GAN's label");
+        }
+      }
       into.losses.push_back(loss);
       if (loss.gradient_penalty == 0.0) continue;
       into.losses.push_back(
           {member.key, LossKind::kGradientPenalty, Target::kLabel, loss.gradient_penalty});
     }
     if (into.losses.empty()) {
-      reader.broken_rule({"model.losses", "model.discriminator.outputs"}, "no loss is left");
+      reader.broken_rule({"model.losses", judge_path(into) + ".outputs"}, "no loss is left");
     }
-    if (!reader.has_problem_below("model")) leave_out_unused(into.discriminator, reader);
+    if (!reader.has_problem_below("model")) leave_out_unused(into, reader);
   }
   YamlValue write(const GanDescription& gan, Selection selection) const override {
     YamlValue section = YamlValue::map();
@@ -190,9 +228,10 @@ class LossesCodec final : public Codec<GanDescription> {
   }
 
   // Layers of the zoo that only an output needed which the author took out.
-  static void leave_out_unused(model::NetworkDescription& discriminator, Reader& reader) {
+  static void leave_out_unused(GanDescription& gan, Reader& reader) {
+    model::NetworkDescription& discriminator = gan.discriminator;
     const std::vector<bool> used = model::infer_shapes(discriminator).used;
-    const std::string path = "model.discriminator.layers";
+    const std::string path = judge_path(gan) + ".layers";
     for (std::size_t i = used.size(); i-- > 0;) {
       if (used[i] || !is_from_zoo(reader.origin(fmt::format("{}.{}", path, i)))) continue;
       discriminator.layers.erase(discriminator.layers.begin() + static_cast<std::ptrdiff_t>(i));
@@ -202,6 +241,21 @@ class LossesCodec final : public Codec<GanDescription> {
 
   RecordOf<Loss> record_ = loss_record();
 };
+
+// A task has a schedule that it is known for, which `train` may change.
+CodecOf<Topology> task() {
+  const CodecOf<Task> words =
+      newer(word<Task>({{"gan", Task::kGan}, {"supervised", Task::kSupervised}}), Task::kGan);
+  return codec_of<Topology>(
+      words->describe(),
+      [words](const YamlValue& value, Topology& into, Reader& reader) {
+        words->read(value, into.model.gan.task, reader);
+        if (is_supervised(into)) into.train.options.schedule = {model::SlotKind::kFit};
+      },
+      [words](const Topology& topology, Selection selection) {
+        return words->write(topology.model.gan.task, selection);
+      });
+}
 
 CodecOf<std::string> zoo_name() {
   std::vector<Word<std::string>> words;
@@ -219,11 +273,18 @@ std::shared_ptr<Record<Topology>> model_record() {
   record
       ->field("zoo", within(&Topology::model, &ModelSection::zoo), optional(zoo_name()),
               Scope::kFixed, "The model to begin with; what else the section says is laid over it.")
+      .field("task", within(), task(), Scope::kState,
+             "`gan`: a generator and a discriminator; `supervised`: one network learns numbers of "
+             "the data from images.")
       .section("generator", gan, generator_record(), "Makes showers from conditions and noise.")
-      .section("discriminator", gan, discriminator_record(), "Judges showers.")
+      .used_if("task: gan", is_gan)
+      .section("discriminator", gan, judge_record("the discriminator"), "Judges showers.")
+      .used_if("task: gan", is_gan)
+      .section("network", gan, judge_record("the network"), "Tells numbers from images.")
+      .used_if("task: supervised", is_supervised)
       .field("losses", gan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
-             "A loss for each output of the discriminator; null takes an output of the zoo's model "
-             "out, with the layers that only it needs.")
+             "A loss for each output of the discriminator, or of the network; null takes an output "
+             "of the zoo's model out, with the layers that only it needs.")
       .field(
           "precision", within(&Topology::model, &ModelSection::precision),
           word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),

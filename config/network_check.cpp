@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "config/shipped.h"
@@ -66,28 +65,17 @@ std::string authored(const std::string& at, const std::string& otherwise, const 
   return is_from_zoo(reader.origin(at)) ? otherwise : at;
 }
 
-const std::string& target_word(model::Target target) {
-  static const std::map<model::Target, std::string> kWords{{model::Target::kLabel, "label"},
-                                                           {model::Target::kEnergy, "energy"},
-                                                           {model::Target::kAngle, "angle"},
-                                                           {model::Target::kEcal, "ecal"},
-                                                           {model::Target::kBins, "bins"}};
-  return kWords.at(target);
-}
-
 // An output has as many values as what it is compared with.
 void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reader& reader) {
   for (const model::LossTerm& term : gan.losses) {
     for (const int output : shapes.outputs) {
       const auto layer = static_cast<std::size_t>(output);
-      const model::Shape expected = model::target_shape(term.target);
       if (gan.discriminator.layers[layer].name != term.output) continue;
-      if (shapes.layers[layer] == expected) continue;
+      const std::string fault = model::shape_fault(term, shapes.layers[layer]);
+      if (fault.empty()) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
-                                      fmt::format("model.discriminator.layers.{}", output), reader);
-      reader.problem_at(at, fmt::format("target {} is {} per event, but output \"{}\" is {}",
-                                        target_word(term.target), expected.text(),
-                                        shown(term.output), shapes.layers[layer].text()));
+                                      fmt::format("{}.layers.{}", judge_path(gan), output), reader);
+      reader.problem_at(at, shown(fault, 400));
     }
   }
 }
@@ -99,36 +87,48 @@ void check_losses(const GanDescription& gan, Reader& reader) {
     judged.insert(term.output);
     if (std::find(outputs.begin(), outputs.end(), term.output) != outputs.end()) continue;
     const std::string at = "model.losses." + term.output;
-    reader.problem_at(at, fmt::format("\"{}\" is no output of the discriminator{}",
-                                      shown(term.output), suggestion(term.output, outputs)));
+    reader.problem_at(at, fmt::format("\"{}\" is no output of {}{}", shown(term.output),
+                                      judge_name(gan), suggestion(term.output, outputs)));
   }
   for (const std::string& output : gan.discriminator.outputs) {
     if (judged.contains(output)) continue;
-    reader.broken_rule({"model.losses", "model.discriminator.outputs"},
-                       fmt::format("output \"{}\" of the discriminator has no loss; give it one or "
-                                   "take it out of model.discriminator.outputs",
-                                   shown(output)));
+    const std::string all = judge_path(gan) + ".outputs";
+    reader.broken_rule({"model.losses", all},
+                       fmt::format("output \"{}\" of {} has no loss; give it one or take it out of "
+                                   "{}",
+                                   shown(output), judge_name(gan), all));
   }
 }
 
 }  // namespace
 
+std::string judge_path(const GanDescription& gan) {
+  return gan.task == model::Task::kGan ? "model.discriminator" : "model.network";
+}
+std::string judge_name(const GanDescription& gan) {
+  return gan.task == model::Task::kGan ? "the discriminator" : "the network";
+}
+
 void check_networks(const GanDescription& gan, Reader& reader) {
-  NetworkDescription generator = gan.generator;
-  generator.name = "generator";
-  generator.input = model::Shape::features(gan.latent.size);
-  const NetworkShapes shapes = check_network(generator, "model.generator", reader);
+  const bool makes = gan.task == model::Task::kGan;
+  NetworkShapes shapes;
+  if (makes) {
+    NetworkDescription generator = gan.generator;
+    generator.name = "generator";
+    generator.input = model::Shape::features(gan.latent.size);
+    shapes = check_network(generator, "model.generator", reader);
+  }
   NetworkDescription discriminator = gan.discriminator;
-  discriminator.name = "discriminator";
-  const NetworkShapes judged = check_network(discriminator, "model.discriminator", reader);
+  discriminator.name = makes ? "discriminator" : "network";
+  const NetworkShapes judged = check_network(discriminator, judge_path(gan), reader);
   if (judged.problems.empty()) check_targets(gan, judged, reader);
   if (discriminator.input.spatial_rank == 0) {
-    const std::string at = "model.discriminator.input";
     reader.problem_at(
-        at, fmt::format("{} is no image: [x, y, z, channels], [x, y, channels] or [x, channels]",
-                        discriminator.input.text()));
+        judge_path(gan) + ".input",
+        fmt::format("{} is no image: [x, y, z, channels], [x, y, channels] or [x, channels]",
+                    discriminator.input.text()));
   }
-  if (shapes.problems.empty()) {
+  if (makes && shapes.problems.empty()) {
     const model::Shape image = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
     if (!(image == discriminator.input)) {
       // A generator of the zoo is not what is wrong, so the input of the discriminator is named
@@ -150,13 +150,22 @@ void check_fake_conditions(const GanDescription& gan, Reader& reader) {
     reader.broken_rule({at, "model.generator.latent.conditions"},
                        "uniform draws energies only, but the model is asked for angles; use batch");
   }
+  if (const auto columns = model::columns_of(gan.latent); !columns.empty()) {
+    reader.broken_rule({at, "model.generator.latent.conditions"},
+                       fmt::format("uniform draws energies only, but the model is asked for {}; "
+                                   "use batch",
+                                   shown(columns.front())));
+  }
   for (const model::LossTerm& term : gan.losses) {
-    if (term.target != model::Target::kAngle && term.target != model::Target::kBins) continue;
-    reader.broken_rule(
-        {at, fmt::format("model.losses.{}.target", term.output)},
-        fmt::format("uniform draws energies only, but loss \"{}\" compares fakes with {} of "
-                    "the real batch; use batch",
-                    shown(term.output), term.target == model::Target::kAngle ? "angles" : "bins"));
+    std::string what = term.target == model::Target::kAngle    ? "angles"
+                       : term.target == model::Target::kBins   ? "bins"
+                       : term.target == model::Target::kColumn ? shown(term.column)
+                                                               : "";
+    if (what.empty()) continue;
+    reader.broken_rule({at, fmt::format("model.losses.{}.target", term.output)},
+                       fmt::format("uniform draws energies only, but loss \"{}\" compares fakes "
+                                   "with {} of the real batch; use batch",
+                                   shown(term.output), what));
   }
 }
 

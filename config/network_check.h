@@ -9,6 +9,11 @@
 
 namespace troupe::config {
 
+// Where the network is described whose outputs have losses: "model.discriminator", or
+// "model.network" of a supervised task. In words: "the discriminator".
+std::string judge_path(const model::GanDescription& gan);
+std::string judge_name(const model::GanDescription& gan);
+
 // Problems at the places remembered for "model.generator.layers.INDEX" and so on. Both networks
 // must have layers, the discriminator an input, and there must be losses. The discriminator reads
 // images as the data have them, of one channel.

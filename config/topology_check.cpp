@@ -38,13 +38,74 @@ std::optional<pipeline::DetectorKind> detector_of(pipeline::DataSchema schema,
 
 void check_model(const Topology& topology, Reader& reader) {
   const GanDescription& gan = topology.model.gan;
-  if (gan.generator.layers.empty() || gan.discriminator.layers.empty() || gan.losses.empty()) {
+  const bool makes = gan.task == model::Task::kGan;
+  if ((makes && gan.generator.layers.empty()) || gan.discriminator.layers.empty() ||
+      gan.losses.empty()) {
     return reader.problem_at(
-        "model", fmt::format("give zoo: NAME ({}), or generator, discriminator and losses",
-                             fmt::join(zoo_names(), ", ")));
+        "model", fmt::format("give zoo: NAME ({}), or {} and losses", fmt::join(zoo_names(), ", "),
+                             makes ? "generator, discriminator" : "network"));
   }
   check_networks(gan, reader);
-  if (!reader.has_problem_below("train")) check_fake_conditions(gan, reader);
+  if (makes && !reader.has_problem_below("train")) check_fake_conditions(gan, reader);
+}
+
+// The numbers that the events' column may have; empty: any.
+std::vector<double> values_in(const GanDescription& gan, const std::string& column) {
+  const model::NetworkShapes shapes = model::infer_shapes(gan.discriminator);
+  for (const model::LossTerm& term : gan.losses) {
+    if (term.target != model::Target::kColumn || term.column != column) continue;
+    for (std::size_t i = 0; i < shapes.layers.size(); ++i) {
+      if (!term.tells_classes() || gan.discriminator.layers[i].name != term.output) continue;
+      return model::values_of(term, shapes.layers[i]);
+    }
+  }
+  return {};
+}
+
+// The slots of the schedule are those of the task.
+void check_schedule(const Topology& topology, Reader& reader) {
+  const model::Task task = topology.model.gan.task;
+  for (const model::SlotKind slot : topology.train.options.schedule) {
+    if (model::task_of(slot) == task) continue;
+    const bool gan = task == model::Task::kGan;
+    return reader.broken_rule(
+        {"train.schedule", "model.task"},
+        fmt::format("{} is no step of task {}; it has {}", model::slot_name(slot),
+                    gan ? "gan" : "supervised", gan ? "d_real, d_fake, g and d_both" : "fit"));
+  }
+}
+
+// The fields that ask for a column.
+std::vector<std::string> askers_of(const GanDescription& gan, const std::string& column) {
+  for (const model::LossTerm& term : gan.losses) {
+    if (term.column == column) return {fmt::format("model.losses.{}.target", term.output)};
+  }
+  return {"model.generator.latent.conditions"};
+}
+
+// Columns of files are looked for where these are opened.
+void check_columns(const Topology& topology, Reader& reader) {
+  const GanDescription& gan = topology.model.gan;
+  for (const model::LossTerm& term : gan.losses) {
+    if (!term.tells_classes()) continue;
+    const std::string at = fmt::format("model.losses.{}.", term.output);
+    if (term.target != model::Target::kColumn) {
+      reader.broken_rule({at + "target", at + "kind"},
+                         "cross_entropy is of classes, which a column of the data has");
+    } else if (!term.classes.empty() && term.classes != values_in(gan, term.column)) {
+      reader.broken_rule({at + "classes"},
+                         fmt::format("another loss has other classes of {}", shown(term.column)));
+    }
+  }
+  if (!topology.data.synthetic) return;
+  const auto made =
+      pipeline::synthetic_columns(topology.data.dataset.schema, topology.data.showers.showers);
+  for (const std::string& column : model::columns_of(gan)) {
+    if (std::ranges::find(made, column) != made.end()) continue;
+    reader.broken_rule(askers_of(gan, column),
+                       fmt::format("generated showers have no column \"{}\"{}; they have {}",
+                                   shown(column), suggestion(column, made), fmt::join(made, ", ")));
+  }
 }
 
 // Targets that are taken before data.preprocessing.power need outputs that undo it.
@@ -79,11 +140,12 @@ std::string made_showers() {
 void check_synthetic(const Topology& topology, Reader& reader) {
   if (!topology.data.synthetic) return;
   const auto schema = topology.data.dataset.schema;
-  const Shape& image = topology.model.gan.discriminator.input;
-  const auto kind = detector_of(schema, image_shape(topology.model.gan));
+  const GanDescription& gan = topology.model.gan;
+  const Shape& image = gan.discriminator.input;
+  const auto kind = detector_of(schema, image_shape(gan));
   if (!kind) {
     return reader.broken_rule(
-        {"data.train", "data.schema", "model.discriminator.input"},
+        {"data.train", "data.schema", judge_path(gan) + ".input"},
         fmt::format("no detector of the shower generator has schema {} and {} "
                     "cells; give files, or one of: {}",
                     pipeline::text(schema), image.text(), made_showers()));
@@ -125,11 +187,12 @@ void check_data(const Topology& topology, Reader& reader) {
 void check_validator(const Topology& topology, Reader& reader) {
   if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
-  if (topology.model.gan.discriminator.input.channels != 1) {
+  const GanDescription& gan = topology.model.gan;
+  if (gan.task == model::Task::kGan && gan.discriminator.input.channels != 1) {
     reader.broken_rule({"actors.validator.every", "model.discriminator.input"},
                        fmt::format("showers have one channel, and the images here {}; set "
                                    "actors.validator.every to none",
-                                   topology.model.gan.discriminator.input.channels));
+                                   gan.discriminator.input.channels));
   } else if (one_in == 0) {
     reader.broken_rule(
         {"data.test_one_in", "actors.validator.every"},
@@ -149,6 +212,11 @@ void check_best(const Topology& topology, Reader& reader) {
   const bool angle = model::uses_angle(topology.model.gan.latent);
   if (!angle && !validator.angle_bins.empty()) {
     reader.broken_rule({"actors.validator.angle_bins"}, "this model is told no angle");
+  }
+  if (topology.model.gan.task == model::Task::kSupervised &&
+      validator.best != ValidatorSection{}.best) {
+    return reader.broken_rule({"actors.validator.best", "model.task"},
+                              "figures compare showers; a supervised task is judged by its loss");
   }
   const std::string figure = model::figure_meant(validator.best);
   const bool in_bins = figure.ends_with("_angle");
@@ -223,6 +291,8 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
   // A rule about the model comes after check_model(), which says where the model is incomplete.
   static const std::vector<Rule> kRules{
       {check_model, {"model"}},
+      {check_schedule, {"model", "train"}},
+      {check_columns, {"model", "data"}},
       {check_data, {"data"}},
       {check_synthetic, {"model", "data"}},
       {check_power, {"model", "data"}},
@@ -245,8 +315,12 @@ void derive(Topology& topology) {
   GanDescription& gan = topology.model.gan;
   gan.generator.name = "generator";
   gan.generator.input = Shape::features(gan.latent.size);
-  gan.discriminator.name = "discriminator";
+  gan.discriminator.name = gan.task == model::Task::kGan ? "discriminator" : "network";
   DatasetOptions& data = topology.data.dataset;
+  data.columns.clear();
+  for (const std::string& column : model::columns_of(gan)) {
+    data.columns.push_back({column, values_in(gan, column)});
+  }
   const auto& schedule = topology.train.options.schedule;
   gan.judges_both =
       std::find(schedule.begin(), schedule.end(), model::SlotKind::kDBoth) != schedule.end();

@@ -18,6 +18,12 @@ std::shared_ptr<Record<Topology>> train_record();
 std::shared_ptr<Record<Topology>> actors_record();
 std::shared_ptr<Record<ClusterSection>> cluster_record();
 
+// For fields that are of one task.
+inline bool is_gan(const Topology& topology) {
+  return topology.model.gan.task == model::Task::kGan;
+}
+inline bool is_supervised(const Topology& topology) { return !is_gan(topology); }
+
 // Parts of the last one.
 CodecOf<std::vector<PoolSection>> pools();
 CodecOf<std::optional<BurstSection>> burst();

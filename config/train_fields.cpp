@@ -212,8 +212,8 @@ struct StopMetric {
 };
 
 CodecOf<StoppingOptions> stop_metric() {
-  const std::string what = "g, d, or a term of one such as d/generation";
-  const CodecOf<std::string> content = text(what, "[gd](/[^/]+)?");
+  const std::string what = "g, d or network, or a term of one such as d/generation";
+  const CodecOf<std::string> content = text(what, "(g|d|network)(/[^/]+)?");
   return codec_of<StoppingOptions>(
       content->describe(),
       [content](const YamlValue& value, StoppingOptions& into, Reader& reader) {
@@ -296,14 +296,20 @@ RecordOf<OptimiserOptions> optimiser_record() {
   return record;
 }
 
-// One section per network.
+// One section per network of the task.
 template <class T>
-RecordOf<TrainingOptions> per_network(const std::string& what, RecordOf<T> of_one,
-                                      T TrainingOptions::*generator,
-                                      T TrainingOptions::*discriminator) {
-  auto record = std::make_shared<Record<TrainingOptions>>(what + " for each network");
-  record->section("g", generator, of_one, "For the generator.")
-      .section("d", discriminator, of_one, "For the discriminator.");
+RecordOf<Topology> per_network(const std::string& what, RecordOf<T> of_one,
+                               T TrainingOptions::*generator, T TrainingOptions::*discriminator) {
+  auto record = std::make_shared<Record<Topology>>(what + " for each network");
+  const auto options = [](T TrainingOptions::*network) {
+    return within(&Topology::train, &TrainSection::options, network);
+  };
+  record->section("g", options(generator), of_one, "For the generator.")
+      .used_if("model.task: gan", is_gan)
+      .section("d", options(discriminator), of_one, "For the discriminator.")
+      .used_if("model.task: gan", is_gan)
+      .section("network", options(discriminator), of_one, "For the network.")
+      .used_if("model.task: supervised", is_supervised);
   return record;
 }
 
@@ -347,16 +353,15 @@ void add_batch_fields(Record<Topology>& record) {
 // Conditions of fakes and flips of labels belong to the steps for people, and to the model in code,
 // so their fields reach into the model's section.
 std::shared_ptr<Record<Topology>> train_record() {
-  const auto options = within(&Topology::train, &TrainSection::options);
   auto record = std::make_shared<Record<Topology>>("training");
   add_batch_fields(*record);
   record
-      ->section("learning_rate", options,
+      ->section("learning_rate", within(),
                 per_network("a learning rate", rate_record(), &TrainingOptions::generator_rate,
                             &TrainingOptions::discriminator_rate),
                 "For each network: a number, or a policy.")
       .section(
-          "optimiser", options,
+          "optimiser", within(),
           per_network("an optimiser", optimiser_record(), &TrainingOptions::generator_optimiser,
                       &TrainingOptions::discriminator_optimiser),
           "For each network: a word, or a section.")
@@ -365,11 +370,13 @@ std::shared_ptr<Record<Topology>> train_record() {
              list(word<SlotKind>({{"d_real", SlotKind::kDReal},
                                   {"d_fake", SlotKind::kDFake},
                                   {"g", SlotKind::kG},
-                                  {"d_both", SlotKind::kDBoth}}),
+                                  {"d_both", SlotKind::kDBoth},
+                                  {"fit", SlotKind::kFit}}),
                   1, 100),
              Scope::kState,
              "The steps of an iteration, in order. `d_both` is one step of the discriminator on "
-             "real and generated events together: batch norm sees them as one batch.")
+             "real and generated events together: batch norm sees them as one batch. A supervised "
+             "task has only `fit`.")
       .field("stop", within(&Topology::train, &TrainSection::options, &TrainingOptions::stop),
              optional(CodecOf<StoppingOptions>(stop_record())), Scope::kState,
              "Ends training at the end of an epoch, before its last one; not given: it does not.")
@@ -379,6 +386,7 @@ std::shared_ptr<Record<Topology>> train_record() {
                  {{"batch", FakeConditions::kBatch}, {"uniform", FakeConditions::kUniform}}),
              Scope::kState,
              "Where the conditions of fakes come from: the real batch, or uniform numbers.")
+      .used_if("model.task: gan", is_gan)
       .field("fake_energy",
              within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_energy),
              array<2>(positive()), Scope::kState, "Range of the uniform energies, as E / 100 GeV.")
@@ -390,11 +398,13 @@ std::shared_ptr<Record<Topology>> train_record() {
              within(&Topology::model, &ModelSection::gan, &model::GanDescription::flip_probability),
              number(0.0, 0.5), Scope::kState,
              "Probability that a label of the discriminator's steps is flipped.")
+      .used_if("model.task: gan", is_gan)
       .field("empty_iterations_limit",
              within(&Topology::train, &TrainSection::options,
                     &TrainingOptions::empty_iterations_limit),
              integer<std::uint32_t>(1, 1'000'000), Scope::kState,
-             "Iterations in a row whose fakes are all empty before the run counts as diverged.");
+             "Iterations in a row whose fakes are all empty before the run counts as diverged.")
+      .used_if("model.task: gan", is_gan);
   return record;
 }
 

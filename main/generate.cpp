@@ -8,9 +8,12 @@
 #include <numbers>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -62,8 +65,9 @@ model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
 }
 
 struct Laws {
-  pipeline::ConditionLaw energy;  // GeV
-  pipeline::ConditionLaw angle;   // degrees
+  pipeline::ConditionLaw energy;                                        // GeV
+  pipeline::ConditionLaw angle;                                         // degrees
+  std::vector<std::pair<std::string, pipeline::ConditionLaw>> columns;  // by --condition
 };
 
 // What the showers shall be.
@@ -88,12 +92,49 @@ Result<pipeline::ConditionLaw> law_of(const std::string& option, const std::stri
 Result<Laws> laws_of(const CommandLine& line) {
   ASSIGN_OR_RETURN(auto energy, law_of("energy", line.get<std::string>("energy")));
   ASSIGN_OR_RETURN(auto angle, law_of("angle", angle_text(line)));
-  return Laws{std::move(energy), std::move(angle)};
+  Laws laws{std::move(energy), std::move(angle), {}};
+  std::vector<std::string> given;
+  line.take("condition", given);
+  for (const std::string& each : given) {
+    const std::size_t sign = each.find('=');
+    if (sign == std::string::npos || sign == 0) {
+      return Error{ErrorKind::kUsage,
+                   fmt::format("--condition: {} is not NAME=LAW, as in pdg=11", each)};
+    }
+    ASSIGN_OR_RETURN(auto law, law_of("condition", each.substr(sign + 1)));
+    laws.columns.emplace_back(each.substr(0, sign), std::move(law));
+  }
+  return laws;
+}
+
+// One law for each column that the model is asked for, in its order.
+Result<void> order_columns(const std::vector<std::string>& asked, Laws& laws) {
+  std::vector<std::pair<std::string, pipeline::ConditionLaw>> ordered;
+  for (const std::string& name : asked) {
+    const auto given =
+        std::ranges::find(laws.columns, name, [](const auto& it) { return it.first; });
+    if (given == laws.columns.end()) {
+      return Error{ErrorKind::kUsage,
+                   fmt::format("this model is asked for {}; say which: --condition {}=LAW",
+                               fmt::join(asked, ", "), name)};
+    }
+    ordered.push_back(std::move(*given));
+    laws.columns.erase(given);
+  }
+  if (!laws.columns.empty()) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("--condition {}: {}", laws.columns.front().first,
+                             asked.empty() ? "this model has no further ones"
+                                           : "this model is not asked for it, or "
+                                             "it is given twice")};
+  }
+  laws.columns = std::move(ordered);
+  return {};
 }
 
 // Refuses what can be refused before anything is read.
 Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::string& checkpoint) {
-  const auto& [energy, angle] = laws;
+  const pipeline::ConditionLaw &energy = laws.energy, &angle = laws.angle;
   if (!(energy.least() >= kLeastEnergyGev && energy.most() <= kMostEnergyGev)) {
     return Error{ErrorKind::kUsage,
                  fmt::format("--energy must be {} to {} GeV, not {} to {}", kLeastEnergyGev,
@@ -141,12 +182,17 @@ class TrainedShowers {
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells) {
     first += wanted_.first;
     std::vector<float> energies, angles;
+    std::vector<std::vector<float>> columns(wanted_.laws.columns.size());
     for (std::size_t i = 0; i < primaries.size(); ++i) {
       const std::uint64_t event = first + i;
       const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
       const double energy = wanted_.laws.energy.at(event, runtime::random_uniform(position, 0));
       const double angle =
           wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kRadiansPerDegree;
+      for (std::size_t k = 0; k < columns.size(); ++k) {
+        const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(2 + k));
+        columns[k].push_back(static_cast<float>(wanted_.laws.columns[k].second.at(event, u)));
+      }
       energies.push_back(static_cast<float>(energy / 100.0));
       if (with_angle_) angles.push_back(static_cast<float>(angle));
       primaries[i].energy_gev = static_cast<float>(energy);
@@ -155,6 +201,7 @@ class TrainedShowers {
     pipeline::GenerationRequest request;
     request.energies = energies;
     request.angles = angles;
+    request.columns.assign(columns.begin(), columns.end());
     request.seed = seed_;
     request.first_event = first;
     const pipeline::NetworkState& generator = trained_.checkpoint.state.generator;
@@ -216,6 +263,11 @@ pipeline::ShowerFileOptions file_options(const CommandLine& line, const Trained&
   if (knows_angles(trained.topology)) {
     options.attributes.emplace_back("angle_degrees", angle_text(line));
   }
+  std::vector<std::string> conditions;
+  line.take("condition", conditions);
+  if (!conditions.empty()) {
+    options.attributes.emplace_back("conditions", fmt::format("{}", fmt::join(conditions, " ")));
+  }
   return options;
 }
 
@@ -236,12 +288,13 @@ Result<Computing> computing_of(const CommandLine& line) {
 
 Result<Generated> generate(const CommandLine& line, const Laws& laws, const std::string& checkpoint,
                            const EndingSignal& ending) {
-  ASSIGN_OR_RETURN(const Wanted wants, wanted(line, laws, checkpoint));
+  ASSIGN_OR_RETURN(Wanted wants, wanted(line, laws, checkpoint));
   ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
   ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint, computing));
   if (line.has("angle") && !knows_angles(trained.topology)) {
     return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
+  RETURN_IF_ERROR(order_columns(model::columns_of(trained.topology.model.gan.latent), wants.laws));
   trained.backend->prepare_thread();
   const auto threads = line.get<int>("threads");
   runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });
@@ -333,6 +386,12 @@ std::vector<Option> generate_options() {
        .value = "LAW",
        .about = "of incidence, in degrees, as --energy; models with a variable angle only",
        .takes = Takes::kText},
+      {.name = "condition",
+       .value = "NAME=LAW",
+       .about = "of a further condition of the model (a column of its data), as --energy, in the "
+                "units of the data",
+       .takes = Takes::kText,
+       .repeats = true},
       {.name = "events",
        .value = "N",
        .about = "how many showers",

@@ -19,6 +19,11 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
   ASSIGN_OR_RETURN(auto loaded, config::parse_topology(summary.topology, path + ":/topology", "."));
   Trained trained;
   trained.topology = std::move(loaded.topology);
+  if (trained.topology.model.gan.task == model::Task::kSupervised) {
+    return runtime::Error{
+        runtime::ErrorKind::kUsage,
+        path + ": is of a supervised task, which has no generator; its weights are read with h5py"};
+  }
   trained.topology.replica.device = computing.device;
   if (computing.precision) trained.topology.model.precision = *computing.precision;
   ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));

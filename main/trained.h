@@ -26,7 +26,8 @@ struct Trained {
   pipeline::Checkpoint checkpoint;  // checked against the networks
 };
 
-// Errors: kData, no checkpoint or a damaged one; those of the topology and the backend.
+// Errors: kData, no checkpoint or a damaged one; kUsage, one without a generator; those of the
+// topology and the backend.
 runtime::Result<Trained> open_trained(const std::string& path, const Computing& computing = {});
 
 // Whether the showers it was trained on came at angles that it was told.

@@ -85,7 +85,8 @@ std::string data_folder_of(const std::string& path) {
 
 pipeline::MeasuringOptions measuring(const config::Topology& topology,
                                      const model::StatisticsOptions& statistics) {
-  return {statistics, pipeline::image_units(topology.data.dataset), true};
+  return {statistics, pipeline::image_units(topology.data.dataset), true,
+          model::columns_of(topology.model.gan.latent).size()};
 }
 
 // Bad events of a data set, where all of its others are compared: nothing says how many of them
@@ -356,6 +357,9 @@ Result<void> Validation::ask_discriminator(const Trained& trained, Validated& si
     pipeline::GenerationRequest request;
     request.energies = batch.energies();
     if (model::uses_angle(gan.latent)) request.angles = batch.angles();
+    for (std::size_t k = 0; k < model::columns_of(gan.latent).size(); ++k) {
+      request.columns.push_back(batch.column(k));
+    }
     request.seed = line_.get<std::uint64_t>("seed");
     request.first_event = static_cast<std::uint32_t>(first);
     const pipeline::NetworkState& generator = trained.checkpoint.state.generator;

@@ -1,6 +1,8 @@
 #include "model/gan.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,7 +13,24 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-constexpr std::int64_t kBinCount = 8;
+// Names of conditions, as users have them.
+const char* word_of(Target target) {
+  switch (target) {
+    case Target::kLabel:
+      return "label";
+    case Target::kEnergy:
+      return "energy";
+    case Target::kAngle:
+      return "angle";
+    case Target::kEcal:
+      return "ecal";
+    case Target::kBins:
+      return "bins";
+    case Target::kColumn:
+      return "";
+  }
+  CHECK(false, "unknown target");
+}
 
 Error topology_error(std::string message) { return {ErrorKind::kTopology, std::move(message)}; }
 
@@ -22,8 +41,15 @@ Result<void> check_fake_conditions(const GanDescription& gan) {
     return topology_error(
         "fake_conditions: uniform draws energies only; a model with an angle needs batch");
   }
+  if (const auto columns = columns_of(gan.latent); !columns.empty()) {
+    return topology_error(fmt::format(
+        "fake_conditions: uniform draws energies only; a model with {} needs batch", columns[0]));
+  }
   for (const LossTerm& term : gan.losses) {
-    if (term.target != Target::kAngle && term.target != Target::kBins) continue;
+    if (term.target != Target::kAngle && term.target != Target::kBins &&
+        term.target != Target::kColumn) {
+      continue;
+    }
     return topology_error(fmt::format(
         "fake_conditions: uniform draws energies only; loss {} compares fakes with the real batch",
         term.output));
@@ -31,9 +57,23 @@ Result<void> check_fake_conditions(const GanDescription& gan) {
   return {};
 }
 
+// A supervised task has no generator to make fakes, and a program in its place that does nothing.
+NetworkDescription generator_of(const GanDescription& gan) {
+  if (gan.task == Task::kGan) return gan.generator;
+  return {"generator", Shape::features(1), {{"none", Flatten{}, ""}}, {}};
+}
+
 // The latent, the data and the images the networks exchange must fit each other.
 Result<void> check_fit(const GanDescription& gan, const Program& generator,
                        const Program& discriminator) {
+  if (gan.task == Task::kSupervised) {
+    for (const LossTerm& term : gan.losses) {
+      if (term.target != Target::kLabel && term.target != Target::kBins) continue;
+      return topology_error(fmt::format("loss {}: target {} is of GANs; a supervised task has none",
+                                        term.output, word_of(term.target)));
+    }
+    return {};
+  }
   const LatentDescription& latent = gan.latent;
   if (generator.input_shape() != Shape::features(latent.size)) {
     return topology_error(fmt::format("the generator takes {} but the latent has {} features",
@@ -65,8 +105,40 @@ void append_number(ContributionLayout& layout, const std::string& name,
 
 }  // namespace
 
-Shape target_shape(Target target) {
-  return Shape::features(target == Target::kBins ? kBinCount : 1);
+std::string shape_fault(const LossTerm& term, const Shape& output) {
+  const std::string target = term.target == Target::kColumn ? term.column : word_of(term.target);
+  if (term.tells_classes()) {
+    const std::int64_t classes = output.channels;
+    if (output != Shape::features(classes) || classes < 2) {
+      return fmt::format("classes need an output of two features or more, but \"{}\" is {}",
+                         term.output, output.text());
+    }
+    if (term.classes.empty() || std::cmp_equal(term.classes.size(), classes)) return {};
+    return fmt::format("{} classes are named, but output \"{}\" is {}", term.classes.size(),
+                       term.output, output.text());
+  }
+  const Shape expected = Shape::features(term.target == Target::kBins ? kBinCount : 1);
+  if (output == expected) return {};
+  return fmt::format("target {} is {} per event, but output \"{}\" is {}", target, expected.text(),
+                     term.output, output.text());
+}
+
+std::vector<double> values_of(const LossTerm& term, const Shape& output) {
+  std::vector<double> values = term.classes;
+  if (!term.tells_classes() || !values.empty()) return values;
+  values.resize(static_cast<std::size_t>(output.channels));
+  std::iota(values.begin(), values.end(), 0.0);
+  return values;
+}
+
+std::vector<std::string> columns_of(const GanDescription& gan) {
+  std::vector<std::string> columns;
+  if (gan.task == Task::kGan) columns = columns_of(gan.latent);
+  for (const LossTerm& term : gan.losses) {
+    if (term.target != Target::kColumn) continue;
+    if (std::ranges::find(columns, term.column) == columns.end()) columns.push_back(term.column);
+  }
+  return columns;
 }
 
 std::string slot_name(SlotKind slot) {
@@ -79,13 +151,18 @@ std::string slot_name(SlotKind slot) {
       return "g";
     case SlotKind::kDBoth:
       return "d_both";
+    case SlotKind::kFit:
+      return "fit";
   }
   CHECK(false, "unknown slot");
 }
 
+Task task_of(SlotKind slot) { return slot == SlotKind::kFit ? Task::kSupervised : Task::kGan; }
+
 SlotAccess slot_access(SlotKind slot) {
   switch (slot) {
     case SlotKind::kDReal:
+    case SlotKind::kFit:
       return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kDFake:
     case SlotKind::kDBoth:
@@ -189,7 +266,10 @@ GanStream::GanStream(const Gan& gan)
   // Images are staged where they are not floats.
   const std::int64_t cells = gan.discriminator().input_shape().elements();
   const std::int64_t images = gan.data_type() == DataType::kFloat32 ? 0 : gan.batch() * cells;
-  const std::int64_t outputs = 2 * events * kBinCount;
+  std::int64_t outputs = 2 * events * kBinCount;
+  for (int i = 0; i < gan.discriminator().outputs(); ++i) {
+    outputs = std::max(outputs, events * gan.discriminator().output_shape(i).elements());
+  }
   staged_ =
       place(std::max({events * gan.description().latent.size, outputs, images}), host_memory());
   const StreamElements elements = elements_of(gan);
@@ -211,11 +291,12 @@ Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& descriptio
                                                 const Backend& backend, std::int64_t batch) {
   std::unique_ptr<Gan> gan(new Gan(backend));
   gan->description_ = description;
+  gan->columns_ = columns_of(description);
   ProgramOptions options;
   options.batch = batch;
   options.backward_input = false;
-  ASSIGN_OR_RETURN(gan->generator_, Program::compile(description.generator, backend, options));
-  options.backward_input = true;
+  ASSIGN_OR_RETURN(gan->generator_, Program::compile(generator_of(description), backend, options));
+  options.backward_input = description.task == Task::kGan;
   options.network_number = 1;
   ASSIGN_OR_RETURN(gan->discriminator_,
                    Program::compile(description.discriminator, backend, options));
@@ -245,11 +326,15 @@ Result<void> Gan::bind_loss(const LossTerm& term, const Backend& backend) {
         fmt::format("loss {}: the discriminator has no output of this name", term.output));
   }
   const Shape found = discriminator_->output_shape(output);
-  if (found != target_shape(term.target)) {
-    return topology_error(fmt::format("loss {}: the output has shape {}, its target {}",
-                                      term.output, found.text(), target_shape(term.target).text()));
+  if (const std::string fault = shape_fault(term, found); !fault.empty()) {
+    return topology_error(fmt::format("loss {}: {}", term.output, fault));
+  }
+  if (term.tells_classes() && term.target != Target::kColumn) {
+    return topology_error(fmt::format("loss {}: classes are those of a column", term.output));
   }
   loss_outputs_.push_back(output);
+  const std::vector<double> values = values_of(term, found);
+  loss_values_.emplace_back(values.begin(), values.end());
   MeanLoss loss{batch() * found.elements(), term.kind, term.weight};
   if (term.target == Target::kBins) {
     const std::int64_t cells = discriminator_->input_shape().elements();
@@ -263,10 +348,15 @@ Result<void> Gan::bind_loss(const LossTerm& term, const Backend& backend) {
     loss.kind = LossKind::kMeanSquaredError;  // of the slopes, which are to be 1
   }
   for (const Judging judging : {kDiscriminator, kGenerator, kBoth}) {
+    const std::int64_t times = judging == kBoth && !is_penalty ? 2 : 1;
     MeanLoss own = loss;
-    if (judging == kBoth && !is_penalty) own.elements *= 2;
+    own.elements *= times;
     if (judging == kGenerator && own.kind == LossKind::kHinge) own.kind = LossKind::kWasserstein;
-    ASSIGN_OR_RETURN(auto kernel, backend.make_kernel(own));
+    const Operation operation =
+        term.tells_classes()
+            ? Operation(ClassCrossentropy{times * batch(), found.channels, term.weight})
+            : Operation(own);
+    ASSIGN_OR_RETURN(auto kernel, backend.make_kernel(operation));
     losses_[judging].push_back(std::move(kernel));
   }
   return {};
@@ -294,14 +384,16 @@ void Gan::lay_out_contributions() {
   const ParameterLayout& g = generator_->parameters();
   const ParameterLayout& d = discriminator_->parameters();
   for (const SlotKind slot : kSlotKinds) {
+    if (task_of(slot) != description_.task) continue;
+    const std::string judge = slot == SlotKind::kFit ? "network/" : "discriminator/";
     ContributionLayout& layout = contributions_[static_cast<std::size_t>(slot)];
     if (slot == SlotKind::kG) {
       append(layout, "generator/", Role::kGeneratorGradient, g.weights);
       append(layout, "generator/", Role::kGeneratorMoving, g.moving);
     } else {
-      append(layout, "discriminator/", Role::kDiscriminatorGradient, d.weights);
+      append(layout, judge, Role::kDiscriminatorGradient, d.weights);
     }
-    append(layout, "discriminator/", Role::kDiscriminatorMoving, d.moving);
+    append(layout, judge, Role::kDiscriminatorMoving, d.moving);
     for (std::size_t i = 0; i < description_.losses.size(); ++i) {
       append_number(layout, "loss/" + description_.losses[i].name(), Role::kLoss,
                     static_cast<int>(i));

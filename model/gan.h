@@ -12,6 +12,10 @@
 // weights. It is taken in the finite form: along the gradient's direction v,
 //   d|grad D(x)| / d weights = (d D(x + e v) / d weights - d D(x - e v) / d weights) / 2e + O(e^2)
 // with v and e held (SlopeProbes). So two further passes take the place of a second-order one.
+//
+// A supervised network is what is left of a GAN without its generator and without fakes: the
+// network stands in the discriminator's place, and its one kind of step, kFit, learns from the real
+// batch. Everything that a task brings is in the description and in the tables of the slots.
 
 #include <array>
 #include <cstdint>
@@ -29,24 +33,35 @@
 
 namespace troupe::model {
 
+enum class Task : std::uint8_t { kGan, kSupervised };
+
 // The number an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the
 // sum of all cells (in the units of the data before any power), the real image's bin counts (empty
-// ones 1).
-enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins };
-
-// The shape an output must have to be compared with it.
-Shape target_shape(Target target);
+// ones 1), a column of the data.
+enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins, kColumn };
 
 struct LossTerm {
   std::string output;  // name of the discriminator's output layer
   LossKind kind = LossKind::kBinaryCrossentropy;
   Target target = Target::kLabel;
   double weight = 1.0;
+  std::string column = {};  // of kColumn: its name
+  // The column's number for each class; empty: as stored, and classes are counted from 0.
+  std::vector<double> classes = {};
+
+  bool tells_classes() const { return kind == LossKind::kClassCrossentropy; }
   // Of the term in metrics: that of the output, of which a gradient penalty is another term.
   std::string name() const {
     return kind == LossKind::kGradientPenalty ? output + "_penalty" : output;
   }
 };
+
+// The fault of an output of this shape for the term: "target energy is (1) per event, but ...". ""
+// if it has none.
+std::string shape_fault(const LossTerm& term, const Shape& output);
+// The numbers that a term's column may have: those of the classes of an output of this shape; empty
+// if any number will do.
+std::vector<double> values_of(const LossTerm& term, const Shape& output);
 
 // Fakes get their conditions from the real batch, or each event draws its own: E / 100 uniform in
 // fake_energy and ecal = E x response(E) x data_scale, with E in 100 GeV. Drawn conditions have no
@@ -54,8 +69,9 @@ struct LossTerm {
 enum class FakeConditions : std::uint8_t { kBatch, kUniform };
 
 struct GanDescription {
-  NetworkDescription generator;
-  NetworkDescription discriminator;
+  Task task = Task::kGan;
+  NetworkDescription generator;      // of kSupervised: none
+  NetworkDescription discriminator;  // of kSupervised: the network
   LatentDescription latent;
   std::vector<LossTerm> losses;
   FakeConditions fake_conditions = FakeConditions::kBatch;
@@ -67,15 +83,20 @@ struct GanDescription {
   bool judges_both = false;        // the schedule has kDBoth, which takes memory
 };
 
+// The columns of the data that a model reads: those of its latent, then those of its losses, each
+// once.
+std::vector<std::string> columns_of(const GanDescription& gan);
+
 // A step of the schedule. kDReal: discriminator on the real batch; kDFake: discriminator on fakes
 // the generator makes in inference mode; kG: generator through a fixed discriminator; kDBoth:
 // discriminator on the real batch and as many fakes in one pass, which batch norm sees as one batch
-// and over which losses are means.
-enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth };
+// and over which losses are means; kFit: the network of a supervised task.
+enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth, kFit };
 inline constexpr std::array kSlotKinds{SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG,
-                                       SlotKind::kDBoth};
+                                       SlotKind::kDBoth, SlotKind::kFit};
 
-std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both"
+std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both", "fit"
+Task task_of(SlotKind slot);
 // Whether the step begins with make_fakes(); a gradient penalty acts in such steps.
 constexpr bool makes_fakes(SlotKind slot) {
   return slot == SlotKind::kDFake || slot == SlotKind::kDBoth;
@@ -129,14 +150,19 @@ struct GanParameters {
   bool weights_placed = false;  // both networks' weights are in the backend's memory instead
 };
 
-// The events of one micro-batch, on the host; every array has `batch` entries. angle may be null
-// for models without it.
+// The events of one micro-batch, on the host; every array has `batch` entries. angle and columns
+// may be null for models without them.
 struct EventBatch {
   const float* images = nullptr;  // (batch, x, y, z, 1), preprocessed
   const float* energy = nullptr;  // E / 100, GeV
   const float* angle = nullptr;   // rad
   const float* ecal = nullptr;    // sum of cells before any power
+  // (column, batch): those of columns_of(), in order.
+  const float* columns = nullptr;
 };
+
+// Of bins, and the most of any target.
+inline constexpr std::int64_t kBinCount = 8;
 
 class Gan;
 
@@ -212,6 +238,9 @@ class Gan {
   const Backend& backend() const { return *backend_; }
   const ContributionLayout& contributions(SlotKind slot) const;
 
+  // How many columns an EventBatch has.
+  std::size_t columns() const { return columns_.size(); }
+
   // Every call below runs on the calling thread, with the help of the threads that the stream
   // computes with, and allocates nothing itself.
 
@@ -224,6 +253,7 @@ class Gan {
   // in the stream until finish_generator is called for the same events and position.
   void begin_generator(const GanWork& work) const;
   void finish_generator(const GanWork& work) const;
+  void fit(const GanWork& work) const;
 
  private:
   friend class GanStream;
@@ -238,13 +268,17 @@ class Gan {
   runtime::Result<void> bind_loss(const LossTerm& term, const Backend& backend);
   runtime::Result<void> bind_penalty(const Backend& backend);
   void lay_out_contributions();
+  // Where a column stands in an EventBatch.
+  std::size_t place_of(const std::string& column) const;
 
   const Backend* backend_;
   GanDescription description_;
-  std::unique_ptr<const Program> generator_;
+  std::unique_ptr<const Program> generator_;  // of kSupervised: one without parameters
   std::unique_ptr<const Program> discriminator_;
   std::unique_ptr<const Program> both_;  // the discriminator on twice as many; null: no kDBoth
-  std::vector<int> loss_outputs_;        // per loss term, the discriminator's output index
+  std::vector<std::string> columns_;
+  std::vector<int> loss_outputs_;                // per loss term, the discriminator's output index
+  std::vector<std::vector<float>> loss_values_;  // per loss term, values_of()
   std::array<ContributionLayout, kSlotKinds.size()> contributions_;
   std::array<std::vector<std::unique_ptr<Kernel>>, 3> losses_;  // by Judging, per loss term
   std::unique_ptr<Kernel> bins_;                                // null: no term compares counts

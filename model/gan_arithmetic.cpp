@@ -14,7 +14,7 @@ struct GanArithmetic : GanPlaces<T> {
   using Places::gan, Places::micro_batches, Places::stream, Places::final_from, Places::batch,
       Places::count, Places::description, Places::memory, Places::on_host, Places::cells,
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
-      Places::write_indices, Places::run, Places::conditions, Places::write_latents,
+      Places::write_indices, Places::run, Places::conditions, Places::column, Places::write_latents,
       Places::write_real_images, Places::generator_bindings, Places::discriminator_bindings,
       Places::contributions, Places::discriminator, Places::of_generator, Places::both;
   using typename Places::Judge;
@@ -152,13 +152,16 @@ struct GanArithmetic : GanPlaces<T> {
     CHECK(false, "every step has every loss");
   }
 
-  void d_real() const {
-    const ContributionLayout& layout = gan.contributions(SlotKind::kDReal);
+  void d_real() const { learn_from_data(SlotKind::kDReal, description().flip_probability); }
+  void fit() const { learn_from_data(SlotKind::kFit, 0.0); }
+
+  void learn_from_data(SlotKind slot, double flip_probability) const {
+    const ContributionLayout& layout = gan.contributions(slot);
     const Judge judge = discriminator();
     write_indices();
     write_real_images(judge.input(), batch() * cells());
     write_targets([this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
-                  {{1.0}, description().flip_probability});
+                  {{1.0}, flip_probability});
     const Bindings bindings = discriminator_bindings();
     count_bins(judge.input(), 1);
     d_step(judge, bindings, layout);
@@ -261,15 +264,28 @@ struct GanArithmetic : GanPlaces<T> {
       case Target::kEcal:
         return wanted.ecal[event];
       case Target::kBins:
+      case Target::kColumn:
         break;
     }
-    CHECK(false, "bins are counted");
+    CHECK(false, "bins are counted, and columns written at once");
+  }
+
+  // Of the events of a micro-batch: the numbers as stored, or those of their classes.
+  void write_column(std::size_t term, const EventBatch& events, T* to) const {
+    const float* numbers = column(events, description().losses[term].column);
+    const std::vector<float>& values = gan.loss_values_[term];
+    for (std::int64_t event = 0; event < batch(); ++event) {
+      const auto found = std::ranges::find(values, numbers[event]);
+      // The number of no class is beyond all of them.
+      to[event] =
+          values.empty() ? static_cast<T>(numbers[event]) : static_cast<T>(found - values.begin());
+    }
   }
 
   // Targets of a term, of the first micro-batch.
   T* targets(std::size_t term, std::int64_t halves) const {
-    return elements(stream.targets_) + static_cast<std::int64_t>(term) * halves * count() *
-                                           batch() * target_shape(Target::kBins).channels;
+    return elements(stream.targets_) +
+           static_cast<std::int64_t>(term) * halves * count() * batch() * kBinCount;
   }
 
   // All terms' but bins. wanted(i, half) are the conditions of micro-batch i's half.
@@ -282,6 +298,11 @@ struct GanArithmetic : GanPlaces<T> {
       for (std::int64_t i = 0; i < count(); ++i) {
         for (std::int64_t half = 0; half < halves; ++half) {
           const EventBatch events = wanted(i, half);
+          if (term.target == Target::kColumn) {
+            write_column(number, events, to);
+            to += batch();
+            continue;
+          }
           for (std::int64_t event = 0; event < batch(); ++event) {
             *to++ = static_cast<T>(target_of(term, micro_batches[i], events, half, event, labels));
           }
@@ -300,7 +321,7 @@ struct GanArithmetic : GanPlaces<T> {
   // same counts.
   void count_bins(const T* images, std::int64_t halves) const {
     if (gan.bins_ == nullptr) return;
-    const std::int64_t bins = batch() * target_shape(Target::kBins).channels;
+    const std::int64_t bins = batch() * kBinCount;
     for (std::size_t term = 0; term < description().losses.size(); ++term) {
       if (description().losses[term].target != Target::kBins) continue;
       for (std::int64_t half = 0; half < halves; ++half) {
@@ -324,10 +345,12 @@ struct GanArithmetic : GanPlaces<T> {
       const int output = gan.loss_outputs_[term];
       const std::int64_t size =
           judge.halves * batch() * judge.program.output_shape(output).elements();
+      const bool classes = description().losses[term].tells_classes();
+      const std::int64_t wanted = classes ? judge.halves * batch() : size;
       const auto outputs = judge.program.template output<T>(judge.workspace, output);
       const auto gradient = judge.program.template output_gradient<T>(judge.workspace, output);
       run(*judge.losses[term], {{outputs.data(), size},
-                                {targets(term, judge.halves), size},
+                                {targets(term, judge.halves), wanted},
                                 {value, layout.size},
                                 {gradient.data(), size}});
     }
@@ -367,6 +390,9 @@ void Gan::begin_generator(const GanWork& work) const {
 }
 void Gan::finish_generator(const GanWork& work) const {
   in_data_type(*this, work, [](auto step) { step.finish_generator(); });
+}
+void Gan::fit(const GanWork& work) const {
+  in_data_type(*this, work, [](auto step) { step.fit(); });
 }
 
 }  // namespace troupe::model

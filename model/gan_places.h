@@ -94,11 +94,26 @@ struct GanPlaces : GanWork {
     return {nullptr, energies, nullptr, ecals};
   }
 
+  const float* column(const EventBatch& events, const std::string& name) const {
+    CHECK(events.columns != nullptr, "the model reads columns of the data");
+    return events.columns + static_cast<std::int64_t>(gan.place_of(name)) * batch();
+  }
+  const float* condition(const EventBatch& events, const std::string& name) const {
+    if (name == kEnergyCondition) return events.energy;
+    if (name != kAngleCondition) return column(events, name);
+    CHECK(events.angle != nullptr, "the model asks for an angle");
+    return events.angle;
+  }
+
   void write_latents() const {
     const std::int64_t size = batch() * description().latent.size;
     for (std::int64_t i = 0; i < count(); ++i) {
       const EventBatch wanted = conditions(i);
-      make_latent(description().latent, wanted.energy, wanted.angle, batch(),
+      std::array<const float*, kMostConditions> values{};
+      const auto& asked = description().latent.conditions;
+      std::ranges::transform(asked, values.begin(),
+                             [&](const std::string& name) { return condition(wanted, name); });
+      make_latent(description().latent, std::span(values).first(asked.size()), batch(),
                   at(kLatentStream, micro_batches[i]), staged() + i * size);
     }
     write(staged(), count() * size, gan.generator_->template input<T>(stream.generator_).data());

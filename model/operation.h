@@ -345,7 +345,8 @@ struct ZeroFill {
 // kMeanSquaredError (t - p)^2; kHuber (t - p)^2 / 2 up to |t - p| = 1, |t - p| - 1 / 2 beyond;
 // kLogisticCrossentropy is kBinaryCrossentropy of sigmoid(p), without a clip; with s = 2 t - 1, the
 // sign of a label, kHinge max(0, 1 - s p) (Lim and Ye, arXiv:1705.02894) and kWasserstein -s p
-// (Arjovsky et al., arXiv:1701.07875). kGradientPenalty is of a Gan alone (model/gan.h).
+// (Arjovsky et al., arXiv:1701.07875). kGradientPenalty is of a Gan alone (model/gan.h), and
+// kClassCrossentropy of ClassCrossentropy.
 enum class LossKind : std::uint8_t {
   kBinaryCrossentropy,
   kMeanAbsoluteError,
@@ -356,6 +357,7 @@ enum class LossKind : std::uint8_t {
   kHinge,
   kWasserstein,
   kGradientPenalty,
+  kClassCrossentropy,
 };
 // p, t (elements) -> value (1), gradient (elements)
 // value is the mean of the losses, gradient = weight x d value / d p. Everything is computed in
@@ -367,6 +369,14 @@ struct MeanLoss {
   LossKind kind = LossKind::kBinaryCrossentropy;
   double weight = 1.0;
   double least_target = -std::numeric_limits<double>::infinity();
+};
+// p (batch, classes), t (batch) -> value (1), gradient (batch, classes)
+// value is the mean of log(sum exp p) - p[t], gradient = weight x d value / d p. t is the number of
+// a class; any other number makes both NaN. Everything is computed in double.
+struct ClassCrossentropy {
+  static constexpr const char* kName = "class_crossentropy";
+  std::int64_t batch = 0, classes = 0;
+  double weight = 1.0;
 };
 // x (batch, cells) -> number of events (1) all of whose cells are 0
 struct CountEmpty {
@@ -387,18 +397,17 @@ struct SlopeProbes {
   std::int64_t batch = 0, cells = 0;
 };
 
-using Operation =
-    std::variant<DenseForward, DenseBackwardInput, DenseBackwardParameters, ConvolutionForward,
-                 ConvolutionBackwardInput, ConvolutionBackwardParameters, GroupedConvolutionForward,
-                 GroupedConvolutionBackwardInput, GroupedConvolutionBackwardParameters, SplitPhases,
-                 JoinPhases, AddBias, SumRows, RepeatRows, PadForward, PadBackward, UpsampleForward,
-                 UpsampleBackward, AveragePoolForward, AveragePoolBackward, MaxPoolForward,
-                 MaxPoolBackward, BatchNormTraining, BatchNormInference, BatchNormBackward,
-                 GroupNormForward, GroupNormBackward, DropoutForward, DropoutBackward,
-                 ActivationForward, ActivationBackward, SoftmaxForward, SoftmaxBackward,
-                 AttentionForward, AttentionBackward, EmbeddingForward, EmbeddingBackward, Product,
-                 PermuteAxes, CopyParts, PowerForward, PowerBackward, AngleForward, AngleBackward,
-                 BinsForward, Accumulate, ZeroFill, MeanLoss, CountEmpty, MixEvents, SlopeProbes>;
+using Operation = std::variant<
+    DenseForward, DenseBackwardInput, DenseBackwardParameters, ConvolutionForward,
+    ConvolutionBackwardInput, ConvolutionBackwardParameters, GroupedConvolutionForward,
+    GroupedConvolutionBackwardInput, GroupedConvolutionBackwardParameters, SplitPhases, JoinPhases,
+    AddBias, SumRows, RepeatRows, PadForward, PadBackward, UpsampleForward, UpsampleBackward,
+    AveragePoolForward, AveragePoolBackward, MaxPoolForward, MaxPoolBackward, BatchNormTraining,
+    BatchNormInference, BatchNormBackward, GroupNormForward, GroupNormBackward, DropoutForward,
+    DropoutBackward, ActivationForward, ActivationBackward, SoftmaxForward, SoftmaxBackward,
+    AttentionForward, AttentionBackward, EmbeddingForward, EmbeddingBackward, Product, PermuteAxes,
+    CopyParts, PowerForward, PowerBackward, AngleForward, AngleBackward, BinsForward, Accumulate,
+    ZeroFill, MeanLoss, ClassCrossentropy, CountEmpty, MixEvents, SlopeProbes>;
 
 // As many operands as any Operation has.
 inline constexpr std::size_t kMostOperands = 8;

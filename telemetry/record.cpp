@@ -115,7 +115,9 @@ std::string mark_of(const ValidationFacts& validation) {
   const json& comparison = field(row, "comparison");
   const json& total = field(field(comparison, "merit"), "total");
   std::string mark = total.is_number() ? fmt::format("figure of merit {:.4g}", total.get<double>())
-                                       : std::string("no figure of merit");
+                     : field(comparison, "merit").is_null() && comparison.contains("loss")
+                         ? std::string("validation")
+                         : std::string("no figure of merit");
   const json& chosen = field(row, "chosen");
   const json &title = field(chosen, "title"), &value = field(chosen, "value");
   const json& unit = field(chosen, "unit");

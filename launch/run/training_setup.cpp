@@ -20,8 +20,10 @@ using runtime::Result;
 
 config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan& gan) {
   config::NetworkSizes sizes;
-  // Images, energies and angles of the events, and their ids.
-  const std::int64_t event_bytes = gan.discriminator().input_shape().elements() * 4 + 3 * 4 + 8;
+  // Images and conditions of the events, and their ids.
+  const std::int64_t numbers =
+      gan.discriminator().input_shape().elements() + 3 + static_cast<std::int64_t>(gan.columns());
+  const std::int64_t event_bytes = numbers * 4 + 8;
   sizes.batch_bytes = gan.batch() * event_bytes;
   for (const model::SlotKind slot : topology.train.options.schedule) {
     sizes.contribution_elements =

@@ -133,7 +133,8 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
   out.events = static_cast<std::uint32_t>(events);
   out.shape = state.shape;
   out.images = Buffer::allocate(events * cells * sizeof(float));
-  out.conditions = Buffer::allocate(3 * events * sizeof(float));
+  const std::size_t columns = state.layout.columns.size();
+  out.conditions = Buffer::allocate((3 + columns) * events * sizeof(float));
   out.event_ids = Buffer::copy_of(std::as_bytes(ids));
   const std::span<float> images = out.images.mutable_as<float>();
   const std::span<float> conditions = out.conditions.mutable_as<float>();
@@ -146,6 +147,9 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
     conditions[i] = state.energies[ids[i]];
     conditions[events + i] = state.angles[ids[i]];
     conditions[2 * events + i] = state.ecals[ids[i]];
+    for (std::size_t k = 0; k < columns; ++k) {
+      conditions[(3 + k) * events + i] = state.columns[ids[i] * columns + k];
+    }
   });
   // Blocks are let go when no thread reads them any more.
   state.store.trim();

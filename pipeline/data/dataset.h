@@ -21,9 +21,10 @@ namespace troupe::pipeline {
 struct Batch {
   std::uint32_t events = 0;
   ImageShape shape;
-  runtime::Buffer images;      // float [events][X][Y][Z][channels]
-  runtime::Buffer conditions;  // float [3][events]: E / 100 GeV, theta in rad, ecal
-  runtime::Buffer event_ids;   // uint64 [events]
+  runtime::Buffer images;  // float [events][X][Y][Z][channels]
+  // float [3 + columns][events]: E / 100 GeV, theta in rad, ecal, DatasetOptions::columns as stored
+  runtime::Buffer conditions;
+  runtime::Buffer event_ids;  // uint64 [events]
 
   std::span<const float> energies() const { return conditions.as<float>().subspan(0, events); }
   // pi/2 throughout where the schema has no angle.
@@ -31,6 +32,11 @@ struct Batch {
   // Sum of the event's cells after threshold and scale, before the power.
   std::span<const float> ecals() const {
     return conditions.as<float>().subspan(2 * events, events);
+  }
+  // CHECKs that there are so many.
+  std::span<const float> column(std::size_t index) const {
+    CHECK((4 + index) * events <= conditions.as<float>().size(), "no such column");
+    return conditions.as<float>().subspan((3 + index) * events, events);
   }
 };
 

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <numbers>
 #include <optional>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/data/calo_binning.h"
 #include "pipeline/data/data_error.h"
@@ -92,6 +95,17 @@ Result<void> check_conditions(const Column& column, std::uint64_t rows, int numb
   return column.check ? column.check() : Result<void>{};
 }
 
+// The part that a DataColumn names, and its column there.
+std::pair<std::string, int> chosen_part(const EventContainer& file, const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  if (file.contains(name) || dot == std::string::npos) return {name, 0};
+  int number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data() + dot + 1, end, number);
+  const bool is_number = error == std::errc() && rest == end && number >= 0;
+  return is_number ? std::pair(name.substr(0, dot), number) : std::pair(name, 0);
+}
+
 // Files without these attributes are the published ones, in the units of the schema.
 Result<void> check_attributes(const EventContainer& file, const std::string& path,
                               DataSchema schema) {
@@ -166,6 +180,16 @@ Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLay
   const DatasetNames& names = layout.names;
   ASSIGN_OR_RETURN(energy_, file.column(names.energy));
   RETURN_IF_ERROR(check_conditions(energy_, rows(), names.energy_column));
+  for (const DataColumn& chosen : layout.columns) {
+    const auto [part, number] = chosen_part(file, chosen.name);
+    Result<Column> numbers = file.column(part);
+    if (!numbers.ok()) {
+      return data_error(numbers.error().message +
+                        "; the model asks for it as a condition or a target");
+    }
+    RETURN_IF_ERROR(check_conditions(*numbers, rows(), number));
+    columns_.push_back({std::move(numbers).value(), number, chosen.values});
+  }
   if (names.angle.empty()) return {};
   // Files of this schema that lack the true angle have the measured one in its place.
   const bool measured = layout.schema == DataSchema::kLcdAngle && names.angle == "theta" &&
@@ -177,6 +201,7 @@ Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLay
 void DatasetFile::add_homes() {
   other_homes_ = {images_->home(), energy_.home};
   if (angle_) other_homes_.insert(angle_->home);
+  for (const Chosen& column : columns_) other_homes_.insert(column.numbers.home);
   other_homes_.erase(path_);
   for (const std::string& home : other_homes_) add_to_stamp(home, stamp_);
 }
@@ -186,6 +211,22 @@ FileStamp DatasetFile::stamp_now() const {
   add_to_stamp(path_, stamp);
   for (const std::string& home : other_homes_) add_to_stamp(home, stamp);
   return stamp;
+}
+
+std::optional<DatasetFile::ColumnFault> DatasetFile::fault_of_columns(
+    std::span<const double> numbers) const {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto& [column, number, values] = columns_.at(i);
+    const auto seen = static_cast<float>(numbers[i]);
+    const auto same = [seen](double value) { return static_cast<float>(value) == seen; };
+    if (values.empty() ? std::isfinite(seen) : std::ranges::any_of(values, same)) continue;
+    const std::string expected =
+        values.empty()
+            ? std::string("a number within the range of 32-bit floats")
+            : fmt::format("{}{}", values.size() > 1 ? "one of " : "", fmt::join(values, ", "));
+    return ColumnFault{column.place, fmt::format("is {}; expected {}", numbers[i], expected)};
+  }
+  return {};
 }
 
 const std::string& DatasetFile::place(EventPart part) const {
@@ -210,6 +251,14 @@ Result<EventConditions> DatasetFile::read_conditions() const {
     ASSIGN_OR_RETURN(conditions.angles_rad, read_column(*angle_, 0));
   } else {
     conditions.angles_rad.assign(rows(), std::numbers::pi / 2);
+  }
+  conditions.columns.resize(rows() * columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<double> values,
+                     read_column(columns_[i].numbers, columns_[i].number));
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      conditions.columns[row * columns_.size() + i] = values[row];
+    }
   }
   return conditions;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ namespace troupe::pipeline {
 struct FileLayout {
   DataSchema schema = DataSchema::kLcdFixed;
   DatasetNames names;
-  std::string binning;  // as DatasetOptions::binning
+  std::string binning;                   // as DatasetOptions::binning
+  std::vector<DataColumn> columns = {};  // as DatasetOptions::columns
 };
 
 // Identifies the content that was indexed: sums over the file and the files that its links lead to,
@@ -33,10 +35,16 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-// Energy and angle of every row.
+// The numbers of every row besides its image.
 struct EventConditions {
   std::vector<double> energies_gev;
   std::vector<double> angles_rad;  // pi/2 where the schema has none
+  std::vector<double> columns;     // [row][column]
+
+  std::span<const double> columns_of(std::uint64_t row) const {
+    const std::size_t each = columns.size() / energies_gev.size();
+    return std::span(columns).subspan(row * each, each);
+  }
 };
 
 class DatasetFile {
@@ -62,8 +70,21 @@ class DatasetFile {
   runtime::Result<EventConditions> read_conditions() const;
   // "/data/a.h5: dataset ECAL", for what is said about a part of an event.
   const std::string& place(EventPart part) const;
+  // What keeps an event with these numbers in its columns from being used: "/data/a.h5: dataset
+  // pdg" and "is 22; expected one of 11, 211". Nothing: they are good.
+  struct ColumnFault {
+    std::string place, text;
+  };
+  std::optional<ColumnFault> fault_of_columns(std::span<const double> numbers) const;
 
  private:
+  // One of FileLayout::columns.
+  struct Chosen {
+    Column numbers;
+    int number = 0;              // of the column
+    std::vector<double> values;  // as DataColumn has them
+  };
+
   DatasetFile() = default;
   runtime::Result<void> open_images(const EventContainer& file, const FileLayout& layout,
                                     const ImageShape& expected_shape);
@@ -76,6 +97,7 @@ class DatasetFile {
   std::unique_ptr<BlockReader> images_;
   Column energy_;
   std::optional<Column> angle_;
+  std::vector<Chosen> columns_;
   DatasetNames names_;
   ImageShape shape_;
   std::string box_text_;

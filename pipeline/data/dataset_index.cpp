@@ -26,6 +26,7 @@ void finish(std::vector<RowFindings>& findings, FileIndex& index) {
     hasher.add_value(index.angles[row]);
     hasher.add_value(findings[row].image_hash.high);
     hasher.add_value(findings[row].image_hash.low);
+    for (const float value : index.columns_of(row)) hasher.add_value(value);
     if (index.states[row] != EventState::kBad) continue;
     ++index.bad;
     if (index.bad_events.size() < kBadEventsTold) {
@@ -51,16 +52,21 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
   index.energies.resize(rows);
   index.angles.resize(rows);
   index.ecals.resize(rows);
+  index.columns.assign(conditions.columns.begin(), conditions.columns.end());
   std::vector<RowFindings> findings(rows);
   const auto judge = [&](std::size_t row, std::span<const float> image) {
     const StoredEvent event{image, conditions.energies_gev[row], conditions.angles_rad[row]};
     const EventVerdict verdict = judge_event(event, preprocessing);
-    index.states[row] = verdict.state;
+    const auto fault = file.fault_of_columns(conditions.columns_of(row));
+    index.states[row] = fault ? EventState::kBad : verdict.state;
     index.energies[row] = static_cast<float>(event.energy_gev / 100.0);
     index.angles[row] = static_cast<float>(event.angle_rad);
     index.ecals[row] = verdict.ecal;
     findings[row].image_hash = runtime::hash_of(std::as_bytes(image));
-    if (verdict.state != EventState::kBad) return;
+    if (fault) {
+      findings[row].trouble = fmt::format("{}, event {}: {}", fault->place, row, fault->text);
+    }
+    if (fault || verdict.state != EventState::kBad) return;
     const BadEvent bad = describe_bad_event(event, preprocessing, index.shape);
     findings[row].trouble = fmt::format("{}, event {}: {}", file.place(bad.part), row, bad.text);
   };

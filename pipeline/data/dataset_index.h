@@ -26,14 +26,19 @@ struct FileIndex {
   std::vector<float> energies;     // GeV / 100
   std::vector<float> angles;       // rad
   std::vector<float> ecals;
+  std::vector<float> columns;  // [row][column]
   std::uint64_t bad = 0;
   // The first few as "/data/a.h5: dataset ECAL, event 17: cell ...".
   std::vector<std::string> bad_events;
-  // Hash of energies, angles and images as float, in order of rows; chunks and compression do not
-  // count.
+  // Hash of energies, angles, images and columns as float, in order of rows; chunks and compression
+  // do not count.
   runtime::Hash128 content;
 
   std::uint64_t rows() const { return states.size(); }
+  std::span<const float> columns_of(std::uint64_t row) const {
+    const std::size_t each = columns.size() / states.size();
+    return std::span(columns).subspan(row * each, each);
+  }
 };
 
 // Called with each block once its events are judged: its rows' states and stored images
@@ -51,7 +56,8 @@ struct IndexKey {
   DataSchema schema;
   DatasetNames names;
   Preprocessing preprocessing;
-  std::string box = {};  // DatasetFile::box_text()
+  std::string box = {};                  // DatasetFile::box_text()
+  std::vector<DataColumn> columns = {};  // DatasetOptions::columns
 };
 
 // Everything that must be as it was for what was kept of a file to hold. Not for people.

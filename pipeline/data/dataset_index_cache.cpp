@@ -104,6 +104,11 @@ std::string index_identity(const IndexKey& key, const std::string& path, const F
   add(bytes, key.preprocessing.scale);
   add(bytes, key.preprocessing.power);
   add_all(bytes, absolute(path));
+  // What was kept without columns is what it was before there were any.
+  for (const DataColumn& column : key.columns) {
+    add_all(bytes, column.name);
+    add_all(bytes, column.values);
+  }
   return bytes;
 }
 
@@ -133,13 +138,16 @@ std::optional<FileIndex> load_index(const std::string& folder, const IndexKey& k
   index.energies = reader.get_all<float>();
   index.angles = reader.get_all<float>();
   index.ecals = reader.get_all<float>();
+  if (!key.columns.empty()) index.columns = reader.get_all<float>();
   index.bad = reader.get<std::uint64_t>();
   const auto told = reader.get<std::uint64_t>();
   for (std::uint64_t i = 0; i < told && i < index.bad; ++i) {
     index.bad_events.push_back(reader.get_text());
   }
   index.content = reader.get<Hash128>();
-  if (!reader.whole()) return std::nullopt;
+  if (!reader.whole() || index.columns.size() != index.rows() * key.columns.size()) {
+    return std::nullopt;
+  }
   return index;
 }
 
@@ -154,6 +162,7 @@ Result<void> save_index(const std::string& folder, const IndexKey& key, const st
   add_all(body, index.energies);
   add_all(body, index.angles);
   add_all(body, index.ecals);
+  if (!key.columns.empty()) add_all(body, index.columns);
   add(body, index.bad);
   add(body, std::uint64_t{index.bad_events.size()});
   for (const std::string& event : index.bad_events) add_all(body, event);

@@ -56,7 +56,8 @@ void hash_rules(const DatasetOptions& options, const Preprocessing& preprocessin
 
 Dataset::State::State(const DatasetOptions& given)
     : options(given),
-      layout{given.schema, given.names.value_or(default_names(given.schema)), given.binning},
+      layout{given.schema, given.names.value_or(default_names(given.schema)), given.binning,
+             given.columns},
       preprocessing(given.preprocessing.value_or(default_preprocessing(given.schema))),
       team(given.threads),
       shape(given.expected_shape) {}
@@ -202,7 +203,7 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange r
 }
 
 IndexKey Dataset::State::key_of(const DatasetFile& opened) const {
-  return {layout.schema, layout.names, preprocessing, opened.box_text()};
+  return {layout.schema, layout.names, preprocessing, opened.box_text(), layout.columns};
 }
 
 // Processes that open the same file wait for the one that writes.
@@ -283,6 +284,8 @@ void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
       energies.push_back(index.energies[row]);
       angles.push_back(index.angles[row]);
       ecals.push_back(index.ecals[row]);
+      const auto numbers = index.columns_of(row);
+      columns.insert(columns.end(), numbers.begin(), numbers.end());
       ++block.events;
     }
     if (block.events == 0) continue;

@@ -35,6 +35,17 @@ struct ImageShape {
   bool operator==(const ImageShape&) const = default;
 };
 
+// Further numbers of events, one each.
+struct DataColumn {
+  // The part that holds them: NAME of (N) or (N,C), whose first column it is, or NAME.K for column
+  // K. A part whose own name ends like that comes first.
+  std::string name;
+  // What they may be, an event with another number being bad; empty: any finite one.
+  std::vector<double> values = {};
+
+  bool operator==(const DataColumn&) const = default;
+};
+
 struct DatasetOptions {
   // Files or glob patterns (*, ?, [..]), sorted bytewise and without repeats they are one dataset.
   std::vector<std::string> paths;
@@ -44,6 +55,8 @@ struct DatasetOptions {
   DataSchema schema = DataSchema::kLcdFixed;
   // Unset: default_names(schema). With lcd-angle, mtheta is taken where theta is missing.
   std::optional<DatasetNames> names;
+  // Numbers that come with every event (Batch::column), in this order.
+  std::vector<DataColumn> columns = {};
   // Unset: default_preprocessing(schema).
   std::optional<Preprocessing> preprocessing;
   // With calochallenge: the XML file of the binning. Showers are then boxes of angles, radii and
@@ -70,8 +83,8 @@ struct DatasetOptions {
   // Threads that decompress and preprocess, the caller of open() and read() being one of them.
   int threads = 1;
   // An event with a NaN, an infinite or a negative cell, an energy not above 0, an angle outside
-  // (0, pi), or values that no float holds once preprocessed: an Error from open(), or left out and
-  // counted.
+  // (0, pi), a number in a column that may not be there, or values that no float holds once
+  // preprocessed: an Error from open(), or left out and counted.
   BadEventPolicy on_bad_event = BadEventPolicy::kFail;
   // Folder for the index of each file, found again by path, size and modification time; created
   // if missing. Empty: nothing is kept.

@@ -99,6 +99,7 @@ struct Dataset::State {
   std::vector<float> energies;              // of every id
   std::vector<float> angles;
   std::vector<float> ecals;
+  std::vector<float> columns;  // [id][DatasetOptions::columns]
   BlockStore store;
   ReadScratch scratch;
   // Files that stay open for reading without a memory cache, the last used first.

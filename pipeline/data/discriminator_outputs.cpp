@@ -25,6 +25,7 @@ float truth_of(Target target, const JudgedImages& showers, std::size_t shower) {
       return showers.ecals[shower];
     case Target::kLabel:
     case Target::kBins:
+    case Target::kColumn:
       break;
   }
   CHECK(false, "the condition has a number");
@@ -40,6 +41,7 @@ const char* word_of(Target target) {
       return "energy in the cells";
     case Target::kLabel:
     case Target::kBins:
+    case Target::kColumn:
       break;
   }
   CHECK(false, "the condition has a word");
@@ -58,8 +60,9 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
   std::vector<Term> terms;
   for (const model::LossTerm& loss : model.losses) {
     const int output = program->find_output(loss.output);
+    const bool is_number = loss.target != Target::kBins && loss.target != Target::kColumn;
     const bool is_penalty = loss.kind == model::LossKind::kGradientPenalty;
-    if (loss.target != Target::kBins && !is_penalty && output >= 0) {
+    if (is_number && !is_penalty && output >= 0) {
       terms.push_back({loss.target, loss.kind, output, loss.output});
     }
   }

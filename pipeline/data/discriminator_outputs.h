@@ -31,8 +31,8 @@ class DiscriminatorReader {
   static runtime::Result<std::unique_ptr<DiscriminatorReader>> create(
       const model::GanDescription& model, const model::Backend& backend, runtime::ThreadTeam& team);
 
-  // One for each loss term but counts of cells: the probability that a shower is real, and how far
-  // an estimate is from the truth, relative to it. Without showers yet.
+  // One for each loss term but counts of cells and columns of the data: the probability that a
+  // shower is real, and how far an estimate is from the truth, relative to it. Without showers yet.
   std::vector<model::DiscriminatorOutput> outputs() const;
   // Appends to `data` or `generated` of each the values of these showers, from the discriminator's
   // weights and moving statistics.

@@ -10,6 +10,25 @@ namespace {
 
 constexpr std::int64_t kBatch = 16;
 
+// The value of each condition of an event, where it stands in the request.
+std::vector<const float*> conditions_of(const model::LatentDescription& latent,
+                                        const GenerationRequest& request, std::size_t event) {
+  const std::vector<std::string> columns = model::columns_of(latent);
+  CHECK(request.columns.size() == columns.size(), "every column of the model has values");
+  std::vector<const float*> values;
+  for (const std::string& condition : latent.conditions) {
+    const auto column = std::ranges::find(columns, condition);
+    const std::span<const float> all =
+        condition == model::kEnergyCondition ? request.energies
+        : condition == model::kAngleCondition
+            ? request.angles
+            : request.columns.at(static_cast<std::size_t>(column - columns.begin()));
+    CHECK(event < all.size(), "every condition has a value for each event");
+    values.push_back(&all[event]);
+  }
+  return values;
+}
+
 }  // namespace
 
 runtime::RandomPosition event_position(std::uint64_t seed, std::uint64_t event,
@@ -85,8 +104,7 @@ void ShowerMaker::make_batch(const model::Bindings& parameters, const Generation
     const std::size_t event = first + i;
     const auto position =
         event_position(request.seed, request.first_event + event, model::kValidationStream);
-    model::make_latent(model_.latent, &request.energies[event],
-                       request.angles.empty() ? nullptr : &request.angles[event], 1, position,
+    model::make_latent(model_.latent, conditions_of(model_.latent, request, event), 1, position,
                        latent.data() + i * static_cast<std::size_t>(model_.latent.size));
   }
   model::Memory& memory = program_->memory();

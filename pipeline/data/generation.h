@@ -23,6 +23,8 @@ namespace troupe::pipeline {
 struct GenerationRequest {
   std::span<const float> energies;  // E / 100 GeV
   std::span<const float> angles;    // rad; same size, or empty for models without angle
+  // As many for each of model::columns_of(latent), in order.
+  std::vector<std::span<const float>> columns = {};
   std::uint64_t seed = 1;
   std::uint64_t first_event = 0;  // number of the first one, for the noise
 };

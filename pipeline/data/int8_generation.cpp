@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "model/int8.h"
 #include "pipeline/data/generation.h"
 
@@ -66,6 +68,13 @@ bool is_close(const std::vector<float>& exact, const std::vector<float>& other) 
 Result<Int8Generation> prepare_int8(const model::GanDescription& model,
                                     std::span<const float> weights, std::span<const float> moving,
                                     runtime::ThreadTeam& team) {
+  if (const auto columns = model::columns_of(model.latent); !columns.empty()) {
+    return runtime::Error{
+        runtime::ErrorKind::kUsage,
+        fmt::format("int8: ranges are measured on usual energies and angles, and this model is "
+                    "asked for {} besides; leave int8 out",
+                    columns.front())};
+  }
   const Calibration calibration(model, weights, moving, team);
   model::ChannelRanges measured;
   ASSIGN_OR_RETURN(const auto measuring, model::make_measuring_backend(measured));

@@ -30,7 +30,8 @@ runtime::Result<MeasuredData> measure_dataset(Dataset& dataset, const MeasuringO
                                               const Progress& progress) {
   RETURN_IF_ERROR(check_shape(dataset, options.statistics.space));
   const std::size_t all = std::min(events, dataset.size());
-  MeasuredData data{model::ShowerSample(options.statistics, options.sketches), {}, {}, {}};
+  MeasuredData data{model::ShowerSample(options.statistics, options.sketches), {}, {}, {}, {}};
+  data.columns.resize(options.columns);
   const auto& space = options.statistics.space;
   const auto cells = static_cast<std::size_t>(space[0] * space[1] * space[2]);
   std::vector<float> gev(cells);
@@ -49,6 +50,10 @@ runtime::Result<MeasuredData> measure_dataset(Dataset& dataset, const MeasuringO
       if (!options.statistics.angle) continue;
       data.angles.push_back(angle);
       data.measured_angles.push_back(found.angle_rad);
+    }
+    for (std::size_t k = 0; k < options.columns; ++k) {
+      const auto numbers = batch.column(k);
+      data.columns[k].insert(data.columns[k].end(), numbers.begin(), numbers.end());
     }
     if (progress) {
       RETURN_IF_ERROR(progress(first + ids.size(), all));
@@ -70,6 +75,9 @@ std::optional<model::ShowerSample> measure_generated(
     GenerationRequest request;
     request.energies = std::span(data.energies).subspan(first, count);
     if (!data.angles.empty()) request.angles = std::span(data.angles).subspan(first, count);
+    for (const auto& column : data.columns) {
+      request.columns.push_back(std::span(column).subspan(first, count));
+    }
     request.seed = seed;
     request.first_event = static_cast<std::uint32_t>(first);
     const std::span<float> made(images.data(), count * cells);

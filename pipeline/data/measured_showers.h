@@ -26,16 +26,18 @@ struct MeasuringOptions {
   model::StatisticsOptions statistics;
   // Of the images as the dataset, or the generator, gives them.
   model::ImageUnits units;
-  bool sketches = false;  // see ShowerSample
-  ShowerWatch as_made;    // of generated showers, as the networks see them; may be null
+  bool sketches = false;    // see ShowerSample
+  std::size_t columns = 0;  // the dataset's first ones, which the generator is told
+  ShowerWatch as_made;      // of generated showers, as the networks see them; may be null
 };
 
 // Events of a dataset, and what a generator needs to make showers like them.
 struct MeasuredData {
   model::ShowerSample sample;
-  std::vector<float> energies;          // E / 100 GeV
-  std::vector<float> angles;            // rad; empty without statistics.angle
-  std::vector<double> measured_angles;  // of the showers; likewise
+  std::vector<float> energies;              // E / 100 GeV
+  std::vector<float> angles;                // rad; empty without statistics.angle
+  std::vector<double> measured_angles;      // of the showers; likewise
+  std::vector<std::vector<float>> columns;  // MeasuringOptions::columns of them
 };
 
 // The first `events` events (all, if there are fewer). Errors: those of reading, of `progress`, and

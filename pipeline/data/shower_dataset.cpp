@@ -86,6 +86,10 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
                             path, team, progress);
 }
 
+std::vector<std::string> synthetic_columns(DataSchema schema, const ShowerOptions& showers) {
+  return written_columns(schema, showers.particles != ShowerOptions().particles);
+}
+
 std::string synthetic_path(const SyntheticOptions& options) {
   const ShowerOptions& showers = options.showers;
   const Detector& kind = detector(showers.detector);

@@ -50,6 +50,9 @@ struct SyntheticOptions {
   std::string folder;
 };
 
+// The columns (DataColumn::name) that such showers have in a schema.
+std::vector<std::string> synthetic_columns(DataSchema schema, const ShowerOptions& showers);
+
 // The path the options lead to, whether or not it exists.
 std::string synthetic_path(const SyntheticOptions& options);
 

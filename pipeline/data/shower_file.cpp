@@ -276,6 +276,18 @@ Result<void> write_shower_file(const ShowerFileOptions& options, const ShowerSou
   return file.finish();
 }
 
+std::vector<std::string> written_columns(DataSchema schema, bool particles) {
+  std::vector<std::string> names;
+  if (facts_of(schema).format != FileFormat::kHdf5 || schema == DataSchema::kCustom) return names;
+  for (const ColumnFormat& column : columns_of(schema, particles)) {
+    if (column.width < 2) names.emplace_back(column.name);
+    for (std::size_t i = 0; column.width > 1 && i < column.width; ++i) {
+      names.push_back(fmt::format("{}.{}", column.name, i));
+    }
+  }
+  return names;
+}
+
 std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files) {
   if (files == 1) return path;
   const bool suffixed = path.size() > 3 && path.ends_with(".h5");

@@ -57,6 +57,10 @@ runtime::Result<void> write_shower_file(const ShowerFileOptions& options,
                                         const ShowerSource& source, const std::string& path,
                                         runtime::ThreadTeam& team, const Progress& progress = {});
 
+// The columns (DataColumn::name) beside the images in files of an HDF5 schema that are written;
+// none for others.
+std::vector<std::string> written_columns(DataSchema schema, bool particles);
+
 // Name of file `file` of `files`: the path itself if there is one file, else PATH without .h5 + "_"
 // + the number in decimals of equal length + ".h5".
 std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files);

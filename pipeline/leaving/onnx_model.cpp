@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numbers>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "pipeline/leaving/onnx_network.h"
 
 namespace troupe::pipeline {
@@ -23,14 +26,22 @@ std::vector<std::int64_t> image_shape(const model::Shape& shape) {
   return {shape.space[0], shape.space[1], shape.space[2], shape.channels};
 }
 
+// "conditions (energy / 100 GeV, angle in rad) and normal noise".
+std::string latent_text(const model::LatentDescription& latent) {
+  const std::vector<std::string> columns = model::columns_of(latent);
+  if (latent.mode == model::LatentMode::kMultiply) {
+    return "normal noise, times the condition (" +
+           (columns.empty() ? "energy / 100 GeV, or angle in rad" : columns.front()) + ")";
+  }
+  if (latent.conditions.empty()) return "normal noise";
+  return fmt::format("conditions ({}) and normal noise",
+                     columns.empty() ? "energy / 100 GeV, angle in rad"
+                                     : fmt::format("{}", fmt::join(latent.conditions, ", ")));
+}
+
 Result<void> write_3dgan(OnnxGraph& graph, const NetworkParameters& generator,
                          const model::LatentDescription& latent) {
-  graph.input("latent", {latent.size},
-              latent.mode == model::LatentMode::kMultiply
-                  ? "normal noise, times the condition (energy / 100 GeV, or angle in rad)"
-              : latent.conditions.empty()
-                  ? "normal noise"
-                  : "conditions (energy / 100 GeV, angle in rad) and normal noise");
+  graph.input("latent", {latent.size}, latent_text(latent));
   const auto& shapes = generator.shapes();
   const model::Shape& shape = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
   ASSIGN_OR_RETURN(const std::string image, add_network(graph, generator, "latent"));
@@ -56,6 +67,13 @@ std::string times(OnnxGraph& graph, const std::string& value, double factor,
 Result<void> write_par04(OnnxGraph& graph, const NetworkParameters& generator,
                          const TrainedModel& trained) {
   const model::LatentDescription& latent = trained.gan.latent;
+  if (const auto further = model::columns_of(latent); !further.empty()) {
+    return runtime::Error{
+        runtime::ErrorKind::kTopology,
+        fmt::format("Par04 asks for energies and angles, and this model for {} besides; use the "
+                    "flavour 3dgan",
+                    further.front())};
+  }
   const bool multiply = latent.mode == model::LatentMode::kMultiply;
   const auto conditions = static_cast<std::int64_t>(latent.conditions.size());
   const std::int64_t noise_size = latent.size - (multiply ? 0 : conditions);
@@ -65,8 +83,8 @@ Result<void> write_par04(OnnxGraph& graph, const NetworkParameters& generator,
   const std::string energy = columns(graph, "par04_energy", noise_size, noise_size + 1);
   const std::string angle = columns(graph, "par04_angle", noise_size + 1, noise_size + 2);
   std::vector<std::string> given;
-  for (const model::Condition condition : latent.conditions) {
-    given.push_back(condition == model::Condition::kEnergy
+  for (const std::string& condition : latent.conditions) {
+    given.push_back(condition == model::kEnergyCondition
                         ? times(graph, energy, kPar04MostGev / kNetworkGev, "energy")
                         : times(graph, angle, kPar04MostAngle, "angle"));
   }

@@ -53,6 +53,7 @@ Result<std::string> take_checkpoint(const runtime::Buffer& file, const std::stri
   }
   const std::array networks{&gan.generator, &gan.discriminator};
   for (std::size_t i = 0; i < networks.size(); ++i) {
+    if (networks[i]->layers.empty()) continue;  // a supervised task has no generator
     const auto layout = model::layout_parameters(*networks[i], model::infer_shapes(*networks[i]));
     RETURN_IF_ERROR(check_network(found, i, layout));
   }
@@ -61,10 +62,10 @@ Result<std::string> take_checkpoint(const runtime::Buffer& file, const std::stri
     into->weights = std::move(from->weights);
     into->moving = std::move(from->moving);
   }
-  return fmt::format(
-      "both networks from the checkpoint {} (model {}, iteration {}, state hash {}){}", path,
-      found.model, found.state.iteration, found.state_hash.text(),
-      found.origin.empty() ? "" : ", which began with " + found.origin);
+  return fmt::format("{} from the checkpoint {} (model {}, iteration {}, state hash {}){}",
+                     gan.task == model::Task::kSupervised ? "the network" : "both networks", path,
+                     found.model, found.state.iteration, found.state_hash.text(),
+                     found.origin.empty() ? "" : ", which began with " + found.origin);
 }
 
 std::string hash_text(const runtime::Buffer& file) { return runtime::hash_of(file.bytes()).text(); }
@@ -72,6 +73,10 @@ std::string hash_text(const runtime::Buffer& file) { return runtime::hash_of(fil
 Result<std::string> take_keras(const runtime::Buffer& file, const std::string& path,
                                const model::GanDescription& gan, runtime::Disk& disk,
                                TrainingState& state) {
+  if (gan.task == model::Task::kSupervised) {
+    RETURN_IF_ERROR(read_keras_file(file, path, gan.discriminator, state.discriminator));
+    return fmt::format("the network from the Keras file {} (XXH128 {})", path, hash_text(file));
+  }
   RETURN_IF_ERROR(read_keras_file(file, path, gan.generator, state.generator));
   const std::string generator =
       fmt::format("the generator from the Keras file {} (XXH128 {})", path, hash_text(file));

@@ -12,7 +12,8 @@
 
 namespace troupe::pipeline {
 
-// The order networks have in states, checkpoints and random streams.
+// The order networks have in states, checkpoints and random streams. The network of a supervised
+// task stands in the discriminator's place, and the generator is empty.
 inline constexpr std::size_t kGenerator = 0;
 inline constexpr std::size_t kDiscriminator = 1;
 inline constexpr std::array<const char*, 2> kNetworkNames{"generator", "discriminator"};
@@ -31,7 +32,8 @@ struct StateLayout {
     std::vector<double> momentum;  // of the batch normalisation, per tensor of parameters.moving
   };
   std::array<Network, 2> networks;
-  std::array<model::ContributionLayout, model::kSlotKinds.size()> contributions;  // by SlotKind
+  // By SlotKind; empty for those of another task.
+  std::array<model::ContributionLayout, model::kSlotKinds.size()> contributions;
   std::vector<double> loss_weights;  // in the order of GanDescription::losses
 
   const model::ContributionLayout& of(model::SlotKind slot) const {

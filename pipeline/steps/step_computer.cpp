@@ -13,7 +13,8 @@ using model::SlotKind;
 
 model::EventBatch events_of(const Batch& batch) {
   return {batch.images.as<float>().data(), batch.energies().data(), batch.angles().data(),
-          batch.ecals().data()};
+          batch.ecals().data(),
+          batch.conditions.as<float>().data() + std::size_t{3} * batch.events};
 }
 
 runtime::RandomPosition position(const TrainingOptions& options, const IterationShare& iteration,
@@ -69,6 +70,7 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
 void StepComputer::place(const TrainingState& state) {
   const auto place = [&](std::size_t network, const NetworkState& values,
                          const model::OptimiserOptions& options) {
+    if (values.weights.empty()) return;
     auto& optimiser = optimisers_[network];
     if (optimiser == nullptr) {
       optimiser = gan_.backend().place_optimiser(options, std::ssize(values.weights));
@@ -83,8 +85,10 @@ model::GanParameters StepComputer::parameters_of(const TrainingState& state) con
   model::GanParameters parameters{state.generator.weights.data(), state.generator.moving.data(),
                                   state.discriminator.weights.data(),
                                   state.discriminator.moving.data()};
-  if (optimisers_[kGenerator] == nullptr) return parameters;
-  parameters.generator_weights = optimisers_[kGenerator]->weights();
+  if (optimisers_[kDiscriminator] == nullptr) return parameters;
+  if (optimisers_[kGenerator] != nullptr) {
+    parameters.generator_weights = optimisers_[kGenerator]->weights();
+  }
   parameters.discriminator_weights = optimisers_[kDiscriminator]->weights();
   parameters.weights_placed = true;
   return parameters;
@@ -215,7 +219,8 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
                                 const model::FinalFrom* final_from) {
   const bool prepared = prepared_step_.has_value() && part.first + part.count <= prepared_;
   // The rest that prepare() has not made is made here, in the stream that is the part's own.
-  if (step.kind() != SlotKind::kDReal && !prepared) prepare_part(state, step, part);
+  const bool prepares = model::slot_access(step.kind()).prepare_reads != 0;
+  if (prepares && !prepared) prepare_part(state, step, part);
   auto micro_batches = micro_batches_of(step, part);
   for (std::size_t i = 0; i < part.count; ++i) {
     micro_batches[i].contributions = step.contribution(part.first + i);
@@ -233,6 +238,8 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
       return gan_.finish_generator(work);
     case SlotKind::kDBoth:
       return gan_.d_both(work);
+    case SlotKind::kFit:
+      return gan_.fit(work);
   }
 }
 

@@ -62,10 +62,12 @@ inline const std::vector<std::string>& shipped_topologies() {
   static const std::vector<std::string> kPaths{
       source_path("config/topologies/quickstart.yaml"),
       source_path("config/topologies/dcgan_mnist.yaml"),
+      source_path("config/topologies/digits.yaml"),
       source_path("config/topologies/gan3d_12_dense.yaml"),
       source_path("config/topologies/gan3d_12_sums.yaml"),
       source_path("config/topologies/gan3d_25.yaml"),
       source_path("config/topologies/gan3d_51.yaml"),
+      source_path("config/topologies/particle_12.yaml"),
       source_path("config/topologies/three_hosts.yaml"),
       source_path("config/topologies/toy.yaml"),
   };

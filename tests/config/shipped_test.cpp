@@ -40,8 +40,8 @@ TEST(ShippedTopologies, AreSuggestedWhereThereIsNoFile) {
   EXPECT_THAT(
       load_topology("mine").error().message,
       HasSubstr(
-          "; with the program come dcgan_mnist, gan3d_12_dense, gan3d_12_sums, gan3d_25, gan3d_51, "
-          "quickstart, three_hosts, toy"));
+          "; with the program come dcgan_mnist, digits, gan3d_12_dense, gan3d_12_sums, gan3d_25, "
+          "gan3d_51, particle_12, quickstart, three_hosts, toy"));
   EXPECT_EQ(shipped_suggestion("runs/gan3d_26"), "");
 }
 

@@ -370,8 +370,9 @@ train: {fake_conditions: uniform}
             "t.yaml:7:26: train.fake_conditions: uniform draws energies only, but loss "
             "\"auxiliary\" compares fakes with bins of the real batch; use batch");
   EXPECT_THAT(
-      message_of(parse(kLeast, {"model.generator.latent.conditions=[energy, angle, angle]"})),
-      HasSubstr("model.generator.latent.conditions: expected a list of at most 2"));
+      message_of(parse(kLeast, {"model.generator.latent.conditions=[a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,"
+                                "p,q]"})),
+      HasSubstr("model.generator.latent.conditions: expected a list of at most 16"));
 }
 
 TEST(TopologyErrors, ImagesHaveTwoOrThreeAxesAndOneChannelWhereTheyAreValidated) {

@@ -43,8 +43,41 @@ TEST(GanCompile, UniformConditionsHaveNeitherBinsNorAngles) {
   EXPECT_THAT(message_of(gan), HasSubstr("loss bins compares fakes with the real batch"));
   gan = small_gan();
   gan.fake_conditions = FakeConditions::kUniform;
-  gan.latent.conditions.push_back(Condition::kAngle);
+  gan.latent.conditions.push_back(kAngleCondition);
   EXPECT_THAT(message_of(gan), HasSubstr("a model with an angle needs batch"));
+}
+
+TEST(GanCompile, ColumnsOfTheDataAreThoseOfTheLatentAndThenOfTheLosses) {
+  GanDescription gan = small_gan();
+  gan.latent.conditions = {"pdg"};
+  gan.losses.push_back({"score", LossKind::kMeanSquaredError, Target::kColumn, 1.0, "eta"});
+  gan.losses.push_back({"score", LossKind::kMeanSquaredError, Target::kColumn, 1.0, "pdg"});
+  EXPECT_EQ(message_of(gan), "");
+  EXPECT_THAT(columns_of(gan), testing::ElementsAre("pdg", "eta"));
+  gan.fake_conditions = FakeConditions::kUniform;
+  EXPECT_THAT(message_of(gan), HasSubstr("a model with pdg needs batch"));
+}
+
+TEST(GanCompile, ASupervisedTaskHasOneNetworkAndNoTargetsOfFakes) {
+  GanDescription task = small_gan();
+  task.task = Task::kSupervised;
+  task.generator = {};
+  task.discriminator.layers = {layer("flat", Flatten{}), layer("class", Dense{3}),
+                               layer("energy", Dense{1}, "flat")};
+  task.discriminator.outputs = {"class", "energy"};
+  task.losses = {
+      {"class", LossKind::kClassCrossentropy, Target::kColumn, 1.0, "pdg", {11, 22, 211}},
+      {"energy", LossKind::kHuber, Target::kEnergy, 1.0}};
+  EXPECT_EQ(message_of(task), "");
+  EXPECT_THAT(columns_of(task), testing::ElementsAre("pdg"));
+  task.losses[0].classes.pop_back();
+  EXPECT_THAT(message_of(task), HasSubstr("2 classes are named, but output \"class\" is 3"));
+  task.losses[0].classes.clear();
+  EXPECT_EQ(message_of(task), "");
+  task.losses[1] = {"energy", LossKind::kClassCrossentropy, Target::kColumn, 1.0, "pdg"};
+  EXPECT_THAT(message_of(task), HasSubstr("classes need an output of two features or more"));
+  task.losses[1] = {"energy", LossKind::kBinaryCrossentropy, Target::kLabel, 1.0};
+  EXPECT_THAT(message_of(task), HasSubstr("loss energy: target label is of GANs"));
 }
 
 TEST(GanCompile, GradientPenaltyIsOneAndOfSingleEvents) {
@@ -60,7 +93,7 @@ TEST(GanCompile, GradientPenaltyIsOneAndOfSingleEvents) {
 
 TEST(GanCompile, MultiplyTakesALatentOfOneFeature) {
   GanDescription gan = small_gan();
-  gan.latent = {1, {Condition::kEnergy}, LatentMode::kMultiply};
+  gan.latent = {1, {kEnergyCondition}, LatentMode::kMultiply};
   gan.generator.input = Shape::features(1);
   EXPECT_EQ(message_of(gan), "");
   gan.latent.mode = LatentMode::kPrepend;

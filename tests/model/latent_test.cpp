@@ -5,12 +5,12 @@
 namespace troupe::model {
 namespace {
 
-LatentDescription latent(std::int64_t size, LatentMode mode, std::vector<Condition> conditions) {
+LatentDescription latent(std::int64_t size, LatentMode mode, std::vector<std::string> conditions) {
   return {size, std::move(conditions), mode};
 }
 
-constexpr auto kEnergy = Condition::kEnergy;
-constexpr auto kAngle = Condition::kAngle;
+constexpr const char* kEnergy = kEnergyCondition;
+constexpr const char* kAngle = kAngleCondition;
 
 TEST(Latent, PrependLeavesRoomForNoiseAndMultiplyTakesOneConditionWhateverTheSize) {
   EXPECT_TRUE(check_latent(latent(1, LatentMode::kMultiply, {kEnergy})).ok());
@@ -28,10 +28,10 @@ TEST(Latent, PrependLeavesRoomForNoiseAndMultiplyTakesOneConditionWhateverTheSiz
 TEST(Latent, ConditionsComeBeforeTheNoiseOrMultiplyIt) {
   const runtime::RandomPosition position{7};
   const float energy = 0.5F, angle = 1.5F;
+  const float* const values[] = {&energy, &angle};
   float prepended[4], multiplied[4];
-  make_latent(latent(4, LatentMode::kPrepend, {kEnergy, kAngle}), &energy, &angle, 1, position,
-              prepended);
-  make_latent(latent(4, LatentMode::kMultiply, {kEnergy}), &energy, nullptr, 1, position,
+  make_latent(latent(4, LatentMode::kPrepend, {kEnergy, kAngle}), values, 1, position, prepended);
+  make_latent(latent(4, LatentMode::kMultiply, {kEnergy}), std::span(values).first(1), 1, position,
               multiplied);
   EXPECT_EQ(prepended[0], energy);
   EXPECT_EQ(prepended[1], angle);
@@ -44,12 +44,22 @@ TEST(Latent, ConditionsComeBeforeTheNoiseOrMultiplyIt) {
   }
 }
 
-TEST(LatentDeathTest, AnAngleThatIsAskedForMustBeGiven) {
+TEST(Latent, ColumnsOfTheDataAreConditionsEachTakenOnce) {
+  const LatentDescription asked =
+      latent(9, LatentMode::kPrepend, {"pdg", kEnergy, "eta", kAngle, "pdg"});
+  EXPECT_THAT(columns_of(asked), testing::ElementsAre("pdg", "eta"));
+  EXPECT_TRUE(columns_of(latent(9, LatentMode::kPrepend, {kEnergy, kAngle})).empty());
+  const std::vector<std::string> many(kMostConditions + 1, "pdg");
+  EXPECT_THAT(check_latent(latent(99, LatentMode::kPrepend, many)).error().message,
+              testing::HasSubstr("it has room for 16"));
+}
+
+TEST(LatentDeathTest, EveryConditionMustBeGiven) {
   const float energy = 1.0F;
+  const float* const values[] = {&energy};
   float out[4];
-  EXPECT_DEATH(
-      make_latent(latent(4, LatentMode::kPrepend, {kEnergy, kAngle}), &energy, nullptr, 1, {}, out),
-      "the model asks for an angle");
+  EXPECT_DEATH(make_latent(latent(4, LatentMode::kPrepend, {kEnergy, kAngle}), values, 1, {}, out),
+               "every condition has values");
 }
 
 }  // namespace

@@ -257,6 +257,17 @@ TEST(OpGradient, EveryLoss) {
   }
 }
 
+TEST(OpGradient, CrossEntropyOfClasses) {
+  const ClassCrossentropy loss{9, 5, 0.7};
+  Draw draw(18);
+  Operands<double> operands = random_operands(loss, draw);
+  for (double& output : operands[0]) output *= 4.0;
+  run_reference(loss, operands);
+  std::vector<double> gradient = operands[3];
+  for (double& slope : gradient) slope /= 0.7;
+  expect_gradient({loss, 2, {1.0}}, operands, 0, gradient);
+}
+
 // Central differences are meaningless at the kink x = 0, so all cells are positive here.
 Operands<double> positive_image(std::int64_t cells, std::int64_t outputs) {
   Draw draw(9);

@@ -310,5 +310,20 @@ TEST_P(OpKnownAnswer, NotANumberStaysOneBackwardThroughUpsampledAndLongConvoluti
   }
 }
 
+// log(1 + 3) - log 3 and log(1 + 1 + 2) - log 1, and far beyond what exp takes.
+TEST_P(OpKnownAnswer, CrossEntropyOfClassesIsMinusTheLogarithmOfTheirShare) {
+  const auto near = [](const Row& row) {
+    return testing::Pointwise(testing::FloatNear(1e-6f), row);
+  };
+  const ClassCrossentropy two{2, 2, 1.0};
+  const Operands<float> operands{{0, std::log(3.0f), 500, -500}, {1, 1}, Row(1), Row(4)};
+  EXPECT_NEAR(run(two, operands, 2)[0], (std::log(4.0f / 3.0f) + 1000.0f) / 2.0f, 1e-4f);
+  EXPECT_THAT(run(two, operands, 3), near({0.125f, -0.125f, 0.5f, -0.5f}));
+  EXPECT_TRUE(std::isnan(run(two, {{0, 1, 2, 3}, {0, 2}, Row(1), Row(4)}, 2)[0]));
+  const Row slopes = run(two, {{0, 1, 2, 3}, {0, 2}, Row(1), Row(4)}, 3);
+  EXPECT_FALSE(std::isnan(slopes[0]));
+  EXPECT_TRUE(std::isnan(slopes[2]) && std::isnan(slopes[3]));
+}
+
 }  // namespace
 }  // namespace troupe::model

@@ -264,6 +264,12 @@ struct Describe {
             {"value", 1, Content::kWritten},
             {"gradient", l.elements, Content::kWritten}};
   }
+  List operator()(const ClassCrossentropy& c) const {
+    return {{"p", c.batch * c.classes},
+            {"t", c.batch, Content::kClass},
+            {"value", 1, Content::kWritten},
+            {"gradient", c.batch * c.classes, Content::kWritten}};
+  }
   List operator()(const CountEmpty& c) const {
     return {{"x", c.batch * c.cells, Content::kImage}, {"y", 1, Content::kWritten}};
   }

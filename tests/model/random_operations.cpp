@@ -143,6 +143,7 @@ std::vector<Operation> random_layer_operations(Draw& draw) {
           AttentionBackward{batch, few_rows, groups, width},
           EmbeddingForward{batch, classes, units},
           EmbeddingBackward{batch, classes, units},
+          ClassCrossentropy{batch, classes, 0.7},
           Product{elements},
           random_permutation(draw),
           random_parts(draw)};

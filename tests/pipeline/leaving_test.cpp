@@ -36,7 +36,7 @@ using testing::HasSubstr;
 model::GanDescription description() {
   model::GanDescription gan;
   gan.latent.size = 5;
-  gan.latent.conditions = {model::Condition::kEnergy, model::Condition::kAngle};
+  gan.latent.conditions = {model::kEnergyCondition, model::kAngleCondition};
   model::NetworkDescription& g = gan.generator;
   g = {"generator", model::Shape::features(5), {}, {}};
   g.layers = {layer("dense1", model::Dense{24}),

@@ -14,7 +14,7 @@ config::Topology zoo_topology(const std::string& model, const std::vector<std::s
   // The shower generator knows no detector as small as the toy's; nothing opens this file.
   const std::string train = model == "toy" ? "none.h5" : "synthetic";
   // What the other models take is the default of their schema.
-  const std::string power = model == "gan3d_12" ? ", preprocessing: {power: 0.35}" : "";
+  const std::string power = model.ends_with("_12") ? ", preprocessing: {power: 0.35}" : "";
   const std::string text = "name: test\nmodel: {zoo: " + model + "}\ndata: {train: " + train +
                            ", schema: " + schema + power + "}\n";
   auto loaded = config::parse_topology(text, "test", ".", overrides);
@@ -41,6 +41,7 @@ std::unique_ptr<const model::Gan> compile(const config::Topology& topology,
 
 Alone::Alone(const config::Topology& topology, std::unique_ptr<model::Backend> backend, int threads)
     : backend_(std::move(backend)),
+      columns_(topology.data.dataset.columns),
       options_(training_options(topology)),
       gan_(compile(topology, *backend_)),
       team_(threads, [this] { backend_->prepare_thread(); }),
@@ -59,7 +60,8 @@ pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_
                         static_cast<std::uint32_t>(shape.space[1]),
                         static_cast<std::uint32_t>(shape.space[2])}};
   made.events.images = runtime::Buffer::allocate(values * sizeof(float));
-  made.events.conditions = runtime::Buffer::allocate(3 * events * sizeof(float));
+  made.events.conditions =
+      runtime::Buffer::allocate((3 + gan_->columns()) * events * sizeof(float));
   made.events.event_ids = runtime::Buffer::allocate(events * sizeof(std::uint64_t));
   const runtime::RandomPosition images{data_seed, 0, 0, 0, 9};
   const auto cells = made.events.images.mutable_as<float>();
@@ -76,6 +78,15 @@ pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_
     columns[events + i] = static_cast<float>(1.1 + 0.9 * u(1));
     columns[2 * events + i] = static_cast<float>(5.0 + 100.0 * u(2));
     ids[i] = data_seed * 1000 + i;
+  }
+  for (std::size_t k = 0; k < gan_->columns(); ++k) {
+    const std::vector<double>& values = columns_.at(k).values;
+    for (std::uint32_t i = 0; i < events; ++i) {
+      const double u = runtime::random_uniform({data_seed, 0, 0, 0, 11},
+                                               static_cast<std::uint32_t>(k) * events + i);
+      const auto nth = static_cast<std::size_t>(u * static_cast<double>(values.size()));
+      columns[(3 + k) * events + i] = static_cast<float>(values.empty() ? u : values[nth]);
+    }
   }
   return made;
 }

@@ -52,6 +52,7 @@ class Alone {
 
  private:
   std::unique_ptr<model::Backend> backend_;
+  std::vector<pipeline::DataColumn> columns_;
   pipeline::TrainingOptions options_;
   std::unique_ptr<const model::Gan> gan_;
   runtime::ThreadTeam team_;

@@ -75,6 +75,16 @@ INSTANTIATE_TEST_SUITE_P(
                                            "train.micro_batches=3", "model.kernels=fastest"}},
         std::pair{"gan3d_12", std::vector<std::string>{"train.iterations=3", "train.micro_batch=2",
                                                        "train.schedule=[d_both, g]"}},
+        std::pair{"particle_12",
+                  std::vector<std::string>{"train.iterations=5", "train.micro_batch=4",
+                                           "train.micro_batches=4", "train.epochs=20",
+                                           "data.synthetic.particles=[electron, pion]"}},
+        std::pair{
+            "toy",
+            std::vector<std::string>{
+                "train.iterations=4", "train.schedule=[d_both, d_fake, g]",
+                "model.discriminator.layers.2=layer_norm",
+                "model.losses.generation={kind: wasserstein, gradient_penalty: 10}"}},
         // The only micro-batch is computed by all threads together.
         std::pair{"gan3d_25",
                   std::vector<std::string>{"train.iterations=2", "train.micro_batch=2",
@@ -107,9 +117,13 @@ TrainingState through_a_checkpoint(const TrainingState& state, const Alone& alon
   return std::move(read->state);
 }
 
-TEST(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
+class Resume : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Zoo, Resume, testing::Values("gan3d_12", "particle_12"));
+
+TEST_P(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
   const config::Topology topology =
-      zoo_topology("gan3d_12", {"train.micro_batch=2", "train.micro_batches=3"});
+      zoo_topology(GetParam(), {"train.micro_batch=2", "train.micro_batches=3"});
   const std::uint64_t steps = 3 * topology.train.options.schedule.size();
   Alone uninterrupted(topology, model::make_cpu_backend());
   TrainingState state = uninterrupted.initial_state();

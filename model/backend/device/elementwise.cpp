@@ -231,6 +231,15 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const MeanLoss& loss) {
             .value(loss.least_target));
   });
 }
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ClassCrossentropy& loss) {
+  return operation_kernel(0, [=, run = make.kernel("class_crossentropy")](const GroupCall& call) {
+    run(1, call.group.count,
+        call.with({0, 1, 2, 3})
+            .value(as_long(loss.batch))
+            .value(as_long(loss.classes))
+            .value(loss.weight));
+  });
+}
 
 namespace {
 

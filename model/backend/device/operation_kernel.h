@@ -185,6 +185,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BinsForward& bins);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const Accumulate& accumulate);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const ZeroFill& fill);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MeanLoss& loss);
+std::unique_ptr<Kernel> make_kernel(const Maker& make, const ClassCrossentropy& loss);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const CountEmpty& images);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MixEvents& mix);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SlopeProbes& probes);

@@ -192,6 +192,7 @@ TROUPE_DECLARE_RUN(ZeroFill);
 
 // Elements and events in memory order.
 TROUPE_DECLARE_RUN(MeanLoss);
+TROUPE_DECLARE_RUN(ClassCrossentropy);
 TROUPE_DECLARE_RUN(CountEmpty);
 TROUPE_DECLARE_RUN(MixEvents);
 TROUPE_DECLARE_RUN(SlopeProbes);

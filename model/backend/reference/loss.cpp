@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model/backend/reference/kernels.h"
 #include "runtime/base/math.h"
@@ -76,6 +77,7 @@ Point evaluate(LossKind kind, double output, double target) {
     case LossKind::kWasserstein:
       return {(1.0 - 2.0 * target) * output, 1.0 - 2.0 * target};
     case LossKind::kGradientPenalty:
+    case LossKind::kClassCrossentropy:  // ClassCrossentropy's
       break;
   }
   CHECK(false, "unknown loss");
@@ -95,6 +97,37 @@ void run(const MeanLoss& loss, const KernelCall& call) {
     const Point point = evaluate(loss.kind, static_cast<double>(outputs[i]), target);
     sum += point.value;
     gradient[i] = static_cast<T>(loss.weight * point.slope / count);
+  }
+  *call.operand<T>(2) = static_cast<T>(sum / count);
+}
+
+template <class T>
+void run(const ClassCrossentropy& loss, const KernelCall& call) {
+  const auto* outputs = call.operand<const T>(0);
+  const auto* targets = call.operand<const T>(1);
+  auto* gradient = call.operand<T>(3);
+  const double count = static_cast<double>(loss.batch);
+  double sum = 0.0;
+  for (std::int64_t b = 0; b < loss.batch; ++b) {
+    const double target = static_cast<double>(targets[b]);
+    const double most = static_cast<double>(*std::max_element(outputs, outputs + loss.classes));
+    double all = 0.0;
+    double own = std::numeric_limits<double>::quiet_NaN();
+    for (std::int64_t k = 0; k < loss.classes; ++k) {
+      const double output = static_cast<double>(outputs[k]) - most;
+      all += runtime::math::exp(output);
+      if (target == static_cast<double>(k)) own = output;
+    }
+    sum += runtime::math::log(all) - own;
+    const double lost = own * 0.0;  // NaN if the target is no class
+    for (std::int64_t k = 0; k < loss.classes; ++k) {
+      const double output = static_cast<double>(outputs[k]) - most;
+      const double expected = target == static_cast<double>(k) ? 1.0 : lost;
+      const double slope = runtime::math::exp(output) / all - expected;
+      gradient[k] = static_cast<T>(loss.weight * slope / count);
+    }
+    outputs += loss.classes;
+    gradient += loss.classes;
   }
   *call.operand<T>(2) = static_cast<T>(sum / count);
 }
@@ -151,6 +184,7 @@ void run(const SlopeProbes& probes, const KernelCall& call) {
 }
 
 TROUPE_INSTANTIATE_RUN(MeanLoss);
+TROUPE_INSTANTIATE_RUN(ClassCrossentropy);
 TROUPE_INSTANTIATE_RUN(CountEmpty);
 TROUPE_INSTANTIATE_RUN(MixEvents);
 TROUPE_INSTANTIATE_RUN(SlopeProbes);

@@ -224,6 +224,45 @@ KERNEL void mean_loss(OPERAND(const float, p), OPERAND(const float, t), OPERAND(
   AT(value, group)[0] = (float)(sum / count);
 }
 
+// One item is a micro-batch.
+KERNEL void class_crossentropy(OPERAND(const float, p), OPERAND(const float, t),
+                               OPERAND(float, value), OPERAND(float, gradient), const long batch,
+                               const long classes, const double weight) {
+  const int group = item(1);
+  if (item(0) > 0) return;
+  const double count = (double)batch;
+  double sum = 0.0;
+  for (long b = 0; b < batch; ++b) {
+    GLOBAL const float *outputs = AT(p, group) + b * classes;
+    GLOBAL float *gradients = AT(gradient, group) + b * classes;
+    const double target = (double)AT(t, group)[b];
+    float highest = outputs[0];
+    for (long k = 1; k < classes; ++k) {
+      if (highest < outputs[k]) highest = outputs[k];
+    }
+    const double most = (double)highest;
+    double all = 0.0, own = 0.0;
+    int is_class = 0;
+    for (long k = 0; k < classes; ++k) {
+      const double output = (double)outputs[k] - most;
+      all += exp_exactly(output);
+      if (target == (double)k) {
+        own = output;
+        is_class = 1;
+      }
+    }
+    const double lost = is_class ? 0.0 : (double)NAN;
+    sum += log_exactly(all) - own + lost;
+    for (long k = 0; k < classes; ++k) {
+      const double output = (double)outputs[k] - most;
+      const double expected = target == (double)k ? 1.0 : lost;
+      const double slope = exp_exactly(output) / all - expected;
+      gradients[k] = (float)(weight * slope / count);
+    }
+  }
+  AT(value, group)[0] = (float)(sum / count);
+}
+
 // One item looks through one micro-batch.
 KERNEL void count_empty(OPERAND(const float, x), OPERAND(float, y), const int batch,
                         const long cells) {

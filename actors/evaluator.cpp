@@ -1,0 +1,49 @@
+#include "actors/evaluator.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace troupe::actors {
+
+using runtime::Context;
+
+Evaluator::Evaluator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data)
+    : StateJudge(std::move(options), training), data_(data) {}
+
+void Evaluator::start(Context& context) {
+  start_judging(context);
+  if (!training_.backend.memory().is_of_host()) {
+    auto backend = model::make_portable_backend();
+    if (!backend.ok()) return context.fail(backend.error());
+    host_ = std::move(backend).value();
+    host_->prepare_thread();
+  }
+  auto meter = pipeline::OutputMeter::create(training_.gan.description(),
+                                             host_ ? *host_ : training_.backend);
+  if (!meter.ok()) return context.fail(meter.error());
+  meter_ = std::move(meter).value();
+}
+
+void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t step) {
+  const runtime::TimePoint start = context.now();
+  const pipeline::NetworkState& network = state->discriminator;
+  const auto found =
+      meter_->measure(network.weights, network.moving, data_, options_.events, [&context] {
+        context.post_progress();
+        return !context.stopping();
+      });
+  if (!found.ok()) return context.fail(found.error());
+  if (!*found) return;  // the run is stopping
+  const pipeline::OutputQuality& quality = **found;
+  ValidationResult result;
+  result.state = state;
+  result.figure = "loss";
+  result.distance =
+      std::isfinite(quality.loss) ? quality.loss : std::numeric_limits<double>::infinity();
+  result.table = pipeline::quality_text(quality);
+  result.json = pipeline::quality_json(quality);
+  tell(context, step, std::move(result), start);
+}
+
+}  // namespace troupe::actors

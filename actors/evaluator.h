@@ -1,0 +1,30 @@
+#pragma once
+
+// Tells how well a supervised network does on test events: losses, accuracy, area under the curve.
+// It stands where a GAN's run has its Validator. The best state is that of the least loss.
+
+#include <memory>
+
+#include "actors/state_judge.h"
+#include "model/backend.h"
+#include "pipeline/data/dataset.h"
+#include "pipeline/data/output_meter.h"
+
+namespace troupe::actors {
+
+class Evaluator final : public StateJudge {
+ public:
+  // `data` is the Evaluator's alone while it lives.
+  Evaluator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data);
+
+  void start(runtime::Context& context) override;
+
+ private:
+  void judge(Context& context, const StatePointer& state, std::uint64_t step) override;
+
+  pipeline::Dataset& data_;
+  std::unique_ptr<model::Backend> host_;  // null: the run's own computes on the host
+  std::unique_ptr<pipeline::OutputMeter> meter_;
+};
+
+}  // namespace troupe::actors

@@ -1,0 +1,205 @@
+#include "pipeline/data/output_meter.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "model/physics/roc.h"
+#include "runtime/base/json_text.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using model::LossKind;
+using runtime::Result;
+
+constexpr std::int64_t kMeasuredAtOnce = 16;
+
+// Binary cross-entropy tells the second of two classes from the first.
+bool tells_two(const model::LossTerm& term) {
+  return term.kind == LossKind::kBinaryCrossentropy || term.kind == LossKind::kLogisticCrossentropy;
+}
+
+std::string percent(const std::optional<double>& share) {
+  return share ? fmt::format("{:.2f}%", 100.0 * *share) : "-";
+}
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.4f}", *value) : "-";
+}
+
+std::string line(const std::string& name, const std::string& events, const std::string& loss,
+                 const std::string& accuracy, const std::string& area) {
+  return fmt::format("{:<20}  {:>8}  {:>10}  {:>8}  {:>6}\n", name, events, loss, accuracy, area);
+}
+
+std::optional<double> area_of(std::span<const float> low, std::span<const float> high) {
+  const auto once = [](std::span<const float> values) {
+    return std::vector<std::uint32_t>(values.size(), 1);
+  };
+  const auto times_low = once(low), times_high = once(high);
+  return model::area_under_curve(low, times_low, high, times_high);
+}
+
+}  // namespace
+
+std::string quality_text(const OutputQuality& quality) {
+  std::string text = line("output", "events", "loss", "accuracy", "area");
+  const std::string events = fmt::format("{}", quality.events);
+  for (const TermQuality& term : quality.terms) {
+    text += line(term.output, events, fmt::format("{:.5g}", term.loss), percent(term.accuracy),
+                 number(term.area));
+  }
+  text += line("all, weighted", events, fmt::format("{:.5g}", quality.loss), "", "");
+  return text +
+         "Of test events. accuracy: share whose class is the likeliest one; area: probability that "
+         "one of\nthe second of two classes is ranked above one of the first.\n";
+}
+
+std::string quality_json(const OutputQuality& quality) {
+  const std::string loss = runtime::json_number(quality.loss);
+  std::string members = "\"loss\": " + loss;
+  const auto add = [&](const TermQuality& term, const char* what, std::optional<double> value) {
+    if (!value) return;
+    members += fmt::format(", {}: {}", runtime::json_string(term.output + "/" + what),
+                           runtime::json_number(*value));
+  };
+  for (const TermQuality& term : quality.terms) {
+    add(term, "loss", term.loss);
+    add(term, "accuracy", term.accuracy);
+    add(term, "area", term.area);
+  }
+  return fmt::format(
+      R"({{"rows": [{{"name": "test", "events": {}, "comparison": {{{}}}, )"
+      R"("chosen": {{"figure": "loss", "title": "loss of test events", "unit": "", "value": {}, )"
+      R"("distance": {}}}}}]}})",
+      quality.events, members, loss, loss);
+}
+
+Result<std::unique_ptr<OutputMeter>> OutputMeter::create(const model::GanDescription& model,
+                                                         const model::Backend& backend) {
+  CHECK(model.task == model::Task::kSupervised && backend.memory().is_of_host());
+  std::unique_ptr<OutputMeter> meter(new OutputMeter);
+  model::ProgramOptions options;
+  options.batch = kMeasuredAtOnce;
+  options.network_number = 1;
+  options.forward_training = options.backward_parameters = options.backward_input = false;
+  ASSIGN_OR_RETURN(meter->program_, model::Program::compile(model.discriminator, backend, options));
+  const std::vector<std::string> columns = model::columns_of(model);
+  for (const model::LossTerm& loss : model.losses) {
+    Term& term = meter->terms_.emplace_back();
+    term.loss = &loss;
+    term.output = meter->program_->find_output(loss.output);
+    CHECK(term.output >= 0, "every loss has an output");
+    const model::Shape shape = meter->program_->output_shape(term.output);
+    term.size = static_cast<std::size_t>(shape.elements());
+    const std::vector<double> values = model::values_of(loss, shape);
+    term.values.assign(values.begin(), values.end());
+    if (loss.target == model::Target::kColumn) {
+      term.column =
+          static_cast<std::size_t>(std::ranges::find(columns, loss.column) - columns.begin());
+    }
+    const model::Operation operation =
+        loss.tells_classes() ? model::Operation(model::ClassCrossentropy{1, shape.elements(), 1.0})
+                             : model::Operation(model::MeanLoss{shape.elements(), loss.kind, 1.0});
+    ASSIGN_OR_RETURN(term.kernel, backend.make_kernel(operation));
+  }
+  return meter;
+}
+
+Result<std::optional<OutputQuality>> OutputMeter::measure(std::span<const float> weights,
+                                                          std::span<const float> moving,
+                                                          Dataset& dataset, std::uint64_t events,
+                                                          const std::function<bool()>& going_on) {
+  OutputQuality quality;
+  quality.events = std::min(events, dataset.size());
+  model::Bindings bindings;
+  bindings.weights = weights.data();
+  bindings.moving = moving.data();
+  model::Workspace workspace(*program_);
+  std::vector<Sums> sums(terms_.size());
+  constexpr auto kSome = static_cast<std::uint64_t>(kMeasuredAtOnce);
+  for (std::uint64_t first = 0; first < quality.events; first += kSome) {
+    if (going_on && !going_on()) return std::optional<OutputQuality>();
+    std::vector<std::uint64_t> ids(std::min(kSome, quality.events - first));
+    std::iota(ids.begin(), ids.end(), first);
+    Batch batch;
+    RETURN_IF_ERROR(dataset.read(ids, batch));
+    // A batch is computed whole; what stands behind the last event is not looked at.
+    std::ranges::copy(batch.images.as<float>(), program_->input<float>(workspace).begin());
+    program_->run(model::Pass::kForwardInference, bindings, workspace);
+    add(batch, workspace, sums);
+  }
+  const auto all = static_cast<double>(quality.events);
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const model::LossTerm& loss = *terms_[i].loss;
+    TermQuality& term = quality.terms.emplace_back();
+    term.output = loss.output;
+    term.loss = sums[i].loss / all;
+    quality.loss += loss.weight * term.loss;
+    if (loss.tells_classes() || tells_two(loss)) {
+      term.accuracy = static_cast<double>(sums[i].right) / all;
+    }
+    term.area = area_of(sums[i].low, sums[i].high);
+  }
+  return std::optional(std::move(quality));
+}
+
+// In the order of the events, so that the sums have the same bits everywhere.
+void OutputMeter::add(const Batch& batch, model::Workspace& workspace,
+                      std::vector<Sums>& sums) const {
+  std::vector<float> gradient;
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    const auto outputs = program_->output<float>(workspace, term.output);
+    gradient.resize(term.size);
+    for (std::size_t event = 0; event < batch.events; ++event) {
+      const auto own = outputs.subspan(event * term.size, term.size);
+      float target = target_of(term, batch, event);
+      float loss = 0.0F;
+      void* const operands[] = {const_cast<float*>(own.data()), &target, &loss, gradient.data()};
+      term.kernel->run(operands, {}, nullptr);
+      sums[i].loss += static_cast<double>(loss);
+      judge(term, own, target, sums[i]);
+    }
+  }
+}
+
+// As the network is taught it: the number of a class where there are classes.
+float OutputMeter::target_of(const Term& term, const Batch& batch, std::size_t event) {
+  switch (term.loss->target) {
+    case model::Target::kEnergy:
+      return batch.energies()[event];
+    case model::Target::kAngle:
+      return batch.angles()[event];
+    case model::Target::kEcal:
+      return batch.ecals()[event];
+    case model::Target::kColumn:
+      break;
+    case model::Target::kLabel:
+    case model::Target::kBins:
+      CHECK(false, "a target of GANs");
+  }
+  const float number = batch.column(*term.column)[event];
+  if (term.values.empty()) return number;
+  return static_cast<float>(std::ranges::find(term.values, number) - term.values.begin());
+}
+
+void OutputMeter::judge(const Term& term, std::span<const float> outputs, float target,
+                        Sums& sums) {
+  if (term.loss->tells_classes()) {
+    const auto likeliest = std::ranges::max_element(outputs) - outputs.begin();
+    sums.right += static_cast<float>(likeliest) == target ? 1 : 0;
+    if (outputs.size() == 2) {
+      (target > 0.5F ? sums.high : sums.low).push_back(outputs[1] - outputs[0]);
+    }
+  } else if (tells_two(*term.loss)) {
+    const float middle = term.loss->kind == LossKind::kBinaryCrossentropy ? 0.5F : 0.0F;
+    sums.right += (outputs[0] > middle) == (target > 0.5F) ? 1 : 0;
+    (target > 0.5F ? sums.high : sums.low).push_back(outputs[0]);
+  }
+}
+
+}  // namespace troupe::pipeline

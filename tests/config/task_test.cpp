@@ -1,0 +1,124 @@
+// Supervised tasks, and columns of the data as conditions and targets.
+
+#include <gmock/gmock.h>
+
+#include <fmt/format.h>
+
+#include "config/topology_identity.h"
+#include "tests/config/config_support.h"
+
+namespace troupe::config {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string kTask = R"(model:
+  task: supervised
+  network:
+    input: [4, 4, 4, 1]
+    layers: [flatten, {dense: {units: 2, name: kind}}, {dense: {units: 1, name: size}}]
+    outputs: [kind, size]
+  losses:
+    kind: {kind: cross_entropy, target: pdg, classes: [11, 211]}
+    size: {kind: mse, target: label}
+data: {train: a.h5, schema: custom, names: {energy: energy}}
+)";
+
+TEST(Task, SupervisedHasOneNetworkThatFits) {
+  const Topology t = parsed(kTask).topology;
+  EXPECT_EQ(t.model.gan.task, model::Task::kSupervised);
+  EXPECT_EQ(t.model.gan.discriminator.name, "network");
+  EXPECT_EQ(t.train.options.schedule, std::vector{model::SlotKind::kFit});
+  // There is neither real nor fake, so that the word is the name of a column.
+  EXPECT_EQ(t.model.gan.losses[1].target, model::Target::kColumn);
+  ASSERT_EQ(t.data.dataset.columns.size(), 2u);
+  EXPECT_EQ(t.data.dataset.columns[0], (pipeline::DataColumn{"pdg", {11, 211}}));
+  EXPECT_EQ(t.data.dataset.columns[1], (pipeline::DataColumn{"label", {}}));
+  const Topology rated =
+      parsed(kTask, {"train.learning_rate.network=0.5", "train.optimiser.network=adam"}).topology;
+  EXPECT_EQ(rated.train.options.discriminator_rate.rate, 0.5);
+  EXPECT_EQ(rated.train.options.discriminator_optimiser.kind, model::OptimiserKind::kAdam);
+  // What is printed is read again.
+  const std::string printed = values_of(rated);
+  EXPECT_EQ(values_of(parsed(printed).topology), printed);
+}
+
+TEST(Task, ClassesThatNobodyNamesAreCountedFromZero) {
+  const Topology t = parsed(kTask, {"model.losses.kind={kind: cross_entropy, target: n}"}).topology;
+  EXPECT_EQ(t.data.dataset.columns[0], (pipeline::DataColumn{"n", {0, 1}}));
+}
+
+TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
+  const auto refusal = [](const std::string& text, const std::vector<std::string>& settings) {
+    return message_of(parse(text, settings));
+  };
+  EXPECT_THAT(refusal(kTask, {"train.learning_rate.d=1e-3"}),
+              HasSubstr("d acts only with model.task: gan"));
+  EXPECT_THAT(refusal(kTask, {"train.flip_probability=0.1"}),
+              HasSubstr("flip_probability acts only with model.task: gan"));
+  EXPECT_THAT(refusal(kTask, {"train.schedule=[fit, g]"}),
+              HasSubstr("g is no step of task supervised; it has fit"));
+  EXPECT_THAT(refusal(kTask, {"model.discriminator.input=[4, 4, 4, 1]"}),
+              HasSubstr("discriminator acts only with task: gan"));
+  EXPECT_THAT(refusal(kTask, {"actors.validator.best=response"}),
+              HasSubstr("a supervised task is judged by its loss"));
+  EXPECT_THAT(refusal(kTask, {"model.losses.size.gradient_penalty=10"}),
+              HasSubstr("gradient_penalty is of a GAN's label"));
+  EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2}"}),
+              HasSubstr("the schedule has no step of the generator"));
+  EXPECT_EQ(refusal(kTask, {"train.stop={patience: 2, metric: network/kind}"}), "");
+  EXPECT_THAT(refusal(kLeast, {"train.schedule=[d_real, fit]"}),
+              HasSubstr("fit is no step of task gan; it has d_real, d_fake, g and d_both"));
+  EXPECT_THAT(refusal(kLeast, {"train.learning_rate.network=1e-3"}),
+              HasSubstr("network acts only with model.task: supervised"));
+  EXPECT_THAT(refusal("model: {task: supervised}\ndata: {train: a.h5}\n", {}),
+              HasSubstr("or network and losses"));
+}
+
+TEST(Task, ClassesFitTheirOutputsAndTheirColumns) {
+  const auto refusal = [](const std::string& setting) {
+    return message_of(parse(kTask, {setting}));
+  };
+  EXPECT_THAT(refusal("model.losses.kind.classes=[11, 22, 211]"),
+              HasSubstr("3 classes are named, but output \"kind\" is 2"));
+  EXPECT_THAT(refusal("model.losses.size={kind: cross_entropy, target: n}"),
+              HasSubstr("classes need an output of two features or more, but \"size\" is 1"));
+  EXPECT_THAT(refusal("model.losses.size.classes=[1]"),
+              HasSubstr("classes acts only with kind: cross_entropy"));
+  EXPECT_THAT(refusal("model.losses.kind={kind: cross_entropy, target: energy}"),
+              HasSubstr("cross_entropy is of classes, which a column of the data has"));
+  EXPECT_THAT(refusal("model.losses.kind={kind: mse, target: pdg}"),
+              HasSubstr("target pdg is 1 per event, but output \"kind\" is 2"));
+}
+
+TEST(Columns, AreWhatConditionsAndTargetsOfGansNameToo) {
+  const Topology t = parsed(kLeast, {"model.generator.latent={size: 5, conditions: [eta, energy]}",
+                                     "model.losses.auxiliary.target=pdg"})
+                         .topology;
+  EXPECT_THAT(t.model.gan.latent.conditions, ElementsAre("eta", "energy"));
+  ASSERT_EQ(t.data.dataset.columns.size(), 2u);
+  EXPECT_EQ(t.data.dataset.columns[0].name, "eta");
+  EXPECT_EQ(t.data.dataset.columns[1].name, "pdg");
+  EXPECT_THAT(parsed(kLeast).topology.data.dataset.columns, IsEmpty());
+  EXPECT_NE(topology_hash(t), topology_hash(parsed(kLeast).topology));
+  EXPECT_THAT(message_of(parse(
+                  kLeast, {"model.losses.auxiliary.target=pdg", "train.fake_conditions=uniform"})),
+              HasSubstr("compares fakes with pdg of the real batch"));
+}
+
+TEST(Columns, OfGeneratedShowersAreKnownBeforehand) {
+  const auto message = [](const std::string& setting) {
+    return message_of(parse(
+        "model: {zoo: particle_12}\ndata: {train: synthetic, schema: lcd-fixed}\n", {setting}));
+  };
+  EXPECT_EQ(message("name=fine"), "");
+  EXPECT_THAT(message("model.losses.particle.target=target.9"),
+              HasSubstr("generated showers have no column \"target.9\"; did you mean target.0"));
+  EXPECT_THAT(message("model.losses.particle.target=mass"),
+              HasSubstr("they have target.0, target.1"));
+}
+
+}  // namespace
+}  // namespace troupe::config

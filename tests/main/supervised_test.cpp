@@ -1,0 +1,135 @@
+// Runs of a supervised task, and of a GAN that is told a column of its data.
+
+#include <gmock/gmock.h>
+
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kTopology = R"(name: kinds
+model:
+  task: supervised
+  network:
+    input: [4, 4, 4, 1]
+    layers:
+      - convolution: {filters: 4, kernel: [2, 2, 2]}
+      - activation: relu
+      - batch_norm
+      - flatten: {name: features}
+      - dropout: 0.1
+      - dense: {units: 2, name: kind}
+      - dense: {units: 1, name: energy, input: features}
+    outputs: [kind, energy]
+  losses:
+    kind: {kind: cross_entropy, target: pdg, classes: [11, 211]}
+    energy: {kind: huber, target: energy, weight: 0.1}
+data: {train: toy.h5}
+train:
+  epochs: 2
+  micro_batch: 4
+  micro_batches: 4
+  seed: 1
+  optimiser: {network: adam}
+  learning_rate: {network: 0.01}
+actors:
+  replica: {count: 2}
+  checkpointer: {every: 5 iterations, keep: 3}
+  validator: {every: 1 epoch, events: 20}
+cluster: {rebalance: false}
+)";
+
+// Cells of every other event are brighter: its kind is another.
+class Supervised : public ClusterRun {
+ protected:
+  Supervised() {
+    ToyData data(200);
+    std::vector<float> kinds;
+    for (std::size_t event = 0; event < data.events; ++event) {
+      const bool second = event % 2 == 1;
+      kinds.push_back(second ? 211.0f : 11.0f);
+      for (std::size_t cell = 0; second && cell < 32; ++cell) data.cells[64 * event + cell] *= 4.0f;
+    }
+    pipeline::Hdf5Scribe file(path("toy.h5"));
+    file.add("ECAL", {200, 4, 4, 4}, data.cells);
+    file.add("target", {200, 2}, data.target);
+    file.add("pdg", {200}, kinds);
+  }
+  void write_task() const { write_text(path("toy.yaml"), kTopology); }
+};
+
+TEST_F(Supervised, AnyWorkersAndAResumedRunGiveOneHashAndTheSameFigures) {
+  write_task();
+  const JsonValue alone = summary_of("alone", {"--set", "actors.replica.count=1"});
+  const std::string hash = alone["state_hash"].text();
+  for (const char* workers : {"1", "2", "3"}) {
+    const JsonValue summary = summary_of(workers, {"--workers", workers});
+    EXPECT_EQ(summary["state_hash"].text(), hash) << workers;
+    EXPECT_EQ(summary["ledger"]["sum"].text(), alone["ledger"]["sum"].text());
+  }
+  summary_of("stopped", {"--set", "train.iterations=7"});
+  EXPECT_EQ(resumed("stopped", {"--set", "train.iterations=22"})["state_hash"].text(), hash);
+
+  const JsonValue& row = alone["validation"]["rows"].list().front();
+  EXPECT_EQ(row["events"].integer(), 20u);
+  EXPECT_GT(row["comparison"]["kind/accuracy"].number(), 0.8);
+  EXPECT_GT(row["comparison"]["kind/area"].number(), 0.8);
+  EXPECT_FALSE(row["comparison"].has("energy/accuracy"));
+}
+
+TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {
+  write_task();
+  const ProcessEnd end = run("told");
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, HasSubstr("accuracy"));
+  EXPECT_THAT(end.out, HasSubstr("kind "));
+  std::size_t steps = 0, validations = 0;
+  for (const JsonValue& line : json_lines(path("told/metrics.jsonl"))) {
+    if (line["kind"].text() == "step") {
+      ++steps;
+      EXPECT_TRUE(line["losses"].has("kind") && line["losses"].has("energy"));
+    }
+    validations += line["kind"].text() == "validation" ? 1 : 0;
+  }
+  EXPECT_EQ(steps, 22u);
+  EXPECT_EQ(validations, 2u);
+}
+
+TEST_F(Supervised, VerbsThatNeedAGeneratorSaySo) {
+  write_task();
+  summary_of("a", {"--set", "train.iterations=1"});
+  expect_refused(call({"generate", checkpoint("a", 0), "--out", path("x.h5")}), 2,
+                 {"is of a supervised task, which has no generator"});
+}
+
+TEST_F(Supervised, ColumnThatTheFileLacksIsToldByCheck) {
+  write_task();
+  const ProcessEnd end =
+      call({"check", path("toy.yaml"), "--set", "model.losses.kind.target=mass"});
+  expect_refused(end, 4, {"no dataset mass; the file has", "pdg", "as a condition or a target"});
+  expect_refused(call({"check", path("toy.yaml"), "--set", "model.losses.kind.classes=[11, 22]"}),
+                 4, {"dataset pdg, event 1: is 211; expected one of 11, 22"});
+}
+
+TEST_F(Supervised, GeneratorsAreToldColumnsInTrainingAndWhenTheyMakeShowers) {
+  const Words words{"--set", "model.generator.latent={size: 4, conditions: [pdg, energy]}",
+                    "--set", "train.iterations=3",
+                    "--set", "actors.validator.every=1 epoch"};
+  const std::string hash = hash_of("alone", words);
+  EXPECT_EQ(hash_of("three", words + Words{"--workers", "3"}), hash);
+  const auto generate = [&](const Words& more) {
+    return call(Words{"generate", checkpoint("alone", 0), "--out", path("x.h5"), "--events", "8",
+                      "--force"} +
+                more);
+  };
+  expect_refused(generate({}), 2, {"this model is asked for pdg; say which: --condition pdg=LAW"});
+  expect_refused(generate({"--condition", "pdg=11", "--condition", "eta=1"}), 2,
+                 {"--condition eta: this model is not asked for it"});
+  const ProcessEnd made = generate({"--condition", "pdg=11,211"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+}
+
+}  // namespace
+}  // namespace troupe

@@ -191,12 +191,12 @@ RecordOf<LearningRateOptions> rate_record() {
   return record;
 }
 
-// "g", "d", or a term of one of them: "d/generation".
+// "g", "d" ("network" of a supervised task), or a term of one of them: "d/generation".
 struct StopMetric {
   static std::optional<StopMetric> parse(std::string_view text) {
     const std::size_t slash = std::min(text.find('/'), text.size());
     const std::string_view network = text.substr(0, slash);
-    if (network != "g" && network != "d") return std::nullopt;
+    if (network != "g" && network != "d" && network != "network") return std::nullopt;
     if (slash + 1 == text.size()) return std::nullopt;
     StopMetric metric{network == "g" ? pipeline::kGenerator : pipeline::kDiscriminator, {}};
     if (slash < text.size()) metric.term = text.substr(slash + 1);

@@ -84,13 +84,6 @@ void describe_section(const std::string& path, const std::string& doc,
   }
 }
 
-// Rows of the section inside a list's items or a named section's values.
-std::string rows_inside(const TypeDescription& type) {
-  std::string rows{kHeader};
-  for (const FieldDescription& field : section_of(type.parts.front())->fields) rows += row(field);
-  return rows;
-}
-
 const FieldDescription& field_of(const TypeDescription& section, std::string_view name) {
   for (const FieldDescription& field : section.fields) {
     if (field.name == name) return field;
@@ -131,30 +124,47 @@ std::string layer_table() {
 
 }  // namespace
 
-std::string topology_reference() {
-  const TypeDescription topology = topology_record().describe();
+std::string reference_of_each(const FieldDescription& field) {
+  std::string rows{kHeader};
+  for (const FieldDescription& each : section_of(field.type.parts.front())->fields) {
+    rows += row(each);
+  }
+  return rows;
+}
+
+std::string reference_of(const TypeDescription& root,
+                         const std::function<std::string(const FieldDescription&)>& behind) {
   std::string out{kHeader};
-  for (const FieldDescription& field : topology.fields) {
+  for (const FieldDescription& field : root.fields) {
     if (is_plain_field(field)) out += row(field);
   }
-  for (const FieldDescription& field : topology.fields) {
+  for (const FieldDescription& field : root.fields) {
     if (is_plain_field(field)) continue;
+    describe_section(field.name, field.doc, *section_of(field.type), out);
+    if (behind) out += behind(field);
+  }
+  return out;
+}
+
+std::string topology_reference() {
+  const TypeDescription topology = topology_record().describe();
+  const auto behind = [](const FieldDescription& field) {
     const TypeDescription& section = *section_of(field.type);
-    describe_section(field.name, field.doc, section, out);
+    std::string out;
     if (field.name == "model") {
-      out += "\n### `model.losses.OUTPUT`\n" + rows_inside(field_of(section, "losses").type) +
+      out += "\n### `model.losses.OUTPUT`\n" + reference_of_each(field_of(section, "losses")) +
              layer_table();
     }
     if (field.name == "cluster") {
       for (const char* const list : {"hosts", "pools"}) {
         out += fmt::format("\n### `cluster.{}`, each\n{}", list,
-                           rows_inside(field_of(section, list).type));
+                           reference_of_each(field_of(section, list)));
       }
     }
-  }
-  const FieldDescription& links = field_of(topology, "links");
-  out += "\n### `links`, each\n" + rows_inside(links.type);
-  return out;
+    return out;
+  };
+  return reference_of(topology, behind) + "\n### `links`, each\n" +
+         reference_of_each(field_of(topology, "links"));
 }
 
 }  // namespace troupe::config

@@ -24,9 +24,8 @@ Json value_of(const YamlValue& value, const TypeDescription& type) {
 // Writes the schema of a type, and of those that are described once, beside each other.
 class SchemaWriter {
  public:
-  std::string write(const TypeDescription& root) {
-    Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-                {"title", "Troupe topology"}};
+  std::string write(const std::string& title, const TypeDescription& root) {
+    Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
     add_type(root, schema);
     schema["$defs"] = std::move(shared_);
     return schema.dump(2) + "\n";
@@ -133,6 +132,12 @@ class SchemaWriter {
 
 }  // namespace
 
-std::string topology_schema_json() { return SchemaWriter().write(topology_record().describe()); }
+std::string schema_json(const std::string& title, const TypeDescription& root) {
+  return SchemaWriter().write(title, root);
+}
+
+std::string topology_schema_json() {
+  return schema_json("Troupe topology", topology_record().describe());
+}
 
 }  // namespace troupe::config

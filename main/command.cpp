@@ -12,11 +12,11 @@ const Option* find_option(const Command& command, const std::string& name) {
 
 const std::vector<Command>& all_verbs() {
   static const std::vector<Command> kVerbs{
-      run_verb(),         join_verb(),         drain_verb(),      watch_verb(),    check_verb(),
-      plan_verb(),        burst_verb(),        pools_verb(),      devices_verb(),  data_make_verb(),
-      data_info_verb(),   data_convert_verb(), data_fetch_verb(), generate_verb(), validate_verb(),
-      inspect_verb(),     export_verb(),       import_verb(),     keygen_verb(),   token_verb(),
-      completions_verb(), manual_verb()};
+      run_verb(),       study_verb(),       join_verb(),         drain_verb(),      watch_verb(),
+      check_verb(),     plan_verb(),        burst_verb(),        pools_verb(),      devices_verb(),
+      data_make_verb(), data_info_verb(),   data_convert_verb(), data_fetch_verb(), generate_verb(),
+      validate_verb(),  inspect_verb(),     export_verb(),       import_verb(),     keygen_verb(),
+      token_verb(),     completions_verb(), manual_verb()};
   return kVerbs;
 }
 

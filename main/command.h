@@ -75,6 +75,7 @@ const Option* find_option(const Command& command, const std::string& name);
 // The verbs of the program, each made by its file.
 Command run_verb();
 Command plan_verb();
+Command study_verb();
 Command join_verb();
 Command drain_verb();
 Command burst_verb();

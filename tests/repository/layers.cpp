@@ -20,8 +20,12 @@ const std::map<std::string, std::set<std::string>>& visible_layers() {
       {"actors", {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors"}},
       {"launch",
        {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch"}},
+      {"study",
+       {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch",
+        "study"}},
       {"main",
-       {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch", "main"}},
+       {"base", "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch", "study",
+        "main"}},
   };
   return kVisible;
 }
@@ -50,8 +54,8 @@ std::optional<std::string> refusal(const std::string& layer, const std::string& 
 }  // namespace
 
 const std::vector<std::string>& layer_folders() {
-  static const std::vector<std::string> kFolders = {"runtime", "telemetry", "model",  "pipeline",
-                                                    "config",  "actors",    "launch", "main"};
+  static const std::vector<std::string> kFolders = {
+      "runtime", "telemetry", "model", "pipeline", "config", "actors", "launch", "study", "main"};
   return kFolders;
 }
 

@@ -24,7 +24,7 @@ TEST(Layers, IncludeAgainstTheDirectionIsRefusedWithItsPlace) {
 
 TEST(Layers, EachLayerIsRefusedItsRightHandNeighbour) {
   const std::vector<std::string> order = {"runtime/base", "model",  "pipeline", "config",
-                                          "actors",       "launch", "main"};
+                                          "actors",       "launch", "study",    "main"};
   for (std::size_t i = 0; i + 1 < order.size(); ++i) {
     const std::string leftward = "#include \"" + order[i] + "/x.h\"";
     const std::string rightward = "#include \"" + order[i + 1] + "/x.h\"";

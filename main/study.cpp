@@ -1,0 +1,199 @@
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "launch/folder/run_folder.h"
+#include "launch/processes/signal_watch.h"
+#include "main/command_line.h"
+#include "main/common_options.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/utf8.h"
+#include "study/study_folder.h"
+#include "study/study_journal.h"
+#include "study/study_page.h"
+#include "study/study_report.h"
+#include "study/study_runner.h"
+
+namespace troupe {
+namespace {
+
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+using study::LoadedStudy;
+using study::StudyFolder;
+using study::StudyJournal;
+using study::TrialBook;
+
+std::string study_file(const std::string& folder) { return folder + "/" + StudyFolder::kStudy; }
+
+// What a study is, and how far it is. They refer to each other, so that it stays where it is.
+struct OpenStudy {
+  explicit OpenStudy(LoadedStudy all)
+      : loaded(std::move(all)),
+        method(make_method(loaded.study)),
+        book(loaded.study, *method, loaded.rungs.size()) {}
+
+  const LoadedStudy loaded;
+  const std::unique_ptr<study::Method> method;
+  TrialBook book;
+};
+
+// Brings the book to where the journal's lines end.
+Result<void> replay(const std::vector<study::JournalLine>& lines, OpenStudy& open) {
+  for (const study::JournalLine& line : lines) {
+    RETURN_IF_ERROR(tell(line, open.loaded.study.space, open.book));
+  }
+  return {};
+}
+
+// The journal begins with what its study was.
+Result<void> check_same(const StudyJournal& journal, const OpenStudy& open,
+                        const std::string& folder) {
+  const auto* const first =
+      journal.lines().empty() ? nullptr : std::get_if<study::StudyLine>(&journal.lines().front());
+  if (first != nullptr && first->hash == study_hash(open.loaded)) return {};
+  return Error{
+      ErrorKind::kTopology,
+      fmt::format("{} cannot go on: its study.yaml or the topology {} is not what it was "
+                  "begun with; only trials, target and patience may change. Begin another study "
+                  "in another folder",
+                  folder, open.loaded.study.topology)};
+}
+
+std::vector<std::string> words_of_runs(const CommandLine& line) {
+  return log_level_words(log_level(line));
+}
+
+int finish(const OpenStudy& open, bool json, const std::string& error = "", int code = 0) {
+  const std::string members = report_members(open.loaded.study, open.book);
+  if (json) {
+    answer(members, error, code);
+  } else {
+    std::cout << report_text(open.loaded.study, open.book);
+  }
+  return code;
+}
+
+int carry_on(OpenStudy& open, const StudyFolder& folder, StudyJournal& journal,
+             const CommandLine& line) {
+  const auto log = open_log(log_level(line));
+  if (!log.ok()) return report(log.error());
+  const study::RunnerRequest request{open.loaded, folder,
+                                     std::filesystem::read_symlink("/proc/self/exe").string(),
+                                     words_of_runs(line)};
+  const auto ended = run_study(request, journal, open.book, *log);
+  if (!ended.ok()) return report(ended.error(), *log);
+  std::cerr << fmt::format("study folder: {}\n", runtime::printable(folder.path()));
+  if (ended->signal == 0) return finish(open, line.get<bool>("json"));
+  log->warning(fmt::format("stopped by signal {}; go on with: troupe study --resume {}",
+                           ended->signal, folder.path()));
+  return finish(open, line.get<bool>("json"), "", 128 + ended->signal);
+}
+
+int begin(const CommandLine& line) {
+  auto loaded = study::load_study(line.get<std::string>("study"));
+  if (!loaded.ok()) return report(loaded.error());
+  OpenStudy open(std::move(*loaded));
+  std::string path = launch::new_run_folder(open.loaded.study.name);
+  line.take("out", path);
+  launch::hold_signals();
+  runtime::FileDisk disk;
+  const auto folder = StudyFolder::create(path, open.loaded.study, disk);
+  if (!folder.ok()) return report(folder.error());
+  auto journal = StudyJournal::open(folder->journal());
+  if (!journal.ok()) return report(journal.error());
+  const auto begun =
+      journal->add(study::StudyLine{study_hash(open.loaded), TROUPE_VERSION, study::time_of_day()});
+  if (!begun.ok()) return report(begun.error());
+  return carry_on(open, *folder, *journal, line);
+}
+
+int resume(const CommandLine& line) {
+  const auto path = line.get<std::string>("resume");
+  const auto folder = StudyFolder::reopen(path);
+  if (!folder.ok()) return report(folder.error());
+  auto loaded = study::load_study(study_file(path));
+  if (!loaded.ok()) return report(loaded.error());
+  OpenStudy open(std::move(*loaded));
+  auto journal = StudyJournal::open(folder->journal());
+  if (!journal.ok()) return report(journal.error());
+  if (const auto same = check_same(*journal, open, path); !same.ok()) return report(same.error());
+  if (const auto told = replay(journal->lines(), open); !told.ok()) return report(told.error());
+  launch::hold_signals();
+  return carry_on(open, *folder, *journal, line);
+}
+
+// Of a study that goes on, too: nothing is locked or changed.
+int tell_report(const CommandLine& line) {
+  const auto path = line.get<std::string>("study");
+  if (const auto can = StudyFolder::check(path); !can.ok()) return report(can.error());
+  auto loaded = study::load_study(study_file(path));
+  if (!loaded.ok()) return report(loaded.error());
+  OpenStudy open(std::move(*loaded));
+  const auto lines = study::read_study_journal(path + "/" + StudyJournal::kName);
+  if (!lines.ok()) return report(lines.error());
+  if (const auto told = replay(*lines, open); !told.ok()) return report(told.error());
+  if (line.has("html")) {
+    const std::string page = study_html(open.loaded.study, open.book);
+    runtime::FileDisk disk;
+    const auto written =
+        disk.replace(line.get<std::string>("html"), std::as_bytes(std::span{page}));
+    if (!written.ok()) return report(written.error());
+  }
+  return finish(open, line.get<bool>("json"));
+}
+
+int carry_out_study(const CommandLine& line) {
+  if (line.has("resume") && (line.has("study") || line.has("out"))) {
+    return line.usage_error("--resume names the folder already; leave out the rest");
+  }
+  if (line.has("html") && !line.get<bool>("report")) {
+    return line.usage_error("--html goes with --report");
+  }
+  if (line.has("resume")) return resume(line);
+  if (!line.has("study")) return line.usage_error("which study file?");
+  return line.get<bool>("report") ? tell_report(line) : begin(line);
+}
+
+}  // namespace
+
+Command study_verb() {
+  return {.name = "study",
+          .summary = "search a space of topologies for the best one, run by run",
+          .about =
+              "Trains the topology of a study file with one choice of settings after the other, "
+              "each an ordinary run in a folder of its own, and tells which is the best. A study "
+              "that was stopped or killed goes on with --resume.",
+          .example = "troupe study config/studies/toy_search.yaml --out runs/search",
+          .forms = {"STUDY [OPTION]...", "--resume DIR [OPTION]...", "DIR --report [--json]"},
+          .places = {{.name = "study", .takes = Takes::kFile}},
+          .options = {{.name = "out",
+                       .value = "DIR",
+                       .about = "folder of the study (default runs/NAME-TIME)",
+                       .takes = Takes::kFolder},
+                      {.name = "resume",
+                       .value = "DIR",
+                       .about = "goes on with the study in this folder",
+                       .takes = Takes::kFolder},
+                      {.name = "report",
+                       .about = "tells what is known of the study in the folder DIR, and runs "
+                                "nothing"},
+                      {.name = "html",
+                       .value = "FILE",
+                       .about = "with --report: writes it, with pictures, as a page of HTML",
+                       .takes = Takes::kFile},
+                      log_level_option(),
+                      json_option()},
+          .synonyms = {"tune", "search", "optimise", "optimize", "sweep"},
+          .carry_out = carry_out_study};
+}
+
+}  // namespace troupe

@@ -1,0 +1,103 @@
+// Search by descent, after the genetic algorithm of NNLO (mpi_opt): parents win tournaments of two,
+// a child lies beyond the better parent as seen from the other, and its values change by less and
+// less (non-uniform mutation, Michalewicz 1992). Its generations with an elite are left out: the
+// best trials so far, of any time, are the parents, so that nobody waits for a generation to end,
+// and no trial is run twice.
+
+#include <algorithm>
+
+#include "runtime/base/math.h"
+#include "study/draws.h"
+#include "study/method.h"
+
+namespace troupe::study {
+namespace {
+
+namespace math = runtime::math;
+
+// Of the share of the study that is still to come, as NNLO has it.
+constexpr double kNonUniformity = 3.0;
+
+class GeneticMethod final : public Method {
+ public:
+  explicit GeneticMethod(const Study& study) : space_(study.space), options_(study.method) {}
+
+  std::uint32_t trials() const override { return options_.trials; }
+  bool learns_for(std::uint32_t trial) const override { return trial >= options_.population; }
+
+  Point propose(std::uint32_t trial, const Known& known) const override {
+    const std::vector<Observation> parents = best_of(known);
+    if (!learns_for(trial) || parents.size() < 2) {
+      return random_point(space_, options_.seed, trial);
+    }
+    const std::size_t first = tournament(parents.size(), trial, 0);
+    const std::size_t second = tournament(parents.size(), trial, 1);
+    // They are sorted.
+    const Point& better = parents[std::min(first, second)].point;
+    const Point& worse = parents[std::max(first, second)].point;
+    const bool of_two =
+        draw(options_.seed, trial, DrawUse::kParents, 4) < options_.crossover && first != second;
+    Point child;
+    for (std::uint32_t i = 0; i < space_.size(); ++i) {
+      const double value = of_two ? crossed(i, better[i], worse[i], trial) : better[i];
+      child.push_back(mutated(i, value, trial));
+    }
+    return child;
+  }
+
+ private:
+  // Those that have not failed, the best first; of equal ones the older.
+  std::vector<Observation> best_of(const Known& known) const {
+    std::vector<Observation> best;
+    for (const Observation& each : known.ended) {
+      if (each.cost) best.push_back(each);
+    }
+    std::ranges::stable_sort(best, {}, [](const Observation& each) { return *each.cost; });
+    if (best.size() > options_.population) best.resize(options_.population);
+    return best;
+  }
+
+  // The better of two that are drawn.
+  std::size_t tournament(std::size_t count, std::uint32_t trial, std::uint32_t number) const {
+    const auto drawn = [&](std::uint32_t index) {
+      const double share = draw(options_.seed, trial, DrawUse::kParents, 2 * number + index);
+      return static_cast<std::size_t>(share * static_cast<double>(count));
+    };
+    return std::min(drawn(0), drawn(1));
+  }
+
+  // Draws of a child: four of each dimension.
+  double drawn(std::uint32_t dimension, std::uint32_t number, std::uint32_t trial) const {
+    return draw(options_.seed, trial, DrawUse::kChild, 4 * dimension + number);
+  }
+
+  double crossed(std::uint32_t dimension, double better, double worse, std::uint32_t trial) const {
+    const Dimension& own = space_[dimension];
+    const double share = drawn(dimension, 0, trial);
+    if (own.choice) return share < 0.5 ? better : worse;
+    const double from = share_of(own, worse), to = share_of(own, better);
+    return value_near(own, to + share * (to - from));
+  }
+
+  double mutated(std::uint32_t dimension, double value, std::uint32_t trial) const {
+    if (drawn(dimension, 1, trial) >= options_.mutation) return value;
+    const Dimension& own = space_[dimension];
+    const double amount = drawn(dimension, 2, trial), direction = drawn(dimension, 3, trial);
+    if (own.choice) return value_at(own, amount);
+    const double left = 1.0 - trial / static_cast<double>(std::max(options_.trials, trial + 1));
+    const double part = 1.0 - math::pow(amount, math::pow(left, kNonUniformity));
+    const double share = share_of(own, value);
+    return value_near(own, direction > 0.5 ? share + part * (1.0 - share) : share - part * share);
+  }
+
+  const Space space_;
+  const MethodOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Method> make_genetic(const Study& study) {
+  return std::make_unique<GeneticMethod>(study);
+}
+
+}  // namespace troupe::study

@@ -1,0 +1,54 @@
+#pragma once
+
+// What a study varies: fields of a topology, and the values that each may take.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::study {
+
+// One field of the topology. Exactly one of the first four is given.
+struct Dimension {
+  std::string path;  // of the field, as for --set
+  std::optional<std::array<double, 2>> log, linear;
+  std::optional<std::array<std::int64_t, 2>> integer;
+  std::optional<std::vector<std::string>> choice;  // values as YAML
+  std::int64_t step = 1;                           // of integer
+
+  bool operator==(const Dimension&) const = default;
+};
+
+using Space = std::vector<Dimension>;
+
+// A value of each dimension, in their order: a number or, of a choice, the index of its value. Only
+// value_at(), value_of() and their callers make them, so that equal values have equal bits.
+using Point = std::vector<double>;
+
+// How many values a dimension has; 0: it is continuous.
+std::uint64_t levels(const Dimension& dimension);
+
+// The value at a share of the dimension's way from 0 to 1. Each level has an equal share of it.
+// Continuous values have six digits, so that people can write them, and keep the bounds.
+double value_at(const Dimension& dimension, double share);
+// Where a value stands: 0 and 1 are the bounds, and levels have equal distances. Of a choice: its
+// index.
+double share_of(const Dimension& dimension, double value);
+// The value that stands nearest to a share, which may be beyond the bounds. Not of a choice.
+double value_near(const Dimension& dimension, double share);
+
+// The value as YAML, for --set.
+std::string text_of(const Dimension& dimension, double value);
+// The value of such a text; nothing: it is none that the dimension has.
+std::optional<double> value_of(const Dimension& dimension, const std::string& text);
+
+// (path, value as YAML) of each dimension.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+Settings settings_of(const Space& space, const Point& point);
+// Nothing: they are not those of a point of the space.
+std::optional<Point> point_of(const Space& space, const Settings& settings);
+
+}  // namespace troupe::study

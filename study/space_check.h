@@ -1,0 +1,21 @@
+#pragma once
+
+// Whether a study's space and objective can be those of its topology.
+
+#include <cstdint>
+#include <vector>
+
+#include "config/topology.h"
+#include "runtime/base/error.h"
+#include "study/study_file.h"
+
+namespace troupe::study {
+
+// The topology without any setting. kTopology: it is wrong by itself; or every problem of the
+// study, with its place.
+runtime::Result<config::Topology> check_against_topology(const LoadedStudy& loaded);
+
+// LoadedStudy::rungs of a study that suits the topology.
+std::vector<std::uint64_t> rungs_of(const Study& study, const config::Topology& topology);
+
+}  // namespace troupe::study

@@ -1,0 +1,102 @@
+#include "study/study_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "study/study_journal.h"
+
+namespace troupe::study {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr const char* kLock = ".lock";
+
+std::string file_of(const std::string& path, const char* name) { return path + "/" + name; }
+
+bool holds_study(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(file_of(path, StudyFolder::kStudy), ignored);
+}
+
+// A lock alone is what a study leaves that could not begin.
+Result<void> check_free(const std::string& path) {
+  if (holds_study(path)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} holds a study already; go on with it: troupe study --resume {}",
+                             path, path)};
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().filename() == kLock) continue;
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} is not empty; give --out a folder of its own", path)};
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return {};
+  return Error{ErrorKind::kUsage, fmt::format("{}: {}", path, error.message())};
+}
+
+}  // namespace
+
+Result<StudyFolder> StudyFolder::create(const std::string& path, const Study& study,
+                                        runtime::Disk& disk) {
+  RETURN_IF_ERROR(check_free(path));
+  RETURN_IF_ERROR(disk.make_folder(path));
+  StudyFolder folder(path);
+  RETURN_IF_ERROR(folder.lock());
+  // Another one may have begun in it since.
+  RETURN_IF_ERROR(check_free(path));
+  const std::string text = print_study(study);
+  RETURN_IF_ERROR(disk.replace(file_of(path, kStudy), std::as_bytes(std::span{text})));
+  return folder;
+}
+
+Result<StudyFolder> StudyFolder::reopen(const std::string& path) {
+  RETURN_IF_ERROR(check(path));
+  StudyFolder folder(path);
+  RETURN_IF_ERROR(folder.lock());
+  return folder;
+}
+
+Result<void> StudyFolder::check(const std::string& path) {
+  if (holds_study(path)) return {};
+  return Error{ErrorKind::kUsage,
+               fmt::format("{} is no study's folder, such as runs/search", path)};
+}
+
+std::string StudyFolder::journal() const { return file_of(path_, StudyJournal::kName); }
+
+std::string StudyFolder::run_folder(RunNumber run, std::uint32_t seeds) const {
+  const std::string trial = fmt::format("{}/trials/{}", path_, run.trial);
+  return seeds == 1 ? trial : fmt::format("{}.{}", trial, run.repeat);
+}
+
+Result<void> StudyFolder::lock() {
+  const std::string name = file_of(path_, kLock);
+  const auto failed = [&](const char* doing) {
+    return Error{ErrorKind::kData, fmt::format("cannot {} {}: {}", doing, name,
+                                               std::generic_category().message(errno))};
+  };
+  runtime::Descriptor lock(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!lock.is_open()) return failed("open");
+  if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return failed("lock");
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} belongs to a study that is still going on", path_)};
+  }
+  lock_ = std::move(lock);
+  return {};
+}
+
+}  // namespace troupe::study

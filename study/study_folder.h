@@ -1,0 +1,41 @@
+#pragma once
+
+// The folder of one study: study.yaml, which is the study as it was read, study.jsonl
+// (study_journal.h), and trials/, with the folder of each run. Locked while the study goes on.
+
+#include <string>
+
+#include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+#include "study/study_file.h"
+#include "study/trial_book.h"
+
+namespace troupe::study {
+
+class StudyFolder {
+ public:
+  static constexpr const char* kStudy = "study.yaml";  // with it, it holds a study
+
+  // Makes it, with the study. kUsage: something is there already.
+  static runtime::Result<StudyFolder> create(const std::string& path, const Study& study,
+                                             runtime::Disk& disk);
+  // Finds it again. kUsage: it holds no study, or the study goes on.
+  static runtime::Result<StudyFolder> reopen(const std::string& path);
+  // Without the lock. kUsage: it holds no study.
+  static runtime::Result<void> check(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string journal() const;
+  // Of the run of a trial; `seeds`: how many a trial has.
+  std::string run_folder(RunNumber run, std::uint32_t seeds) const;
+
+ private:
+  explicit StudyFolder(std::string path) : path_(std::move(path)) {}
+  runtime::Result<void> lock();
+
+  std::string path_;
+  runtime::Descriptor lock_;
+};
+
+}  // namespace troupe::study

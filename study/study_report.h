@@ -1,0 +1,29 @@
+#pragma once
+
+// What is known of a study: for people as a table, for machines as JSON.
+
+#include <string>
+#include <vector>
+
+#include "study/study_file.h"
+#include "study/trial_book.h"
+
+namespace troupe::study {
+
+// "running", "waiting" (for its next run), "done", "failed", or "left": it was not among the best
+// of its rung, at least so far.
+std::string state_of(const TrialBook& book, const Trial& trial);
+
+// A line of headings and one of each trial, the best first and failed ones last, and what is the
+// best. Fields are called by as much of the end of their paths as tells them apart.
+std::string report_text(const Study& study, const TrialBook& book);
+
+// Members of one object, without braces: name, figure, of, maximise, method, trials_wanted, best
+// (the number of a trial, or null), trials (of each trial, state, figure, deviation, settings,
+// runs: figure, error, exit_code, state_hash, seconds).
+std::string report_members(const Study& study, const TrialBook& book);
+
+// As many parts of the end of each path as tell it from the others.
+std::vector<std::string> short_names(const Space& space);
+
+}  // namespace troupe::study

@@ -1,0 +1,211 @@
+#include "study/study_runner.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "launch/processes/child_process.h"
+#include "launch/processes/command.h"
+#include "launch/processes/signal_watch.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
+#include "study/trial_run.h"
+
+namespace troupe::study {
+namespace {
+
+using launch::ChildProcess;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::Result;
+
+constexpr std::size_t kMostSummary = std::size_t{1} << 20;
+
+// The requests to end that have come so far; readable in `descriptor` when one comes.
+class StopRequests {
+ public:
+  StopRequests() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+  int descriptor() const { return event_.number(); }
+  int count() const { return count_; }
+  int first_signal() const { return signal_; }
+  // So that it is not readable any more.
+  void take() const {
+    std::uint64_t value = 0;
+    (void)!::read(event_.number(), &value, sizeof value);
+  }
+
+ private:
+  void hear(int number, int request) {
+    if (request == 0) return;  // SIGUSR1
+    if (request == 1) signal_ = number;
+    count_ = request;
+    const std::uint64_t one = 1;
+    (void)!::write(event_.number(), &one, sizeof one);
+  }
+
+  runtime::Descriptor event_;
+  std::atomic<int> count_ = 0, signal_ = 0;
+  launch::SignalWatch watch_{[this](int number, int request) { hear(number, request); }};
+};
+
+// A run's process, and what it has said.
+struct Watched {
+  RunNumber run;
+  std::string folder;
+  runtime::TimePoint began{0};
+  std::string last_line;  // of its standard output
+  bool goes_on = false;   // the last piece of it was no end of a line
+  std::string last_error;
+
+  void hear(std::string_view piece) {
+    if (!std::exchange(goes_on, piece.size() == launch::LineSplitter::kLongestLine)) {
+      last_line.clear();
+    }
+    if (last_line.size() + piece.size() <= kMostSummary) last_line += piece;
+  }
+};
+
+class StudyRunner {
+ public:
+  StudyRunner(const RunnerRequest& request, StudyJournal& journal, TrialBook& book,
+              const runtime::Log& log)
+      : request_(request), journal_(journal), book_(book), log_(log) {}
+
+  Result<RunnerEnd> run() {
+    Result<void> fault;
+    for (const RunNumber run : book_.running()) {
+      if (fault.ok()) fault = start(run);
+    }
+    while (true) {
+      if (fault.ok() && stops_.count() == 0) fault = do_what_is_next();
+      if (!fault.ok()) stop(SIGTERM);
+      if (children_.empty()) break;
+      launch::wait_for_children(children_, stops_.descriptor());
+      stops_.take();
+      if (stops_.count() > 0) stop(stops_.count() > 1 ? SIGKILL : SIGTERM);
+      const Result<void> taken = take_ends(fault.ok() && stops_.count() == 0);
+      if (fault.ok()) fault = taken;
+    }
+    RETURN_IF_ERROR(fault);
+    return RunnerEnd{stops_.first_signal()};
+  }
+
+ private:
+  // Until there is nothing to do but to wait, or nothing at all.
+  Result<void> do_what_is_next() {
+    while (true) {
+      const TrialBook::Step step = book_.next();
+      if (const auto* proposal = std::get_if<TrialBook::Propose>(&step)) {
+        const auto number = static_cast<std::uint32_t>(book_.trials().size());
+        RETURN_IF_ERROR(record(TrialLine{number, settings_of(study().space, proposal->point)}));
+      } else if (const auto* promotion = std::get_if<TrialBook::Promote>(&step)) {
+        RETURN_IF_ERROR(record(PromoteLine{promotion->trial}));
+      } else if (const auto* begin = std::get_if<TrialBook::Begin>(&step)) {
+        RETURN_IF_ERROR(record(BeginLine{begin->run, time_of_day()}));
+        RETURN_IF_ERROR(start(begin->run));
+      } else {
+        return {};
+      }
+    }
+  }
+
+  Result<void> record(const JournalLine& line) {
+    RETURN_IF_ERROR(journal_.add(line));
+    return tell(line, study().space, book_);
+  }
+
+  Result<void> start(RunNumber run) {
+    const Point& point = book_.trials()[run.trial].point;
+    auto watched = std::make_unique<Watched>();
+    watched->run = run;
+    watched->folder = request_.folder.run_folder(run, study().seeds);
+    watched->began = clock_.now();
+    launch::ChildOptions options;
+    options.words = {request_.program};
+    for (const auto& words :
+         {run_words(request_.loaded, point, run, watched->folder), request_.more_words}) {
+      options.words.insert(options.words.end(), words.begin(), words.end());
+    }
+    options.out = [own = watched.get()](std::string_view line) { own->hear(line); };
+    options.err = [own = watched.get()](std::string_view line) { own->last_error = line; };
+    log_.info(fmt::format("{} begins: {}", name_of(run),
+                          fmt::join(overrides_of(request_.loaded, point, run), " ")));
+    ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));
+    children_.push_back(std::move(child));
+    watched_.push_back(std::move(watched));
+    return {};
+  }
+
+  // Each signal once.
+  void stop(int signal_number) {
+    if (signal_number == told_ || told_ == SIGKILL) return;
+    told_ = signal_number;
+    for (const auto& child : children_) child->send(signal_number);
+  }
+
+  // `writes`: what has become of them counts; else they are gone on with another time.
+  Result<void> take_ends(bool writes) {
+    Result<void> fault;
+    for (std::size_t i = children_.size(); i-- > 0;) {
+      if (!children_[i]->end()) continue;
+      const auto child = std::move(children_[i]);
+      const auto watched = std::move(watched_[i]);
+      children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+      watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i));
+      const RunEnd end{*child->end(), watched->last_line, launch::shown_line(watched->last_error),
+                       runtime::seconds(clock_.now() - watched->began)};
+      // One that has ended well has done so, signal or not.
+      if (!fault.ok() || (!writes && end.end != launch::ChildEnd{0, 0})) continue;
+      const RunResult result = result_of(study().objective, watched->folder, end);
+      fault = record(EndLine{watched->run, result, time_of_day()});
+      if (fault.ok()) say(watched->run, result);
+    }
+    return fault;
+  }
+
+  void say(RunNumber run, const RunResult& result) const {
+    if (!result.figure) return log_.warning(name_of(run) + " failed: " + result.error);
+    const auto best = book_.best();
+    log_.info(fmt::format("{} has {} {:.6g}{}", name_of(run), study().objective.figure(),
+                          *result.figure,
+                          best ? fmt::format("; the best so far is trial {} with {:.6g}", *best,
+                                             book_.figure(book_.trials()[*best])->mean)
+                               : ""));
+  }
+
+  std::string name_of(RunNumber run) const {
+    std::string name = fmt::format("trial {}", run.trial);
+    if (book_.rungs() > 1) name += fmt::format(", rung {} of {}", run.rung, book_.rungs());
+    if (study().seeds > 1) name += fmt::format(", run {} of {}", run.repeat, study().seeds);
+    return name;
+  }
+
+  const Study& study() const { return request_.loaded.study; }
+
+  const RunnerRequest& request_;
+  StudyJournal& journal_;
+  TrialBook& book_;
+  const runtime::Log& log_;
+  const runtime::SteadyClock clock_;
+  StopRequests stops_;  // before any process
+  int told_ = 0;        // the last signal that the runs were sent
+  std::vector<std::unique_ptr<ChildProcess>> children_;
+  std::vector<std::unique_ptr<Watched>> watched_;  // of each of them
+};
+
+}  // namespace
+
+Result<RunnerEnd> run_study(const RunnerRequest& request, StudyJournal& journal, TrialBook& book,
+                            const runtime::Log& log) {
+  return StudyRunner(request, journal, book, log).run();
+}
+
+}  // namespace troupe::study

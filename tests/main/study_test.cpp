@@ -1,0 +1,210 @@
+// troupe study as people meet it: its trials are runs of the same program.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tests/main/toy_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kStudy = R"(name: search
+topology: toy.yaml
+space:
+  train.learning_rate.g: {log: [1e-4, 1e-2]}
+  train.optimiser.g: {choice: [rmsprop, adam]}
+  actors.validator.every: {choice: [1 epoch]}
+  actors.validator.events: {choice: [20]}
+objective: {minimise: merit}
+)";
+
+class StudyVerb : public ToyRun {
+ protected:
+  void write_study(const std::string& more) const { write_text(path("s.yaml"), kStudy + more); }
+  Words study_words(const std::string& name) const {
+    return {"study", path("s.yaml"), "--out", path(name), "--json"};
+  }
+  JsonValue report_of(const std::string& name) const {
+    const ProcessEnd end = call({"study", path(name), "--report", "--json"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return last_line(end);
+  }
+  // What is the same however often the study was cut off.
+  static std::vector<std::string> found_by(const JsonValue& report) {
+    std::vector<std::string> found;
+    for (const JsonValue& trial : report["trials"].list()) {
+      std::string text = trial["state"].text();
+      for (const auto& [path, value] : std::get<JsonValue::Object>(trial["settings"].content)) {
+        text += " " + path + "=" + value.text();
+      }
+      for (const JsonValue& run : trial["runs"].list()) {
+        text += " " + run["state_hash"].text() +
+                (run["figure"].is_null() ? " none" : fmt::format(" {}", run["figure"].number()));
+      }
+      found.push_back(text);
+    }
+    return found;
+  }
+  std::size_t lines_of(const std::string& name) const {
+    const std::string text = read_text(path(name + "/study.jsonl"));
+    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  }
+};
+
+TEST_F(StudyVerb, TrialIsTheRunOfItsSettingsByHash) {
+  write_study("method: {kind: random, trials: 3}\nrepeat: {seeds: 2}\nparallel: 2\n");
+  const ProcessEnd end = call(study_words("search"));
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const JsonValue report = last_line(end);
+  EXPECT_TRUE(report["error"].is_null());
+  ASSERT_EQ(report["trials"].list().size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const JsonValue& trial = report["trials"].list()[i];
+    EXPECT_EQ(trial["state"].text(), "done");
+    for (std::size_t repeat = 0; repeat < 2; ++repeat) {
+      Words words{"--set", fmt::format("train.seed={}", 1 + repeat)};
+      for (const auto& [path, value] : std::get<JsonValue::Object>(trial["settings"].content)) {
+        words = words + Words{"--set", path + "=" + value.text()};
+      }
+      const JsonValue& run = trial["runs"].list()[repeat];
+      EXPECT_EQ(run["state_hash"].text(), hash_of(fmt::format("own.{}.{}", i, repeat), words));
+      EXPECT_TRUE(std::filesystem::exists(
+          path(fmt::format("search/trials/{}.{}/summary.json", i, repeat))));
+    }
+  }
+  EXPECT_EQ(found_by(report_of("search")), found_by(report));
+  const ProcessEnd table = call({"study", path("search"), "--report"});
+  EXPECT_THAT(table.out, HasSubstr("3 of 3 trials have ended; the best is trial "));
+  EXPECT_THAT(table.out,
+              HasSubstr("troupe run " + path("toy.yaml") + " --set train.learning_rate"));
+}
+
+TEST_F(StudyVerb, FailingTrialIsToldAndCostsTheOthersNothing) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space:
+  train.learning_rate.g: {choice: [1e-3, 1e30]}
+  train.micro_batch: {choice: [4, 4096]}
+  train.iterations: {choice: [6]}
+objective: {maximise: iterations, of: summary}
+method: {kind: grid}
+parallel: 2
+)");
+  const ProcessEnd end = call(study_words("search"));
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto& trials = last_line(end)["trials"].list();
+  ASSERT_EQ(trials.size(), 4u);
+  EXPECT_EQ(trials[0]["state"].text(), "done");
+  EXPECT_EQ(trials[0]["figure"].number(), 6.0);
+  for (const std::size_t i : {1, 2, 3}) {
+    const JsonValue& run = trials[i]["runs"].list()[0];
+    EXPECT_EQ(trials[i]["state"].text(), "failed") << i;
+    EXPECT_NE(run["error"].text(), "") << i;
+    EXPECT_EQ(run["exit_code"].integer(), i == 2 ? 6u : 3u) << run["error"].text();
+    EXPECT_THAT(end.err, HasSubstr(fmt::format("trial {} failed: ", i)));
+  }
+}
+
+TEST_F(StudyVerb, RunWithoutTheFigureFailsAndSaysWhichThereAre) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space: {train.iterations: {choice: [4]}}
+objective: {minimise: lost/g, of: metrics}
+method: {kind: random, trials: 1}
+)");
+  const ProcessEnd end = call(study_words("search"));
+  const JsonValue report = last_line(end);
+  EXPECT_THAT(report["trials"].list()[0]["runs"].list()[0]["error"].text(),
+              HasSubstr("the run has no figure lost/g; "));
+  EXPECT_TRUE(report["best"].is_null());
+}
+
+// The method learns from figures, so that each proposal tells whether they were all kept.
+TEST_F(StudyVerb, KilledAndStoppedStudyGoesOnToTheSameEnd) {
+  write_study("method: {kind: bayesian, trials: 7, first: 3}\nparallel: 2\n");
+  const auto whole = found_by(last_line(call(study_words("whole"))));
+  ASSERT_EQ(whole.size(), 7u);
+  Process first(command(study_words("cut")));
+  first.wait_until([&] { return lines_of("cut") >= 5; });
+  first.send(SIGKILL);
+  first.wait();
+  Process second(command({"study", "--resume", path("cut"), "--json"}));
+  second.wait_until([&] { return lines_of("cut") >= 12; });
+  second.send(SIGINT);
+  const ProcessEnd stopped = second.wait();
+  if (lines_of("cut") < 22) {
+    EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+    EXPECT_THAT(stopped.err, HasSubstr("go on with: troupe study --resume"));
+  }
+  const ProcessEnd last = call({"study", "--resume", path("cut"), "--json"});
+  EXPECT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(found_by(last_line(last)), whole);
+  EXPECT_EQ(lines_of("cut"), lines_of("whole"));
+}
+
+// One on the last rung was resumed on its way there.
+TEST_F(StudyVerb, HalvingLeavesTrialsAndTrainsTheBestAsAWholeRun) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space:
+  train.learning_rate.g: {log: [1e-4, 1e-2]}
+  actors.validator.every: {choice: [1 epoch]}
+  actors.validator.events: {choice: [20]}
+objective: {minimise: merit}
+method: {kind: random, trials: 4}
+stop: {kind: halving, from: 1 epoch, keep_one_in: 2}
+parallel: 2
+)");
+  const ProcessEnd end = call(study_words("search"));
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto& trials = last_line(end)["trials"].list();
+  ASSERT_EQ(trials.size(), 4u);
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto& runs = trials[i]["runs"].list();
+    ASSERT_EQ(runs.size(), trials[i]["rung"].integer() + 1);
+    EXPECT_EQ(trials[i]["state"].text(), runs.size() == 2 ? "done" : "left");
+    for (std::size_t rung = 0; rung < runs.size(); ++rung) {
+      Words words{"--set", fmt::format("train.epochs={}", rung + 1)};
+      for (const auto& [path, value] : std::get<JsonValue::Object>(trials[i]["settings"].content)) {
+        words = words + Words{"--set", path + "=" + value.text()};
+      }
+      EXPECT_EQ(runs[rung]["state_hash"].text(), hash_of(fmt::format("own.{}.{}", i, rung), words));
+    }
+    done += runs.size() == 2;
+  }
+  EXPECT_GE(done, 1u);
+  EXPECT_LT(done, 4u);
+}
+
+TEST_F(StudyVerb, GoesOnWithMoreTrialsAndWithNothingElseChanged) {
+  write_study("method: {kind: random, trials: 1}\n");
+  ASSERT_EQ(call(study_words("search")).exit_code, 0);
+  std::string text = read_text(path("search/study.yaml"));
+  const std::size_t at = text.find("trials: 1");
+  ASSERT_NE(at, std::string::npos);
+  write_text(path("search/study.yaml"), text.replace(at, 9, "trials: 2"));
+  const ProcessEnd more = call({"study", "--resume", path("search"), "--json"});
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(last_line(more)["trials"].list().size(), 2u);
+  write_text(path("toy.yaml"), read_text(path("toy.yaml")) + "# touched\n");
+  expect_refused(call({"study", "--resume", path("search")}), 3,
+                 {"only trials, target and patience may change"});
+}
+
+TEST_F(StudyVerb, RefusesWhatIsNoStudy) {
+  expect_refused(call({"study"}), 2, {"which study file?"});
+  expect_refused(call({"study", path("none.yaml")}), 3, {path("none.yaml")});
+  expect_refused(call({"study", path("toy.yaml")}), 3,
+                 {"toy.yaml:2:1: unknown key \"model\"", "\"space\" is missing"});
+  expect_refused(call({"study", folder_.path(), "--report"}), 2, {"is no study's folder"});
+  expect_refused(call({"study", "--resume", folder_.path()}), 2, {"is no study's folder"});
+  expect_refused(call({"study", "a", "--resume", "b"}), 2, {"--resume names the folder already"});
+  write_study("");
+  write_text(path("taken"), "");
+  expect_refused(call({"study", path("s.yaml"), "--out", path("taken")}), 2, {"taken"});
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,282 @@
+#include "study/study_file.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "config/yaml_value.h"
+#include "tests/study/study_support.h"
+#include "tests/support/fails_with.h"
+
+namespace troupe::study {
+namespace {
+
+using runtime::ErrorKind;
+using testing::HasSubstr;
+
+constexpr const char* kWhole = R"(name: search
+topology: toy
+space:
+  train.learning_rate.g: {log: [1e-4, 1e-2]}
+  train.optimiser.g.kind: {choice: [rmsprop, adam]}
+  train.micro_batch: {integer: [8, 60], step: 8}
+  model.discriminator.layers.3.dropout: {linear: [0.1, 0.5]}
+  train.iterations: {choice: [40]}
+objective: {maximise: events_per_second, of: metrics}
+method: {kind: genetic, trials: 60, seed: 7, population: 12, crossover: 0.5, mutation: 0.25}
+repeat: {seeds: 3}
+parallel: 4
+)";
+
+TEST(StudyFile, EveryFieldIsRead) {
+  const LoadedStudy loaded = parsed(kWhole);
+  const Study& study = loaded.study;
+  EXPECT_EQ(study.name, "search");
+  EXPECT_EQ(study.topology, "toy");
+  ASSERT_EQ(study.space.size(), 5u);
+  EXPECT_EQ(study.space[0], logarithmic("train.learning_rate.g", 1e-4, 1e-2));
+  EXPECT_EQ(study.space[1], words("train.optimiser.g.kind", {"rmsprop", "adam"}));
+  EXPECT_EQ(study.space[2], whole("train.micro_batch", 8, 60, 8));
+  EXPECT_EQ(study.space[3], linear("model.discriminator.layers.3.dropout", 0.1, 0.5));
+  EXPECT_EQ(study.objective.figure(), "events_per_second");
+  EXPECT_EQ(study.objective.of, FigureSource::kMetrics);
+  EXPECT_EQ(study.objective.cost(2.0), -2.0);
+  EXPECT_EQ(study.method.kind, MethodKind::kGenetic);
+  EXPECT_EQ(study.method.trials, 60u);
+  EXPECT_EQ(study.method.seed, 7u);
+  EXPECT_EQ(study.method.population, 12u);
+  EXPECT_EQ(study.method.crossover, 0.5);
+  EXPECT_EQ(study.method.mutation, 0.25);
+  EXPECT_EQ(study.seeds, 3u);
+  EXPECT_EQ(study.parallel, 4u);
+  EXPECT_EQ(loaded.train_seed, 1u);
+}
+
+TEST(StudyFile, PrintedStudyIsTheSame) {
+  const LoadedStudy loaded = parsed(kWhole);
+  const LoadedStudy again = parsed(print_study(loaded.study));
+  EXPECT_EQ(again.study, loaded.study);
+  EXPECT_EQ(study_hash(again), study_hash(loaded));
+}
+
+TEST(StudyFile, OnlyTheNumberOfTrialsAndNamesLeaveTheHashAlone) {
+  const std::string hash = study_hash(parsed(kLeast));
+  EXPECT_EQ(study_hash(parsed(kLeast + "method: {trials: 60}\nname: other\n")), hash);
+  EXPECT_NE(study_hash(parsed(kLeast + "method: {seed: 2}\n")), hash);
+  EXPECT_NE(study_hash(parsed(kLeast + "parallel: 2\n")), hash);
+  LoadedStudy other = parsed(kLeast);
+  other.topology_text += "\n# touched\n";
+  EXPECT_NE(study_hash(other), hash);
+}
+
+// Wrong in as many ways as a file can be by itself.
+constexpr const char* kAllWrong = R"(name: a b
+topology: [toy]
+space:
+  train.learning_rate.g: {log: [1e-2, 1e-4]}
+  train.learning_rate.g.rate: {log: [0, 1]}
+  train.seed: {integer: [1, 9], choice: [1, 2]}
+  train.epochs: {choice: [1, 1]}
+  train.micro_batch: {linear: [1, 2], step: 2}
+  train.scaling: [strong, weak]
+  train.optimiser.d: {choise: [adam]}
+objective: {minimise: merit, maximise: merit, of: everything}
+method: {kind: bayesian, trials: 501, population: 3}
+repeat: {folds: 5}
+parallel: 0
+)";
+
+TEST(StudyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
+  const auto result = parse(kAllWrong);
+  ASSERT_THAT(result, FailsWith(ErrorKind::kTopology, "s.yaml"));
+  std::istringstream lines(result.error().message);
+  for (const char* part : {
+           "s.yaml:1:7: name: expected a name of at most 100 letters",
+           "s.yaml:2:11: topology: expected a topology's path",
+           "s.yaml:4:32: space.train.learning_rate.g.log: the lower bound comes first, and 0.01 is "
+           "not below 0.0001",
+           "s.yaml:5:3: space.train.learning_rate.g.rate: train.learning_rate.g varies a part of "
+           "the same",
+           "s.yaml:5:38: space.train.learning_rate.g.rate.log.0: expected a number above 0",
+           "s.yaml:6:15: space.train.seed: give one of log, linear, integer and choice",
+           "s.yaml:7:26: space.train.epochs.choice: a value stands here twice",
+           "s.yaml:8:39: space.train.micro_batch: step acts only with integer",
+           "s.yaml:9:18: space.train.scaling: expected a section (log, linear, integer, step, "
+           "choice), found a list",
+           "s.yaml:10:23: space.train.optimiser.d: unknown key \"choise\"; did you mean "
+           "\"choice\"?",
+           "s.yaml:11:51: objective.of: expected one of validation, metrics, summary",
+           "s.yaml:12:25: method.trials: a Gaussian process learns from 500 trials at most",
+           "s.yaml:12:30: method: population acts only with kind: genetic",
+           "s.yaml:13:10: repeat: unknown key \"folds\"",
+           "s.yaml:14:11: parallel: expected a whole number from 1 to 256",
+       }) {
+    std::string line;
+    std::getline(lines, line);
+    EXPECT_THAT(line, HasSubstr(part));
+  }
+  std::string rest;
+  EXPECT_FALSE(std::getline(lines, rest)) << rest;
+}
+
+struct Mistake {
+  std::string text;
+  std::string message;
+};
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.text; }
+
+class StudyMistake : public testing::TestWithParam<Mistake> {};
+
+TEST_P(StudyMistake, IsReportedOnceWithItsPlace) {
+  const auto result = parse(GetParam().text);
+  ASSERT_THAT(result, FailsWith(ErrorKind::kTopology, GetParam().message));
+  EXPECT_THAT(result.error().message, testing::Not(HasSubstr("\n")));
+}
+
+std::string with_space(const std::string& space) {
+  return "topology: toy\nobjective: {minimise: merit}\nspace: {" + space + "}\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StudyMistake,
+    testing::Values(
+        Mistake{"", "s.yaml: is empty; a study needs at least topology, space and objective"},
+        Mistake{"topology: toy\nspace: {train.seed: {integer: [1, 2]}}\n",
+                "\"objective\" is missing: What trials are judged by."},
+        Mistake{"topology: toy\nobjective: {}\nspace: {train.seed: {integer: [1, 2]}}\n",
+                "s.yaml:2:12: objective: give one of minimise and maximise"},
+        Mistake{with_space(""),
+                "s.yaml:3:8: space: expected a section of 1 to 50 fields of the topology"},
+        // No field of the topology.
+        Mistake{with_space("train.learning_rat.g: {log: [1e-4, 1e-2]}"),
+                "s.yaml:3:9: space.train.learning_rat.g: the topology does not take 0.0001 here: "
+                "train: unknown key \"learning_rat\"; did you mean \"learning_rate\"?"},
+        Mistake{with_space("train.schedule.7: {choice: [g]}"),
+                "s.yaml:3:9: space.train.schedule.7: the topology does not take g here: the list "
+                "has 4 items"},
+        // A field that does not act.
+        Mistake{with_space("train.learning_rate.g.factor: {linear: [0.1, 0.5]}"),
+                "s.yaml:3:9: space.train.learning_rate.g.factor: the topology does not take 0.1 "
+                "here: train.learning_rate.g: factor acts only with policy: plateau"},
+        // A value that a field does not take.
+        Mistake{with_space("train.micro_batch: {integer: [0, 64]}"),
+                "the topology does not take 0 here: train.micro_batch: expected a whole number"},
+        Mistake{with_space("train.optimiser.g: {choice: [rmsprop, adamm]}"),
+                "the topology does not take adamm here: train.optimiser.g.kind: expected one of"},
+        Mistake{with_space("train.scaling: {choice: [strong, \"strong\"]}"),
+                "\"strong\" makes the same topology as a value before it"},
+        Mistake{with_space("train.seed: {integer: [1, 9]}") + "repeat: {seeds: 2}\n",
+                "s.yaml:3:9: space.train.seed: repeat.seeds gives every trial the same seeds"},
+        Mistake{with_space("train.learning_rate.g: {log: [1e-4, 1e-2]}, train.micro_batch: "
+                           "{integer: [1, 6000]}") +
+                    "method: {kind: grid}\n",
+                "the grid has 1.8e+04 trials, more than 10000"},
+        Mistake{with_space("actors.validator.every: {choice: [1 epoch, none]}") +
+                    "method: {kind: random, first: 3}\n",
+                "s.yaml:4:25: method: first acts only with kind: bayesian"},
+        Mistake{"space: {train.seed: {integer: [1, 2]}}\nobjective: {minimise: merit}\ntopology: "
+                "nowhere.yaml\n",
+                "/folder/nowhere.yaml: cannot be opened"},
+        Mistake{"a: [\n", "s.yaml:2"}));
+
+TEST(StudyErrors, ObjectiveOfValidationNeedsOne) {
+  const TemporaryFolder folder;
+  write_text(folder / "t.yaml",
+             "model: {zoo: toy}\ndata: {train: [a.h5]}\nactors: {validator: {every: none}}\n");
+  const std::string text =
+      "topology: t.yaml\nspace: {train.seed: {integer: [1, 2]}}\nobjective: {minimise: x";
+  EXPECT_THAT(parse_study(text + "}\n", "s.yaml", folder.path()),
+              FailsWith(ErrorKind::kTopology, "s.yaml:3:12: objective: a run of "));
+  EXPECT_TRUE(parse_study(text + ", of: metrics}\n", "s.yaml", folder.path()).ok());
+}
+
+TEST(StudyFile, RungsGoFromTheFirstToWhatTheTopologyTrains) {
+  const std::string halving = "stop: {kind: halving, from: ";
+  const std::string space =
+      "topology: toy\nspace: {train.seed: {integer: [1, 9]}}\n"
+      "objective: {minimise: merit}\n";
+  EXPECT_THAT(parsed(space).rungs, testing::ElementsAre(0));
+  // The toy trains four epochs.
+  EXPECT_THAT(parsed(space + halving + "1 epoch, keep_one_in: 3}\n").rungs,
+              testing::ElementsAre(1, 3, 4));
+  EXPECT_THAT(parsed(space + halving + "1 epoch, keep_one_in: 2}\n").rungs,
+              testing::ElementsAre(1, 2, 4));
+  EXPECT_THAT(parse(space + halving + "4 epochs}\n"),
+              FailsWith(ErrorKind::kTopology, "stop.from: trials train no further than that"));
+  EXPECT_THAT(parse(space + halving + "50 iterations}\n"),
+              FailsWith(ErrorKind::kTopology, "stop.from: the topology has no train.iterations"));
+  EXPECT_THAT(parse(space + halving + "none}\n"),
+              FailsWith(ErrorKind::kTopology, "stop.from: expected \"1 epoch\""));
+  EXPECT_THAT(parse("topology: toy\nspace: {train.epochs: {integer: [2, 9]}}\n"
+                    "objective: {minimise: merit}\n" +
+                    halving + "1 epoch}\n"),
+              FailsWith(ErrorKind::kTopology, "s.yaml:2:9: space.train.epochs: halving sets it"));
+}
+
+TEST(StudyErrors, TopologyThatIsWrongByItselfSaysSo) {
+  const TemporaryFolder folder;
+  write_text(folder / "t.yaml", "model: {zoo: toy}\ndata: {train: [a.h5], cach: none}\n");
+  EXPECT_THAT(parse_study("topology: t.yaml\nspace: {train.seed: {integer: [1, 2]}}\n"
+                          "objective: {minimise: merit}\n",
+                          "s.yaml", folder.path()),
+              FailsWith(ErrorKind::kTopology, "t.yaml:2:23: data: unknown key \"cach\""));
+}
+
+TEST(StudyErrors, HostileTextIsRefusedNotTrusted) {
+  std::string deep = "space: ", wide = "topology: toy\nobjective: {minimise: merit}\nspace:\n";
+  for (int i = 0; i < 10'000; ++i) deep += "{a: ";
+  for (int i = 0; i < 1000; ++i) wide += fmt::format("  a{}: {{log: [1, 2]}}\n", i);
+  EXPECT_FALSE(parse(deep).ok());
+  EXPECT_THAT(parse(wide), FailsWith(ErrorKind::kTopology, "1 to 50 fields"));
+  EXPECT_FALSE(parse("topology: \"\\e[31m\"\n").ok());
+}
+
+// Compares a committed text with the generated one; says how to bring it up to date.
+void expect_committed(const std::string& committed, const std::string& generated,
+                      const std::string& name) {
+  if (committed == generated) return;
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path, std::ios::binary) << generated;
+  ADD_FAILURE() << name << " is not what the table of fields says; the new text is in " << path;
+}
+
+TEST(StudyLanguage, CommittedSchemaIsTheGeneratedOne) {
+  expect_committed(read_text(source_path("study/study.schema.json")), study_schema_json(),
+                   "study.schema.json");
+}
+
+TEST(StudyLanguage, CommittedReferenceIsTheGeneratedOne) {
+  const std::string text = read_text(source_path("docs/studies.md"));
+  const std::string begin = "<!-- fields: generated -->\n", end = "<!-- end of fields -->\n";
+  const std::size_t from = text.find(begin), to = text.find(end);
+  ASSERT_TRUE(from != std::string::npos && to != std::string::npos && from < to);
+  expect_committed(text.substr(from + begin.size(), to - from - begin.size()), study_reference(),
+                   "study_fields.md");
+}
+
+TEST(StudyLanguage, ShippedAndDocumentedStudiesAreRight) {
+  std::size_t checked = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("config/studies"))) {
+    const auto loaded = load_study(entry.path().string());
+    EXPECT_TRUE(loaded.ok()) << message_of(loaded);
+    ++checked;
+  }
+  std::istringstream text(read_text(source_path("docs/studies.md")));
+  std::string block;
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (inside && line == "```") {
+      const auto loaded = parse_study(block, "docs/studies.md", source_path("docs"));
+      EXPECT_TRUE(loaded.ok()) << message_of(loaded) << "\n" << block;
+      ++checked;
+    }
+    inside = line == "```yaml study" || (inside && line != "```");
+    block = line == "```yaml study" ? "" : block + line + "\n";
+  }
+  EXPECT_GE(checked, 2u);
+}
+
+}  // namespace
+}  // namespace troupe::study

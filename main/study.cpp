@@ -34,7 +34,7 @@ using study::TrialBook;
 
 std::string study_file(const std::string& folder) { return folder + "/" + StudyFolder::kStudy; }
 
-// What a study is, and how far it is. They refer to each other, so that it stays where it is.
+// A study and how far it is. Its parts refer to each other, so it stays where it is.
 struct OpenStudy {
   explicit OpenStudy(LoadedStudy all)
       : loaded(std::move(all)),
@@ -131,7 +131,7 @@ int resume(const CommandLine& line) {
   return carry_on(open, *folder, *journal, line);
 }
 
-// Of a study that goes on, too: nothing is locked or changed.
+// The study may go on meanwhile: nothing is locked or changed.
 int tell_report(const CommandLine& line) {
   const auto path = line.get<std::string>("study");
   if (const auto can = StudyFolder::check(path); !can.ok()) return report(can.error());

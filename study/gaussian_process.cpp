@@ -21,7 +21,7 @@ using Eigen::VectorXd;
 
 Eigen::Index index(std::size_t count) { return static_cast<Eigen::Index>(count); }
 
-// Of variance 1.
+// The kernel of variance 1.
 double correlation(const std::vector<bool>& is_word, const std::vector<double>& lengths,
                    const Coordinates& a, const Coordinates& b) {
   double squares = 0.0;
@@ -59,7 +59,7 @@ VectorXd vector_of(const std::vector<double>& values) {
   return Eigen::Map<const VectorXd>(values.data(), index(values.size()));
 }
 
-// What is thought of a length and of the noise before anything is known: normal logarithms.
+// The densities of a length and of the noise before anything is known: their logarithms are normal.
 double length_prior(double log_length, std::size_t dimensions) {
   const double mean = std::numbers::sqrt2 + 0.5 * math::log(static_cast<double>(dimensions));
   return -(log_length - mean) * (log_length - mean) / (2.0 * 3.0);

@@ -14,7 +14,7 @@
 
 namespace troupe::study {
 
-// Of a place: of each dimension a number, or the index of a word.
+// A place: of each dimension a number, or the index of a word.
 using Coordinates = std::vector<double>;
 
 struct KernelOptions {

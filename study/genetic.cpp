@@ -15,7 +15,7 @@ namespace {
 
 namespace math = runtime::math;
 
-// Of the share of the study that is still to come, as NNLO has it.
+// The power of the share of trials that are still to come, as NNLO has it.
 constexpr double kNonUniformity = 3.0;
 
 class GeneticMethod final : public Method {

@@ -19,7 +19,9 @@ double index_at(double share, std::uint64_t count) {
   return std::clamp(index, 0.0, static_cast<double>(count - 1));
 }
 
-double rounded(double value, const std::array<double, 2>& bounds) {
+// A bound may have more digits.
+double rounded(double value, double share, const std::array<double, 2>& bounds) {
+  if (share <= 0.0 || share >= 1.0) return bounds[share <= 0.0 ? 0 : 1];
   const auto short_one = config::parse_number<double>(fmt::format("{:.6g}", value));
   CHECK(short_one.has_value());
   return std::clamp(*short_one, bounds[0], bounds[1]);
@@ -38,11 +40,11 @@ std::uint64_t levels(const Dimension& dimension) {
 double value_at(const Dimension& dimension, double share) {
   if (dimension.log) {
     const auto [low, high] = *dimension.log;
-    return rounded(low * math::exp(share * math::log(high / low)), *dimension.log);
+    return rounded(low * math::exp(share * math::log(high / low)), share, *dimension.log);
   }
   if (dimension.linear) {
     const auto [low, high] = *dimension.linear;
-    return rounded(low + share * (high - low), *dimension.linear);
+    return rounded(low + share * (high - low), share, *dimension.linear);
   }
   const double index = index_at(share, levels(dimension));
   if (dimension.choice) return index;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a study varies: fields of a topology, and the values that each may take.
+// The space that a study searches: fields of a topology, and the values that each may take.
 
 #include <array>
 #include <cstdint>
@@ -34,8 +34,8 @@ std::uint64_t levels(const Dimension& dimension);
 // The value at a share of the dimension's way from 0 to 1. Each level has an equal share of it.
 // Continuous values have six digits, so that people can write them, and keep the bounds.
 double value_at(const Dimension& dimension, double share);
-// Where a value stands: 0 and 1 are the bounds, and levels have equal distances. Of a choice: its
-// index.
+// Where a value stands: 0 and 1 are the bounds, and levels have equal distances. For a choice it is
+// the index.
 double share_of(const Dimension& dimension, double value);
 // The value that stands nearest to a share, which may be beyond the bounds. Not of a choice.
 double value_near(const Dimension& dimension, double share);

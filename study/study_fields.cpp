@@ -299,19 +299,22 @@ const Record<Study>& study_record() {
         .required("space", &Study::space, CodecOf<Space>(std::make_shared<SpaceCodec>()),
                   Scope::kState,
                   "Fields of the topology, as for --set, and the values that each may take.")
-        .section("objective", &Study::objective, objective_record(), "What trials are judged by.")
+        .section("objective", &Study::objective, objective_record(),
+                 "The figure by which trials are judged.")
         .must_be_given()
         .section("method", &Study::method, method_record(), "How trials are chosen.")
-        .section("stop", &Study::stop, stop_record(),
-                 "What ends trials, or the study, early. What ends a run by itself stands in the "
-                 "topology.")
+        .section(
+            "stop", &Study::stop, stop_record(),
+            "Rules that end trials, or the study, early. Rules by which a run ends stand in its "
+            "topology.")
         .section(
             "repeat", [](auto& study) -> auto& { return study; }, repeat_record(),
             "How often a trial is run.")
-        .field("parallel", &Study::parallel, config::integer<std::uint32_t>(1, kMostParallel),
-               Scope::kState,
-               "Trials at a time. What a trial is proposed by are those that were proposed so many "
-               "before it, and their figures.")
+        .field(
+            "parallel", &Study::parallel, config::integer<std::uint32_t>(1, kMostParallel),
+            Scope::kState,
+            "Trials at a time. A trial is chosen by the figures of those that were chosen so many "
+            "before it, or earlier.")
         .check(check_study);
     return record;
   }();

@@ -51,8 +51,8 @@ struct MethodOptions {
 
 enum class StopKind : std::uint8_t { kNone, kHalving };
 
-// When the study, or a trial of it, is not worth going on with. What stops a run by itself is in
-// its topology.
+// When the study, or a trial of it, is not worth going on with. A run that stops by itself does so
+// by its topology.
 //
 // kHalving: asynchronous successive halving (Li et al., A System for Massively Parallel
 // Hyperparameter Tuning, MLSys 2020). Trials train for a while, and only the best go on to the next
@@ -108,7 +108,8 @@ runtime::Result<LoadedStudy> parse_study(std::string_view text, const std::strin
 
 // Every value as YAML; parse_study gives the same study again, whatever the folder.
 std::string print_study(const Study& study);
-// Of all that a trial's settings and figure depend on, but for the number of trials.
+// Hash of all that a trial's settings and figure depend on, but for what may change while a study
+// is stopped.
 std::string study_hash(const LoadedStudy& loaded);
 
 // study/study.schema.json: JSON Schema, draft 2020-12.

@@ -27,7 +27,7 @@ class StudyFolder {
 
   const std::string& path() const { return path_; }
   std::string journal() const;
-  // Of the run of a trial; `seeds`: how many a trial has.
+  // The folder of a trial's run; `seeds`: how many runs a trial has.
   std::string run_folder(RunNumber run, std::uint32_t seeds) const;
 
  private:

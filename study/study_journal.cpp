@@ -67,7 +67,7 @@ void fields(Archive& archive, runtime::Like<EndLine> auto& line) {
   archive.text("error", line.result.error, kLongestText);
   archive.text("state_hash", line.result.state_hash, kLongestText);
   archive.integer("exit_code", line.result.exit_code);
-  archive.real("seconds", line.result.seconds);
+  archive.real("seconds", line.result.seconds, 17);
   archive.text("time", line.time, kLongestText);
 }
 

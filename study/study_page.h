@@ -1,6 +1,6 @@
 #pragma once
 
-// What is known of a study as one page of HTML, which needs nothing else: its figures as they came,
+// A study as one page of HTML, which needs nothing else: its figures as they came,
 // over each field, and the table of trials.
 
 #include <string>

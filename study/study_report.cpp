@@ -117,7 +117,7 @@ void fields(Archive& archive, runtime::Like<ReportedRun> auto& run) {
   archive.real("seconds", run.result.seconds);
 }
 
-// What the trials of a study come to, as JSON tells it.
+// A trial as JSON tells it.
 struct TrialAnswer {
   std::uint32_t number = 0;
   std::string state;

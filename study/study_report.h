@@ -1,6 +1,6 @@
 #pragma once
 
-// What is known of a study: for people as a table, for machines as JSON.
+// A study's trials as far as they are known: for people as a table, for machines as JSON.
 
 #include <string>
 #include <vector>

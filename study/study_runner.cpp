@@ -95,6 +95,8 @@ class StudyRunner {
       if (fault.ok()) fault = taken;
     }
     RETURN_IF_ERROR(fault);
+    CHECK(stops_.count() > 0 || std::holds_alternative<TrialBook::Over>(book_.next()),
+          "the study waits for nothing");
     return RunnerEnd{stops_.first_signal()};
   }
 

@@ -62,7 +62,7 @@ TrialBook::Step TrialBook::decide() const {
 }
 
 std::optional<TrialBook::Step> TrialBook::decide_by(std::size_t count) const {
-  // What is still open ends, but nothing else begins.
+  // Open jobs end, but nothing else begins.
   if (has_reached_target(count)) return std::nullopt;
   if (const auto trial = to_promote(count)) return Promote{*trial};
   if (trials_.size() >= method_.trials() || is_out_of_patience(count)) return std::nullopt;

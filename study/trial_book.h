@@ -29,7 +29,7 @@ struct RunNumber {
   bool operator==(const RunNumber&) const = default;
 };
 
-// What has become of a run.
+// The end of a run.
 struct RunResult {
   std::optional<double> figure;  // none: the run has failed
   std::string error;             // why; "" otherwise
@@ -62,7 +62,7 @@ struct TrialFigure {
 
 class TrialBook {
  public:
-  // What to do next. It is to be written first, then told to the book, then done.
+  // The next thing to do. It is to be written first, then told to the book, then done.
   struct Propose {
     Point point;
   };
@@ -110,7 +110,7 @@ class TrialBook {
   Step decide() const;
   // Whether a decision depends on figures at all.
   bool needs_figures() const;
-  // What the first `count` jobs have found, all of which have ended.
+  // The decision by the first `count` jobs, all of which have ended; nothing: they decide nothing.
   std::optional<Step> decide_by(std::size_t count) const;
   std::optional<std::uint32_t> to_promote(std::size_t count) const;
   bool has_reached_target(std::size_t count) const;

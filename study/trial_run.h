@@ -29,8 +29,8 @@ struct RunEnd {
   double seconds = 0.0;
 };
 
-// What it has found. Nothing is thrown away: a run that was stopped, or has no such figure, has
-// failed, and its error says so.
+// The result of such a run. A run that was stopped, or has no such figure, has failed, and its
+// error says so.
 RunResult result_of(const Objective& objective, const std::string& folder, const RunEnd& end);
 
 // The figure of the run in a folder. kData: it has none, and which there are.

@@ -33,7 +33,7 @@ class StudyVerb : public ToyRun {
     EXPECT_EQ(end.exit_code, 0) << end.err;
     return last_line(end);
   }
-  // What is the same however often the study was cut off.
+  // The trials without what differs where a study was cut off.
   static std::vector<std::string> found_by(const JsonValue& report) {
     std::vector<std::string> found;
     for (const JsonValue& trial : report["trials"].list()) {

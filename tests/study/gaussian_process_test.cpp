@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "runtime/base/random.h"
 #include "study/expected_improvement.h"
 #include "tests/study/study_support.h"
 

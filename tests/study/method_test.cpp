@@ -52,7 +52,7 @@ TEST_P(AnyMethod, ProposesThePointsOfTheSpaceThatItsArgumentsGive) {
     EXPECT_EQ(again->propose(trial, known), point);
     different += of_seed->propose(trial, known) != point;
   }
-  if (GetParam() != MethodKind::kGrid) EXPECT_GT(different, 15u);
+  EXPECT_EQ(different > 15, GetParam() != MethodKind::kGrid);
 }
 
 TEST_P(AnyMethod, GoesOnWhereEveryTrialHasFailed) {
@@ -173,7 +173,7 @@ TEST(GeneticMethod, DescendsFromTheBest) {
                            costs.begin() + static_cast<std::ptrdiff_t>(from) + 20, 0.0) /
            20.0;
   };
-  EXPECT_LT(mean(80), 0.3 * mean(0));
+  EXPECT_LT(mean(80), 0.5 * mean(0));
   EXPECT_LT(best_of(costs), 0.1);
 }
 

@@ -108,8 +108,7 @@ TEST(StudyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
            "s.yaml:10:23: space.train.optimiser.d: unknown key \"choise\"; did you mean "
            "\"choice\"?",
            "s.yaml:11:51: objective.of: expected one of validation, metrics, summary",
-           "s.yaml:12:25: method.trials: a Gaussian process learns from 500 trials at most",
-           "s.yaml:12:30: method: population acts only with kind: genetic",
+           "s.yaml:12:39: method: population acts only with kind: genetic",
            "s.yaml:13:10: repeat: unknown key \"folds\"",
            "s.yaml:14:11: parallel: expected a whole number from 1 to 256",
        }) {
@@ -144,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"", "s.yaml: is empty; a study needs at least topology, space and objective"},
         Mistake{"topology: toy\nspace: {train.seed: {integer: [1, 2]}}\n",
-                "\"objective\" is missing: What trials are judged by."},
+                "\"objective\" is missing: The figure by which trials are judged."},
         Mistake{"topology: toy\nobjective: {}\nspace: {train.seed: {integer: [1, 2]}}\n",
                 "s.yaml:2:12: objective: give one of minimise and maximise"},
         Mistake{with_space(""),
@@ -165,8 +164,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "the topology does not take 0 here: train.micro_batch: expected a whole number"},
         Mistake{with_space("train.optimiser.g: {choice: [rmsprop, adamm]}"),
                 "the topology does not take adamm here: train.optimiser.g.kind: expected one of"},
-        Mistake{with_space("train.scaling: {choice: [strong, \"strong\"]}"),
-                "\"strong\" makes the same topology as a value before it"},
+        Mistake{with_space("train.learning_rate.g: {choice: [1e-3, 0.001]}"),
+                "0.001 makes the same topology as a value before it"},
+        Mistake{kLeast + "method: {trials: 501}\n",
+                "s.yaml:4:18: method.trials: a Gaussian process learns from 500 trials at most"},
         Mistake{with_space("train.seed: {integer: [1, 9]}") + "repeat: {seeds: 2}\n",
                 "s.yaml:3:9: space.train.seed: repeat.seeds gives every trial the same seeds"},
         Mistake{with_space("train.learning_rate.g: {log: [1e-4, 1e-2]}, train.micro_batch: "
@@ -175,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "the grid has 1.8e+04 trials, more than 10000"},
         Mistake{with_space("actors.validator.every: {choice: [1 epoch, none]}") +
                     "method: {kind: random, first: 3}\n",
-                "s.yaml:4:25: method: first acts only with kind: bayesian"},
+                "s.yaml:4:24: method: first acts only with kind: bayesian"},
         Mistake{"space: {train.seed: {integer: [1, 2]}}\nobjective: {minimise: merit}\ntopology: "
                 "nowhere.yaml\n",
                 "/folder/nowhere.yaml: cannot be opened"},

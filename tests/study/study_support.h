@@ -12,6 +12,7 @@
 
 #include "study/method.h"
 #include "study/study_file.h"
+#include "study/trial_book.h"
 #include "tests/support/temporary_folder.h"
 
 namespace troupe::study {
@@ -38,6 +39,11 @@ inline LoadedStudy parsed(const std::string& text) {
   auto result = parse(text);
   EXPECT_TRUE(result.ok()) << message_of(result);
   return result.ok() ? *result : LoadedStudy{};
+}
+
+// For failures.
+inline void PrintTo(const RunResult& result, std::ostream* out) {
+  *out << (result.figure ? fmt::format("{}", *result.figure) : result.error);
 }
 
 inline Dimension linear(std::string path, double low, double high) {

@@ -21,7 +21,7 @@ namespace {
 
 using runtime::ErrorKind;
 
-// What a run finds: a function of what it is, as that of a training. Some fail.
+// A run's result is a function of its settings and numbers, as that of a training. Some fail.
 RunResult result_of(const Point& point, RunNumber run) {
   RunResult result;
   const runtime::RandomPosition position{.seed = 3, .micro_batch = run.trial};
@@ -84,7 +84,7 @@ class Play {
     for (const Trial& trial : book_.trials()) points.push_back(trial.point);
     return points;
   }
-  // Of the jobs, which are numbered as they were decided on.
+  // The jobs, which are numbered as they were decided on.
   std::vector<std::tuple<std::uint32_t, std::uint32_t, std::vector<RunResult>>> jobs() const {
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::vector<RunResult>>> jobs;
     for (const Job& job : book_.jobs()) jobs.emplace_back(job.trial, job.rung, job.results);
@@ -140,7 +140,14 @@ void PrintTo(const Setting& setting, std::ostream* out) {
 
 class AnyStudy : public testing::TestWithParam<Setting> {
  protected:
-  Study study() const { return study_with(GetParam().kind, GetParam().parallel, GetParam().seeds); }
+  static Play play(std::uint64_t order) {
+    Study study = study_with(GetParam().kind, GetParam().parallel, GetParam().seeds);
+    if (GetParam().rungs > 1) study.stop.kind = StopKind::kHalving;
+    study.stop.keep_one_in = 2;
+    study.stop.target = GetParam().target;
+    study.stop.patience = GetParam().patience;
+    return Play(study, GetParam().rungs, order);
+  }
 };
 
 TEST_P(AnyStudy, ProposesTheSameTrialsWhateverOrderTheyEndIn) {
@@ -187,7 +194,7 @@ RunResult with_figure(double figure) {
   return result;
 }
 
-// What a method is asked with.
+// A method that keeps what it is asked with.
 class Listener final : public Method {
  public:
   std::uint32_t trials() const override { return 6; }
@@ -294,7 +301,7 @@ TEST(Halving, FollowsItsSchedule) {
     }
   }
   EXPECT_TRUE(std::holds_alternative<TrialBook::Over>(book.next()));
-  // Of 0, 1 and 2 the best is 1. When 3 comes, it is the best of four; of six the best two are 3
+  // The best of 0, 1 and 2 is 1. When 3 comes, it is the best of four; of six the best two are 3
   // and 5. Three have reached rung 1 by then, and the best of these is 3.
   EXPECT_EQ(done, (std::vector<std::string>{"0@0", "1@0", "2@0", "1@1", "3@0", "3@1", "4@0", "5@0",
                                             "5@1", "3@2", "6@0", "7@0", "8@0"}));

@@ -39,15 +39,13 @@ CodecOf<std::string> topology_path() {
       });
 }
 
-// A scalar of the topology, kept as YAML, so that "16" and 16 stay different.
+// Any value that a field may have, kept as YAML on one line. Whether it is one, the topology tells.
 CodecOf<std::string> topology_value() {
-  TypeDescription type = TypeDescription::of(Kind::kOneOf, "a number, a word or a text");
-  type.parts = {TypeDescription::of(Kind::kText, "a text"),
-                TypeDescription::of(Kind::kBoolean, "true or false")};
+  constexpr const char* kWhat = "a value of the field";
   return config::codec_of<std::string>(
-      std::move(type),
-      [](const YamlValue& value, std::string& into, Reader& reader) {
-        if (!value.is_scalar()) return reader.expected(value, "a number, a word or a text");
+      TypeDescription::of(Kind::kOneOf, kWhat),
+      [kWhat](const YamlValue& value, std::string& into, Reader& reader) {
+        if (value.is_null()) return reader.expected(value, kWhat);
         into = config::flow_yaml(value);
       },
       [](const std::string& value, Selection) {

@@ -61,6 +61,20 @@ TEST(StudyFile, PrintedStudyIsTheSame) {
   EXPECT_EQ(study_hash(again), study_hash(loaded));
 }
 
+TEST(StudyFile, ChoiceMayBeOfListsAndSections) {
+  const Study study = parsed(
+                          "topology: toy\nobjective: {minimise: merit}\nspace:\n"
+                          "  train.optimiser.g: {choice: [rmsprop, {kind: adam, beta_1: 0.5}]}\n"
+                          "  train.schedule: {choice: [[d_real, g], [d_real, d_fake, g, g]]}\n"
+                          "  name: {choice: [\"16\", b]}\n")
+                          .study;
+  EXPECT_EQ(*study.space[0].choice,
+            (std::vector<std::string>{"rmsprop", "{kind: adam, beta_1: 0.5}"}));
+  EXPECT_EQ(study.space[1].choice->front(), "[d_real, g]");
+  EXPECT_EQ(study.space[2].choice->front(), "\"16\"");
+  EXPECT_EQ(parsed(print_study(study)).study, study);
+}
+
 TEST(StudyFile, OnlyTheNumberOfTrialsAndNamesLeaveTheHashAlone) {
   const std::string hash = study_hash(parsed(kLeast));
   EXPECT_EQ(study_hash(parsed(kLeast + "method: {trials: 60}\nname: other\n")), hash);

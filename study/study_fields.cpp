@@ -44,7 +44,7 @@ CodecOf<std::string> topology_value() {
   constexpr const char* kWhat = "a value of the field";
   return config::codec_of<std::string>(
       TypeDescription::of(Kind::kOneOf, kWhat),
-      [kWhat](const YamlValue& value, std::string& into, Reader& reader) {
+      [](const YamlValue& value, std::string& into, Reader& reader) {
         if (value.is_null()) return reader.expected(value, kWhat);
         into = config::flow_yaml(value);
       },

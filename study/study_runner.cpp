@@ -4,18 +4,22 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "launch/folder/run_folder.h"
 #include "launch/processes/child_process.h"
 #include "launch/processes/command.h"
 #include "launch/processes/signal_watch.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
 #include "study/trial_run.h"
 
 namespace troupe::study {
@@ -27,6 +31,8 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr std::size_t kMostSummary = std::size_t{1} << 20;
+constexpr auto kEndsWithin = std::chrono::seconds(30);
+constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 // The requests to end that have come so far; readable in `descriptor` when one comes.
 class StopRequests {
@@ -82,7 +88,9 @@ class StudyRunner {
   Result<RunnerEnd> run() {
     Result<void> fault;
     for (const RunNumber run : book_.running()) {
-      if (fault.ok()) fault = start(run);
+      if (!fault.ok()) break;
+      wait_until_free(request_.folder.run_folder(run, study().seeds));
+      fault = start(run);
     }
     while (true) {
       if (fault.ok() && stops_.count() == 0) fault = do_what_is_next();
@@ -101,6 +109,17 @@ class StudyRunner {
   }
 
  private:
+  // The processes of a study that was killed may still be about to end. A run that finds its folder
+  // locked says so itself.
+  void wait_until_free(const std::string& folder) {
+    runtime::FileDisk disk;
+    const runtime::TimePoint until = clock_.now() + kEndsWithin;
+    while (launch::RunFolder::check(folder).ok() && stops_.count() == 0 && clock_.now() < until) {
+      if (launch::RunFolder::reopen(folder, disk).ok()) return;
+      std::this_thread::sleep_for(kLookAgain);
+    }
+  }
+
   // Until there is nothing to do but to wait, or nothing at all.
   Result<void> do_what_is_next() {
     while (true) {

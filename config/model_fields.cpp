@@ -148,7 +148,14 @@ RecordOf<Loss> loss_record() {
              "Weight of (|slope| - 1)^2, where the slope is the output's gradient by the cells "
              "between real and generated events. It is a term of its own in metrics, acts in "
              "d_fake and d_both, and needs a discriminator without batch_norm.")
-      .used_if("target: label", [](const Loss& loss) { return loss.target == Target::kLabel; });
+      .used_if("target: label", [](const Loss& loss) { return loss.target == Target::kLabel; })
+      .check([](const YamlValue&, const Loss& loss, Reader& reader) {
+        std::vector<float> classes(loss.classes.begin(), loss.classes.end());
+        std::ranges::sort(classes);
+        if (std::ranges::adjacent_find(classes) == classes.end()) return;
+        reader.broken_rule({reader.path() + ".classes"},
+                           "two classes have the same number, as a 32-bit float");
+      });
   return record;
 }
 

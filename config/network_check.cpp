@@ -71,7 +71,7 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
     for (const int output : shapes.outputs) {
       const auto layer = static_cast<std::size_t>(output);
       if (gan.discriminator.layers[layer].name != term.output) continue;
-      const std::string fault = model::shape_fault(term, shapes.layers[layer]);
+      const std::string fault = model::term_fault(term, shapes.layers[layer]);
       if (fault.empty()) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
                                       fmt::format("{}.layers.{}", judge_path(gan), output), reader);

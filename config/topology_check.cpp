@@ -10,6 +10,7 @@
 #include "config/shipped.h"
 #include "config/workers.h"
 #include "model/physics/figures.h"
+#include "pipeline/data/dataset_file.h"
 #include "pipeline/data/shower_generator.h"
 #include "pipeline/steps/state_layout.h"
 
@@ -49,17 +50,32 @@ void check_model(const Topology& topology, Reader& reader) {
   if (makes && !reader.has_problem_below("train")) check_fake_conditions(gan, reader);
 }
 
-// The numbers that the events' column may have; empty: any.
-std::vector<double> values_in(const GanDescription& gan, const std::string& column) {
+// The numbers that the column of a term may have; empty: any.
+std::vector<double> values_in(const GanDescription& gan, const model::LossTerm& term) {
+  if (!term.tells_classes()) return {};
   const model::NetworkShapes shapes = model::infer_shapes(gan.discriminator);
-  for (const model::LossTerm& term : gan.losses) {
-    if (term.target != model::Target::kColumn || term.column != column) continue;
-    for (std::size_t i = 0; i < shapes.layers.size(); ++i) {
-      if (!term.tells_classes() || gan.discriminator.layers[i].name != term.output) continue;
-      return model::values_of(term, shapes.layers[i]);
-    }
+  for (std::size_t i = 0; i < shapes.layers.size(); ++i) {
+    if (gan.discriminator.layers[i].name != term.output) continue;
+    return model::values_of(term, shapes.layers[i]);
   }
   return {};
+}
+
+// The numbers that the events' column may have; empty: any.
+std::vector<double> values_in(const GanDescription& gan, const std::string& column) {
+  for (const model::LossTerm& term : gan.losses) {
+    if (term.target != model::Target::kColumn || term.column != column) continue;
+    if (auto values = values_in(gan, term); !values.empty()) return values;
+  }
+  return {};
+}
+
+// Whether the column is the target of a binary cross-entropy.
+bool is_probability(const GanDescription& gan, const std::string& column) {
+  return std::ranges::any_of(gan.losses, [&](const model::LossTerm& term) {
+    return term.target == model::Target::kColumn && term.column == column &&
+           term.tells_probability();
+  });
 }
 
 // The slots of the schedule are those of the task.
@@ -92,7 +108,7 @@ void check_columns(const Topology& topology, Reader& reader) {
     if (term.target != model::Target::kColumn) {
       reader.broken_rule({at + "target", at + "kind"},
                          "cross_entropy is of classes, which a column of the data has");
-    } else if (!term.classes.empty() && term.classes != values_in(gan, term.column)) {
+    } else if (values_in(gan, term) != values_in(gan, term.column)) {
       reader.broken_rule({at + "classes"},
                          fmt::format("another loss has other classes of {}", shown(term.column)));
     }
@@ -101,7 +117,7 @@ void check_columns(const Topology& topology, Reader& reader) {
   const auto made =
       pipeline::synthetic_columns(topology.data.dataset.schema, topology.data.showers.showers);
   for (const std::string& column : model::columns_of(gan)) {
-    if (std::ranges::find(made, column) != made.end()) continue;
+    if (pipeline::names_column(column, made)) continue;
     reader.broken_rule(askers_of(gan, column),
                        fmt::format("generated showers have no column \"{}\"{}; they have {}",
                                    shown(column), suggestion(column, made), fmt::join(made, ", ")));
@@ -241,18 +257,16 @@ void check_penalty(const Topology& topology, Reader& reader) {
   if (std::none_of(schedule.begin(), schedule.end(), model::makes_fakes)) {
     reader.broken_rule({at, "train.schedule"}, "acts in d_fake and d_both, of which there is none");
   }
-  const auto& layers = topology.model.gan.discriminator.layers;
-  if (std::any_of(layers.begin(), layers.end(), [](const auto& layer) {
-        return std::holds_alternative<model::BatchNorm>(layer.kind);
-      })) {
-    reader.broken_rule({at, "model.discriminator.layers"},
-                       "is of single events, which batch_norm of the discriminator mixes; take "
-                       "layer_norm in its place");
+  if (const std::string fault = model::penalty_fault(topology.model.gan); !fault.empty()) {
+    reader.broken_rule({at, "model.discriminator.layers"}, shown(fault, 400));
   }
-  if (std::any_of(penalty + 1, losses.end(), [](const auto& term) {
-        return term.kind == model::LossKind::kGradientPenalty;
-      })) {
-    reader.broken_rule({at}, "a model has one gradient penalty");
+  // It is the difference of two passes that are close to each other.
+  if (topology.model.precision == Precision::kBf16) {
+    reader.broken_rule({at, "model.precision"},
+                       "is lost in what bf16 rounds off; set model.precision to fp32");
+  } else if (topology.model.kernels == Kernels::kFastest && topology.replica.device != kProcessor) {
+    reader.broken_rule({at, "model.kernels", "actors.replica.device"},
+                       "is lost in what tensor cores round off; set model.kernels to portable");
   }
 }
 
@@ -261,17 +275,23 @@ void check_stop(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
   if (!options.stop) return;
   const auto& schedule = options.schedule;
+  const std::string& wanted = options.stop->term;
+  std::vector<std::string> terms;
+  bool of_fakes = false;
+  for (const auto& term : topology.model.gan.losses) {
+    terms.push_back(term.name());
+    const bool is_penalty = term.kind == model::LossKind::kGradientPenalty;
+    of_fakes = of_fakes || (is_penalty && term.name() == wanted);
+  }
   const bool has_steps = std::any_of(schedule.begin(), schedule.end(), [&](model::SlotKind slot) {
-    return pipeline::updated_network(slot) == options.stop->network;
+    return pipeline::updated_network(slot) == options.stop->network &&
+           (!of_fakes || model::makes_fakes(slot));
   });
   if (!has_steps) {
     reader.broken_rule({"train.stop.metric", "train.schedule"},
-                       fmt::format("the schedule has no step of the {}",
+                       fmt::format("the schedule has no step of the {} that has this loss",
                                    pipeline::kNetworkNames.at(options.stop->network)));
   }
-  std::vector<std::string> terms;
-  for (const auto& term : topology.model.gan.losses) terms.push_back(term.name());
-  const std::string& wanted = options.stop->term;
   if (wanted.empty() || std::find(terms.begin(), terms.end(), wanted) != terms.end()) return;
   reader.broken_rule({"train.stop.metric", "model.losses"},
                      fmt::format("model.losses has no term \"{}\": it has {}", shown(wanted),
@@ -299,7 +319,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
       {check_event_count, {"data", "train"}},
       {check_validator, {"model", "data", "actors.validator"}},
       {check_best, {"model", "actors.validator"}},
-      {check_penalty, {"model", "train"}},
+      {check_penalty, {"model", "train", "actors.replica"}},
       {check_stop, {"model", "train"}},
   };
   const auto is_known = [&](const std::string& section) {
@@ -319,7 +339,7 @@ void derive(Topology& topology) {
   DatasetOptions& data = topology.data.dataset;
   data.columns.clear();
   for (const std::string& column : model::columns_of(gan)) {
-    data.columns.push_back({column, values_in(gan, column)});
+    data.columns.push_back({column, values_in(gan, column), is_probability(gan, column)});
   }
   const auto& schedule = topology.train.options.schedule;
   gan.judges_both =

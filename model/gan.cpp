@@ -13,7 +13,7 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-// Names of conditions, as users have them.
+// Names of targets, as users have them.
 const char* word_of(Target target) {
   switch (target) {
     case Target::kLabel:
@@ -105,8 +105,11 @@ void append_number(ContributionLayout& layout, const std::string& name,
 
 }  // namespace
 
-std::string shape_fault(const LossTerm& term, const Shape& output) {
+std::string term_fault(const LossTerm& term, const Shape& output) {
   const std::string target = term.target == Target::kColumn ? term.column : word_of(term.target);
+  if (term.tells_score() && term.target != Target::kLabel) {
+    return fmt::format("hinge and wasserstein are losses of a GAN's label, and not of {}", target);
+  }
   if (term.tells_classes()) {
     const std::int64_t classes = output.channels;
     if (output != Shape::features(classes) || classes < 2) {
@@ -123,12 +126,40 @@ std::string shape_fault(const LossTerm& term, const Shape& output) {
                      term.output, output.text());
 }
 
+std::string penalty_fault(const GanDescription& gan) {
+  const auto is_penalty = [](const LossTerm& term) {
+    return term.kind == LossKind::kGradientPenalty;
+  };
+  const auto penalty = std::ranges::find_if(gan.losses, is_penalty);
+  if (penalty == gan.losses.end()) return {};
+  if (std::any_of(penalty + 1, gan.losses.end(), is_penalty)) {
+    return "a model has one gradient penalty";
+  }
+  if (std::ranges::find(gan.discriminator.outputs, penalty->name()) !=
+      gan.discriminator.outputs.end()) {
+    return fmt::format("an output has the name of the penalty's term, \"{}\"; rename it",
+                       penalty->name());
+  }
+  if (std::ranges::any_of(gan.discriminator.layers, [](const auto& layer) {
+        return std::holds_alternative<BatchNorm>(layer.kind);
+      })) {
+    return "is of single events, which batch_norm of the discriminator mixes; take layer_norm in "
+           "its place";
+  }
+  return {};
+}
+
 std::vector<double> values_of(const LossTerm& term, const Shape& output) {
   std::vector<double> values = term.classes;
   if (!term.tells_classes() || !values.empty()) return values;
   values.resize(static_cast<std::size_t>(output.channels));
   std::iota(values.begin(), values.end(), 0.0);
   return values;
+}
+
+float target_of_column(std::span<const float> values, float number) {
+  if (values.empty()) return number;
+  return static_cast<float>(std::ranges::find(values, number) - values.begin());
 }
 
 std::vector<std::string> columns_of(const GanDescription& gan) {
@@ -322,11 +353,11 @@ Result<void> Gan::bind_losses(const Backend& backend) {
 Result<void> Gan::bind_loss(const LossTerm& term, const Backend& backend) {
   const int output = discriminator_->find_output(term.output);
   if (output < 0) {
-    return topology_error(
-        fmt::format("loss {}: the discriminator has no output of this name", term.output));
+    return topology_error(fmt::format("loss {}: the {} has no output of this name", term.output,
+                                      description_.discriminator.name));
   }
   const Shape found = discriminator_->output_shape(output);
-  if (const std::string fault = shape_fault(term, found); !fault.empty()) {
+  if (const std::string fault = term_fault(term, found); !fault.empty()) {
     return topology_error(fmt::format("loss {}: {}", term.output, fault));
   }
   if (term.tells_classes() && term.target != Target::kColumn) {
@@ -363,11 +394,8 @@ Result<void> Gan::bind_loss(const LossTerm& term, const Backend& backend) {
 }
 
 Result<void> Gan::bind_penalty(const Backend& backend) {
-  if (penalty_ >= 0) return topology_error("a model has one gradient penalty");
-  if (discriminator_->parameters().moving_size > 0) {
-    return topology_error(
-        "a gradient penalty is of single events, which batch_norm of the discriminator mixes; take "
-        "layer_norm in its place");
+  if (const std::string fault = penalty_fault(description_); !fault.empty()) {
+    return topology_error("gradient penalty: " + fault);
   }
   const std::int64_t cells = discriminator_->input_shape().elements();
   const std::int64_t weights = discriminator_->parameters().weights_size;

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,18 +51,27 @@ struct LossTerm {
   std::vector<double> classes = {};
 
   bool tells_classes() const { return kind == LossKind::kClassCrossentropy; }
+  // Binary cross-entropy: the output tells how probable the second of two classes is, or its logit.
+  bool tells_probability() const {
+    return kind == LossKind::kBinaryCrossentropy || kind == LossKind::kLogisticCrossentropy;
+  }
+  // The score of a critic has no range.
+  bool tells_score() const { return kind == LossKind::kHinge || kind == LossKind::kWasserstein; }
   // Of the term in metrics: that of the output, of which a gradient penalty is another term.
   std::string name() const {
     return kind == LossKind::kGradientPenalty ? output + "_penalty" : output;
   }
 };
 
-// The fault of an output of this shape for the term: "target energy is (1) per event, but ...". ""
-// if it has none.
-std::string shape_fault(const LossTerm& term, const Shape& output);
+// The fault of the term, or of an output of this shape for it: "target energy is (1) per event, but
+// ...". "" if there is none.
+std::string term_fault(const LossTerm& term, const Shape& output);
 // The numbers that a term's column may have: those of the classes of an output of this shape; empty
 // if any number will do.
 std::vector<double> values_of(const LossTerm& term, const Shape& output);
+// The target of an event whose column has this number, where `values` are the term's values_of():
+// the number as stored, or that of its class; beyond all of them if it is none of a class.
+float target_of_column(std::span<const float> values, float number);
 
 // Fakes get their conditions from the real batch, or each event draws its own: E / 100 uniform in
 // fake_energy and ecal = E x response(E) x data_scale, with E in 100 GeV. Drawn conditions have no
@@ -82,6 +92,10 @@ struct GanDescription {
   double flip_probability = 0.05;  // of each label of the discriminator's steps
   bool judges_both = false;        // the schedule has kDBoth, which takes memory
 };
+
+// The fault of a model with a gradient penalty: that of a discriminator which mixes events, say. ""
+// if it has none, or no penalty.
+std::string penalty_fault(const GanDescription& gan);
 
 // The columns of the data that a model reads: those of its latent, then those of its losses, each
 // once.

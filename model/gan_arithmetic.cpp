@@ -275,10 +275,7 @@ struct GanArithmetic : GanPlaces<T> {
     const float* numbers = column(events, description().losses[term].column);
     const std::vector<float>& values = gan.loss_values_[term];
     for (std::int64_t event = 0; event < batch(); ++event) {
-      const auto found = std::ranges::find(values, numbers[event]);
-      // The number of no class is beyond all of them.
-      to[event] =
-          values.empty() ? static_cast<T>(numbers[event]) : static_cast<T>(found - values.begin());
+      to[event] = static_cast<T>(target_of_column(values, numbers[event]));
     }
   }
 

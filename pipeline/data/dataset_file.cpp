@@ -96,9 +96,9 @@ Result<void> check_conditions(const Column& column, std::uint64_t rows, int numb
 }
 
 // The part that a DataColumn names, and its column there.
-std::pair<std::string, int> chosen_part(const EventContainer& file, const std::string& name) {
+std::pair<std::string, int> chosen_part(const std::string& name, bool is_part) {
   const std::size_t dot = name.rfind('.');
-  if (file.contains(name) || dot == std::string::npos) return {name, 0};
+  if (is_part || dot == std::string::npos) return {name, 0};
   int number = 0;
   const char* const end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + dot + 1, end, number);
@@ -141,6 +141,15 @@ Result<std::vector<double>> read_column(const Column& numbers, int column) {
 
 }  // namespace
 
+bool names_column(const std::string& name, std::span<const std::string> columns) {
+  const auto has = [&](const std::string& wanted) {
+    return std::ranges::find(columns, wanted) != columns.end();
+  };
+  if (has(name) || has(name + ".0")) return true;
+  const auto [part, number] = chosen_part(name, false);
+  return number == 0 && has(part);
+}
+
 Result<DatasetFile> DatasetFile::open(const std::string& path, const FileLayout& layout,
                                       const ImageShape& expected_shape) {
   DatasetFile opened;
@@ -181,14 +190,14 @@ Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLay
   ASSIGN_OR_RETURN(energy_, file.column(names.energy));
   RETURN_IF_ERROR(check_conditions(energy_, rows(), names.energy_column));
   for (const DataColumn& chosen : layout.columns) {
-    const auto [part, number] = chosen_part(file, chosen.name);
+    const auto [part, number] = chosen_part(chosen.name, file.contains(chosen.name));
     Result<Column> numbers = file.column(part);
     if (!numbers.ok()) {
       return data_error(numbers.error().message +
                         "; the model asks for it as a condition or a target");
     }
     RETURN_IF_ERROR(check_conditions(*numbers, rows(), number));
-    columns_.push_back({std::move(numbers).value(), number, chosen.values});
+    columns_.push_back({std::move(numbers).value(), number, chosen.values, chosen.is_probability});
   }
   if (names.angle.empty()) return {};
   // Files of this schema that lack the true angle have the measured one in its place.
@@ -216,14 +225,16 @@ FileStamp DatasetFile::stamp_now() const {
 std::optional<DatasetFile::ColumnFault> DatasetFile::fault_of_columns(
     std::span<const double> numbers) const {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto& [column, number, values] = columns_.at(i);
+    const auto& [column, number, values, is_probability] = columns_.at(i);
     const auto seen = static_cast<float>(numbers[i]);
     const auto same = [seen](double value) { return static_cast<float>(value) == seen; };
-    if (values.empty() ? std::isfinite(seen) : std::ranges::any_of(values, same)) continue;
-    const std::string expected =
-        values.empty()
-            ? std::string("a number within the range of 32-bit floats")
-            : fmt::format("{}{}", values.size() > 1 ? "one of " : "", fmt::join(values, ", "));
+    const bool in_range = is_probability ? seen >= 0.0F && seen <= 1.0F : std::isfinite(seen);
+    if (in_range && (values.empty() || std::ranges::any_of(values, same))) continue;
+    std::string expected = "a number within the range of 32-bit floats";
+    if (!values.empty()) {
+      expected = fmt::format("{}{}", values.size() > 1 ? "one of " : "", fmt::join(values, ", "));
+    }
+    if (is_probability) expected = "0 to 1, for a binary cross-entropy";
     return ColumnFault{column.place, fmt::format("is {}; expected {}", numbers[i], expected)};
   }
   return {};

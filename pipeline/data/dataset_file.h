@@ -47,6 +47,9 @@ struct EventConditions {
   }
 };
 
+// Whether a DataColumn's name means one of these, of which each is NAME, or NAME.K of several.
+bool names_column(const std::string& name, std::span<const std::string> columns);
+
 class DatasetFile {
  public:
   // Checks format, names, ranks, types, row counts, the image's shape (if `expected_shape` is
@@ -83,6 +86,7 @@ class DatasetFile {
     Column numbers;
     int number = 0;              // of the column
     std::vector<double> values;  // as DataColumn has them
+    bool is_probability;
   };
 
   DatasetFile() = default;

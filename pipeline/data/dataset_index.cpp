@@ -57,7 +57,11 @@ Result<FileIndex> scan_file(const DatasetFile& file, const Preprocessing& prepro
   const auto judge = [&](std::size_t row, std::span<const float> image) {
     const StoredEvent event{image, conditions.energies_gev[row], conditions.angles_rad[row]};
     const EventVerdict verdict = judge_event(event, preprocessing);
-    const auto fault = file.fault_of_columns(conditions.columns_of(row));
+    // What is cut is not looked at further.
+    std::optional<DatasetFile::ColumnFault> fault;
+    if (verdict.state == EventState::kAccepted) {
+      fault = file.fault_of_columns(conditions.columns_of(row));
+    }
     index.states[row] = fault ? EventState::kBad : verdict.state;
     index.energies[row] = static_cast<float>(event.energy_gev / 100.0);
     index.angles[row] = static_cast<float>(event.angle_rad);

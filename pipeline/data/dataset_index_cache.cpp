@@ -108,6 +108,7 @@ std::string index_identity(const IndexKey& key, const std::string& path, const F
   for (const DataColumn& column : key.columns) {
     add_all(bytes, column.name);
     add_all(bytes, column.values);
+    add(bytes, column.is_probability);
   }
   return bytes;
 }

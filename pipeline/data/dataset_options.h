@@ -42,6 +42,7 @@ struct DataColumn {
   std::string name;
   // What they may be, an event with another number being bad; empty: any finite one.
   std::vector<double> values = {};
+  bool is_probability = false;  // a number beyond 0 to 1 makes an event bad, too
 
   bool operator==(const DataColumn&) const = default;
 };

@@ -45,6 +45,16 @@ TEST(Task, SupervisedHasOneNetworkThatFits) {
   EXPECT_EQ(values_of(parsed(printed).topology), printed);
 }
 
+TEST(Task, SupervisedStopsByItsNetwork) {
+  const Topology all = parsed(kTask, {"train.stop={patience: 2}"}).topology;
+  EXPECT_EQ(all.train.options.stop->network, pipeline::kDiscriminator);
+  EXPECT_THAT(values_of(all), HasSubstr("metric: network"));
+  const Topology one = parsed(kTask, {"train.stop={patience: 2, metric: network/kind}"}).topology;
+  EXPECT_EQ(one.train.options.stop->term, "kind");
+  EXPECT_THAT(values_of(one), HasSubstr("metric: network/kind"));
+  EXPECT_EQ(one.train.options.stop->whose, "network");
+}
+
 TEST(Task, ClassesThatNobodyNamesAreCountedFromZero) {
   const Topology t = parsed(kTask, {"model.losses.kind={kind: cross_entropy, target: n}"}).topology;
   EXPECT_EQ(t.data.dataset.columns[0], (pipeline::DataColumn{"n", {0, 1}}));
@@ -66,9 +76,10 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
               HasSubstr("a supervised task is judged by its loss"));
   EXPECT_THAT(refusal(kTask, {"model.losses.size.gradient_penalty=10"}),
               HasSubstr("gradient_penalty is of a GAN's label"));
-  EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2}"}),
-              HasSubstr("the schedule has no step of the generator"));
-  EXPECT_EQ(refusal(kTask, {"train.stop={patience: 2, metric: network/kind}"}), "");
+  EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2, metric: d/kind}"}),
+              HasSubstr("expected network, or a term of it such as network/kind"));
+  EXPECT_THAT(refusal(kLeast, {"train.stop={patience: 2, metric: network}"}),
+              HasSubstr("expected g or d, or a term of one such as d/generation"));
   EXPECT_THAT(refusal(kLeast, {"train.schedule=[d_real, fit]"}),
               HasSubstr("fit is no step of task gan; it has d_real, d_fake, g and d_both"));
   EXPECT_THAT(refusal(kLeast, {"train.learning_rate.network=1e-3"}),
@@ -89,8 +100,39 @@ TEST(Task, ClassesFitTheirOutputsAndTheirColumns) {
               HasSubstr("classes acts only with kind: cross_entropy"));
   EXPECT_THAT(refusal("model.losses.kind={kind: cross_entropy, target: energy}"),
               HasSubstr("cross_entropy is of classes, which a column of the data has"));
+  EXPECT_THAT(refusal("model.losses.kind.classes=[16777216, 16777217]"),
+              HasSubstr("two classes have the same number, as a 32-bit float"));
+  EXPECT_THAT(refusal("model.losses.size={kind: hinge, target: energy}"),
+              HasSubstr("hinge and wasserstein are losses of a GAN's label, and not of energy"));
+  EXPECT_THAT(refusal("model.losses.size={kind: wasserstein, target: pdg}"),
+              HasSubstr("hinge and wasserstein are losses of a GAN's label, and not of pdg"));
   EXPECT_THAT(refusal("model.losses.kind={kind: mse, target: pdg}"),
               HasSubstr("target pdg is 1 per event, but output \"kind\" is 2"));
+}
+
+// Whichever of them comes first.
+TEST(Task, OutputsOfOneColumnHaveTheSameClasses) {
+  const std::string two = R"(model:
+  task: supervised
+  network:
+    input: [4, 4, 4, 1]
+    layers: [flatten, {dense: {units: 2, name: a}}, {dense: {units: 2, name: b}}]
+    outputs: [a, b]
+  losses:
+    a: {kind: cross_entropy, target: pdg}
+    b: {kind: cross_entropy, target: pdg}
+data: {train: a.h5, schema: custom, names: {energy: energy}}
+)";
+  EXPECT_EQ(message_of(parse(two, {"name=fine"})), "");
+  for (const char* setting :
+       {"model.losses.a.classes=[11, 211]", "model.losses.b.classes=[11, 211]"}) {
+    EXPECT_THAT(message_of(parse(two, {setting})), HasSubstr("another loss has other classes"));
+  }
+}
+
+TEST(Task, TargetsOfABinaryCrossEntropyAreProbabilities) {
+  const Topology t = parsed(kTask, {"model.losses.size={kind: bce_logits, target: n}"}).topology;
+  EXPECT_EQ(t.data.dataset.columns[1], (pipeline::DataColumn{"n", {}, true}));
 }
 
 TEST(Columns, AreWhatConditionsAndTargetsOfGansNameToo) {
@@ -114,6 +156,7 @@ TEST(Columns, OfGeneratedShowersAreKnownBeforehand) {
         "model: {zoo: particle_12}\ndata: {train: synthetic, schema: lcd-fixed}\n", {setting}));
   };
   EXPECT_EQ(message("name=fine"), "");
+  EXPECT_EQ(message("model.losses.particle.target=target"), "") << "the first of several";
   EXPECT_THAT(message("model.losses.particle.target=target.9"),
               HasSubstr("generated showers have no column \"target.9\"; did you mean target.0"));
   EXPECT_THAT(message("model.losses.particle.target=mass"),

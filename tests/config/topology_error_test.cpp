@@ -183,6 +183,18 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + kData +
                     "train: {learning_rate: {g: {parts: [{policy: steps, for: 2 epochs}]}}}\n",
                 "steps need `at`"},
+        Mistake{kModel + kData +
+                    "train: {learning_rate: {g: {parts: [{policy: steps, for: 2 epochs, at: [1 "
+                    "epoch, 3 epochs]}]}}}\n",
+                "parts.0.at.1: is beyond `for`"},
+        Mistake{kModel + kData +
+                    "train: {learning_rate: {g: {parts: [{policy: steps, at: [9 iterations, 9 "
+                    "iterations]}]}}}\n",
+                "parts.0.at.1: is given twice"},
+        Mistake{kModel + kData +
+                    "train: {learning_rate: {g: {parts: [{policy: warmup, for: 4000000001 "
+                    "iterations}]}}}\n",
+                "expected at most 4000000000"},
         Mistake{
             kModel + kData +
                 "train: {learning_rate: {g: {parts: [{policy: constant}, {policy: plateau}]}}}\n",
@@ -202,10 +214,22 @@ INSTANTIATE_TEST_SUITE_P(
                 "data: {train: a.gz, schema: idx}\nactors: {validator: {every: none}}\n"
                 "train: {schedule: [d_real, g]}\n",
                 "acts in d_fake and d_both, of which there is none"},
+        Mistake{"model: {zoo: dcgan_mnist, precision: bf16, losses: {generation: "
+                "{gradient_penalty: 10}}}\ndata: {train: a.gz, schema: idx}\nactors: {validator: "
+                "{every: none}}\n",
+                "is lost in what bf16 rounds off"},
+        Mistake{"model: {zoo: dcgan_mnist, kernels: fastest, losses: {generation: "
+                "{gradient_penalty: 10}}}\ndata: {train: a.gz, schema: idx}\nactors: {validator: "
+                "{every: none}, replica: {device: gpu}}\n",
+                "is lost in what tensor cores round off"},
+        Mistake{"model: {zoo: dcgan_mnist, losses: {generation: {gradient_penalty: 10}}}\n"
+                "data: {train: a.gz, schema: idx}\nactors: {validator: {every: none}}\n"
+                "train: {stop: {metric: g/generation_penalty, patience: 2}}\n",
+                "the schedule has no step of the generator that has this loss"},
         Mistake{"model: {zoo: gan3d_25, losses: {ecal: {gradient_penalty: 10}}}\n" + kData,
                 "gradient_penalty acts only with target: label"},
         Mistake{kModel + kData + "train: {stop: {metric: x, patience: 2}}\n",
-                "expected g, d, or a term of one"},
+                "expected g, d or network, or a term of one"},
         Mistake{kModel + kData + "train: {stop: {metric: d/energy, patience: 2}}\n",
                 "train.stop.metric: model.losses has no term \"energy\""},
         Mistake{kModel + kData + "train: {schedule: [d_real, d_fake], stop: {patience: 2}}\n",

@@ -142,6 +142,9 @@ TEST(TopologyHash, IsBlindToWhereDataLiesAndHowTheFileIsWritten) {
 TEST(TopologyHash, OfAModelOfTheZooStaysAsItIs) {
   EXPECT_EQ(topology_hash(parsed(kModelAndData).topology).text(),
             "85ca483d3e84c039f62ec34bbe8ac9b1");
+  EXPECT_EQ(
+      topology_hash(load_topology(source_path("config/topologies/gan3d_51.yaml"))->topology).text(),
+      "ad427d2f6753a93f2419f873a074c7e0");
 }
 
 TEST(TopologyHash, IsThatOfThePrintedTopology) {

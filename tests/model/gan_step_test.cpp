@@ -166,6 +166,27 @@ TEST(GanStep, PenaltyOfALinearDiscriminatorIsThatOfItsWeights) {
   EXPECT_EQ(steps.number(SlotKind::kG, "loss/score_penalty"), 0.0);
 }
 
+// The passes of the penalty leave nothing behind that the step itself reads.
+TEST(GanStep, PenaltyLeavesTheOtherLossesAndTheFakesAsTheyAre) {
+  Steps with(with_penalty(10.0)), without(example(LossKind::kWasserstein));
+  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kDBoth}) {
+    for (const char* name : {"loss/score", "loss/sum"}) {
+      EXPECT_EQ(with.number(slot, name), without.number(slot, name)) << slot_name(slot) << name;
+    }
+  }
+  EXPECT_NE(with.contributions(SlotKind::kDFake)[0], without.contributions(SlotKind::kDFake)[0]);
+}
+
+TEST(GanStep, PenaltyIsATermWithANameOfItsOwn) {
+  GanDescription gan = with_penalty(10.0);
+  EXPECT_EQ(penalty_fault(gan), "");
+  gan.discriminator.layers[4].name = gan.discriminator.outputs[1] = gan.losses[1].output =
+      "score_penalty";
+  EXPECT_NE(penalty_fault(gan).find("rename it"), std::string::npos);
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  EXPECT_FALSE(Gan::compile(gan, *backend, kBatch).ok());
+}
+
 TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
   GanDescription gan = example(LossKind::kHinge);
   gan.flip_probability = 0.0;

@@ -120,6 +120,30 @@ TEST_F(Columns, OnlyTheNamedNumbersAreGood) {
   EXPECT_EQ(open().size(), 12u);
 }
 
+TEST_F(Columns, OfABinaryCrossEntropyAreProbabilities) {
+  EXPECT_THAT(refusal({{"target.0", {}, true}}),
+              HasSubstr("event 0: is 11; expected 0 to 1, for a binary cross-entropy (12 of 12"));
+  options_.on_bad_event = BadEventPolicy::kSkip;
+  options_.columns = {{"more/eta", {}, true}};
+  EXPECT_EQ(open().size(), 11u);  // the last one is 1.1
+}
+
+// What preprocessing leaves out is judged by nothing else.
+TEST_F(Columns, OfEventsThatAreCutMayBeAnything) {
+  options_.preprocessing->min_ecal = 1e9;
+  EXPECT_THAT(refusal({{"target.0", {7}}}), testing::Not(HasSubstr("expected 7")));
+}
+
+TEST(ColumnNames, MeanTheFirstOfSeveralToo) {
+  const std::vector<std::string> columns{"target.0", "target.1", "energy"};
+  for (const char* name : {"target", "target.0", "target.1", "energy", "energy.0"}) {
+    EXPECT_TRUE(names_column(name, columns)) << name;
+  }
+  for (const char* name : {"target.2", "energy.1", "energy.", "mass", ""}) {
+    EXPECT_FALSE(names_column(name, columns)) << name;
+  }
+}
+
 TEST_F(Columns, MustBeFinite) {
   {
     Hdf5Scribe file(folder_ / "b.h5");

@@ -112,14 +112,18 @@ void run(const ClassCrossentropy& loss, const KernelCall& call) {
     const double target = static_cast<double>(targets[b]);
     const double most = static_cast<double>(*std::max_element(outputs, outputs + loss.classes));
     double all = 0.0;
-    double own = std::numeric_limits<double>::quiet_NaN();
+    double own = 0.0;
+    bool is_class = false;
     for (std::int64_t k = 0; k < loss.classes; ++k) {
       const double output = static_cast<double>(outputs[k]) - most;
       all += runtime::math::exp(output);
-      if (target == static_cast<double>(k)) own = output;
+      if (target == static_cast<double>(k)) {
+        own = output;
+        is_class = true;
+      }
     }
-    sum += runtime::math::log(all) - own;
-    const double lost = own * 0.0;  // NaN if the target is no class
+    const double lost = is_class ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+    sum += runtime::math::log(all) - own + lost;
     for (std::int64_t k = 0; k < loss.classes; ++k) {
       const double output = static_cast<double>(outputs[k]) - most;
       const double expected = target == static_cast<double>(k) ? 1.0 : lost;

@@ -259,6 +259,7 @@ void Coordinator::look_for_returned(Context& context) {
     outcome_->state = options_.state;
     outcome_->stopped = roster_.stop_asked;
     roster_.phase = Phase::kOver;
+    ending_.end_early(context, roster_, options_.stop, *options_.state);
     return ending_.save(context, roster_);
   } else if (all_here) {
     roster_.causes.clear();
@@ -290,17 +291,10 @@ void Coordinator::stop(Context& context) {
 void Coordinator::receive_replica_end(Context& context, const ReplicaEnd& end) {
   if (roster_.phase < Phase::kTraining || roster_.membership.view().ring.empty()) return;
   ending_.add(end, end.replica == roster_.leading_replica());
-  const auto reason = end.state == nullptr || outcome_->ended_early
-                          ? outcome_->ended_early
-                          : pipeline::reason_to_stop(options_.stop, *end.state);
-  if (reason && !outcome_->ended_early) {
-    outcome_->ended_early = reason;
-    context.log().info(
-        fmt::format("training ends after iteration {}: {}", end.state->iteration, *reason));
-  }
   // A head that was lost had told replicas to stop, but not all of them.
   const bool too_early = end.state != nullptr && end.state->iteration < options_.iterations;
-  if (too_early && !reason && !end.error && !outcome_->stopped) {
+  if (too_early) ending_.end_early(context, roster_, options_.stop, *end.state);
+  if (too_early && !outcome_->ended_early && !end.error && !outcome_->stopped) {
     pipeline::stop(roster_, Error{ErrorKind::kLostPeers,
                                   "the head was lost while it ended the run; go "
                                   "on with --resume"});

@@ -30,6 +30,18 @@ void RunEnding::add(const ReplicaEnd& end, bool leads) {
   note(end.error);
 }
 
+// All replicas end after the same step, and the first of them tells why.
+void RunEnding::end_early(Context& context, Roster& roster,
+                          const std::optional<pipeline::StoppingOptions>& stop,
+                          const pipeline::TrainingState& state) const {
+  if (outcome_->ended_early || state.iteration >= roster.options.iterations) return;
+  outcome_->ended_early = pipeline::reason_to_stop(stop, state);
+  if (!outcome_->ended_early) return;
+  context.log().info(
+      fmt::format("training ends after iteration {}: {}", state.iteration, *outcome_->ended_early));
+  note_last_step(roster, state.step(roster.options.membership.steps_per_iteration));
+}
+
 void RunEnding::save(Context& context, const Roster& roster) {
   if (outcome_->state == nullptr) return flush(context);
   awaited_ = {"checkpointer"};

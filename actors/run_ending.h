@@ -61,6 +61,10 @@ class RunEnding {
   }
   // The last word of a replica; `leads`: of the leading one.
   void add(const ReplicaEnd& end, bool leads);
+  // A replica has ended with this state. If `stop` says so, training ends here.
+  void end_early(Context& context, pipeline::Roster& roster,
+                 const std::optional<pipeline::StoppingOptions>& stop,
+                 const pipeline::TrainingState& state) const;
   // No replica trains any more.
   void save(Context& context, const pipeline::Roster& roster);
   // An actor that was told to save, validate or write has done so, or has ended.

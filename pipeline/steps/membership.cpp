@@ -116,9 +116,19 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
                              member, next_step, view_.reached[view_.position_of(member)])};
   }
   heard_[member] = next_step;
-  if (heard_.size() < participants.size()) return Answer{};
+  return settle();
+}
+
+Membership::Answer Membership::end_at(std::uint64_t step) {
+  options_.end_step = step;
+  return changing_ ? settle() : Answer{};
+}
+
+Membership::Answer Membership::settle() {
+  const auto participants = this->participants();
+  if (heard_.size() < participants.size()) return {};
   // When all steps of the run are made, members only hand over sums.
-  if (is_short() && furthest() != options_.end_step) return Answer{};
+  if (is_short() && furthest() != options_.end_step) return {};
   Answer answer{{}, left_behind()};
   if (!answer.left_behind.empty()) return answer;
   View next = next_view();

@@ -79,8 +79,12 @@ class Membership {
   // still to halt or to join, and for an answer to another change. Errors (kLostPeers) name a
   // member that cannot be right, because it went back behind the View it was in.
   runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step);
+  // Training ends before the end_step of the options, which is this one instead. The outcome is
+  // that of the change that is under way, if this is all that it has waited for.
+  Answer end_at(std::uint64_t step);
 
  private:
+  Answer settle();
   std::vector<std::uint32_t> left_behind() const;
   bool still_learns(std::uint32_t member) const;
   std::uint64_t furthest() const;

@@ -401,6 +401,11 @@ void note_replica_end(Roster& roster, std::uint32_t replica) {
   roster.actions.push_back(SaveState{});
 }
 
+void note_last_step(Roster& roster, std::uint64_t step) {
+  auto answer = roster.membership.end_at(step);
+  if (roster.phase == Phase::kTraining) take_answer(roster, std::move(answer));
+}
+
 void let_leave(Roster& roster, std::uint32_t member, const std::string& why) {
   const std::string& node = roster.name(member);
   const Error error = lost_peers(fmt::format("{} has left the run: it was told to end", node));

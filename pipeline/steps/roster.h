@@ -190,6 +190,8 @@ void note_halted(Roster& roster, std::uint32_t member, const Roster::Report& rep
 void note_failure(Roster& roster, std::optional<std::uint32_t> member,
                   std::optional<std::uint32_t> replica, const runtime::Error& error);
 void note_replica_end(Roster& roster, std::uint32_t replica);
+// Training ends early: this is the first step that nobody makes.
+void note_last_step(Roster& roster, std::uint64_t step);
 // The member wants to leave, or somebody outside wants it to: `why`.
 void let_leave(Roster& roster, std::uint32_t member, const std::string& why);
 // Time has passed.

@@ -300,6 +300,29 @@ TEST(Membership, TooFewHandOverTheLastSumsWhenNothingIsLeftToMake) {
   EXPECT_TRUE(view.lags(1));
 }
 
+// Training ends early, and those that are left had halted before anybody said so.
+TEST(Membership, AnEarlyEndIsOneTooFewMembersNeedNotWaitAt) {
+  MembershipOptions options = three();
+  options.min_members = 3;
+  options.end_step = 90;
+  Membership membership(options);
+  membership.begin(7);
+  EXPECT_FALSE(membership.end_at(9).view) << "nothing changes";
+  EXPECT_FALSE(membership.end_at(90).view);
+  membership.lose(0);
+  expect_none(membership.halted(2, {4, 2}, 9));
+  Membership later = membership;
+  expect_none(membership.halted(1, {4, 2}, 8));
+  const Membership::Answer answer = membership.end_at(9);
+  ASSERT_TRUE(answer.view);
+  EXPECT_TRUE(answer.view->gives(2));
+  EXPECT_TRUE(answer.view->lags(1));
+  EXPECT_EQ(answer.taken_over, 0U);
+  // The end may be known first.
+  EXPECT_FALSE(later.end_at(9).view);
+  EXPECT_TRUE(expect_view(later.halted(1, {4, 2}, 8)).lags(1));
+}
+
 // It was told of a View, but its giver was lost before it had the sums.
 TEST(Membership, LaggardThatNobodyIsLeftToHelpMakesTheStepItself) {
   Membership membership(three());

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sim/checks/head_deaths.h"
 #include "tests/sim/training/training_play.h"
 #include "tests/support/stride.h"
 
@@ -84,14 +85,18 @@ TEST(SimulatedWaiting, WhereNobodyCanJoinAnyMoreTheRunEndsWithItsStateSaved) {
   EXPECT_TRUE(end.saved);
 }
 
+// Training that ends with its last epoch, and the same by train.stop, which nobody knows before.
+const std::string kLength = "epochs: 5";
+const std::string kEarlyEnd = "epochs: 1000, stop: {metric: d, min_delta: 1e6, patience: 4}";
+
 // One of three dies while what another one says to the third is held up, at the end of the run: two
 // of at least three members are left, and nobody can join. If one of them has made the last step,
 // it hands over the sums, and the run is whole.
-TEST(SimulatedWaiting, TooFewMembersHandOverTheLastSums) {
-  TrainingStage stage(
-      "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
-      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
-      "cluster: {joiners: 0, failure: {restart: 0, min_members: 3}}\n");
+void expect_sums_handed_over(const std::string& length) {
+  TrainingStage stage("train: {micro_batch: 2, micro_batches: 4, " + length +
+                      "}\n"
+                      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
+                      "cluster: {joiners: 0, failure: {restart: 0, min_members: 3}}\n");
   const auto play = [&](const std::vector<Death>& deaths) {
     SimDisk disk;
     return play_training(stage, 7, 3, stage.initial_state(), disk, Fate::kNothing, deaths);
@@ -112,6 +117,31 @@ TEST(SimulatedWaiting, TooFewMembersHandOverTheLastSums) {
   }
   EXPECT_GT(short_of_members, 0U);
   EXPECT_GT(whole, 0U);
+}
+
+TEST(SimulatedWaiting, TooFewMembersHandOverTheLastSums) { expect_sums_handed_over(kLength); }
+
+TEST(SimulatedWaiting, TooFewMembersHandOverTheLastSumsOfAnEarlyEnd) {
+  expect_sums_handed_over(kEarlyEnd);
+}
+
+// Members and heads, around the step after which training ends early.
+TEST(SimulatedWaiting, AnyoneMayDieWhenTrainingEndsEarly) {
+  TrainingStage stage("train: {micro_batch: 2, micro_batches: 4, " + kEarlyEnd +
+                      "}\n"
+                      "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+                      "cluster: {failure: {check_every: 8}}\n");
+  const auto play = [&](const std::vector<Death>& deaths) {
+    SimDisk disk;
+    return play_training(stage, kPlainSeed, 3, stage.initial_state(), disk, Fate::kNothing, deaths);
+  };
+  const std::uint64_t all = play({}).arrivals;
+  for (std::uint64_t after = all * 9 / 10; after <= all; after += stride(3)) {
+    for (const Death& death : {Death{after, 2}, head_lost(after, kSoon), head_lost(after, kLate)}) {
+      const TrainingEnd end = play({death});
+      ASSERT_EQ(fault_of(stage, end), "") << "process " << death.process << " after " << after;
+    }
+  }
 }
 
 // The one place that is left is taken by one that dies before it has learned.

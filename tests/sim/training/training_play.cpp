@@ -167,7 +167,8 @@ class Company final : public NetworkWatcher {
         if (world_.has_node(id) || world_.killed(id)) predecessor.taken.insert(member_at(id));
       }
       predecessor.expected = newest_ring_;
-      predecessor.made_all = state->iteration >= setup.iterations;
+      predecessor.made_all = state->iteration >= setup.iterations ||
+                             pipeline::reason_to_stop(setup.options.stop, *state);
       parts.monitor.told_before = true;
     }
     told_ = 0;

@@ -54,8 +54,9 @@ double learning_rate(const LearningRateOptions& options, const LearningRateState
     case LearningRateKind::kWarmup:
       return now.done >= now.length ? rate : rate * done / length;
     case LearningRateKind::kPlateau:
-      // A floor above the rate itself never raises it.
-      return std::max(rate, std::min(now.part.min_rate, full));
+      // A floor above the rate itself never raises it. The state of a part has the floor in it, for
+      // the parts behind it.
+      return options.parts.empty() ? std::max(rate, std::min(now.part.min_rate, full)) : rate;
     case LearningRateKind::kCosine: {
       // Behind its end the state has the factor.
       if (now.is_over() || now.length == 0) return rate;
@@ -105,7 +106,10 @@ LearningRateState after_epoch(const LearningRateOptions& options, LearningRateSt
     state.seen.waited = 0;
   } else if (state.seen.waited >= part.patience &&
              full_rate(options, time) * state.scale > part.min_rate) {
+    const double full = full_rate(options, time),
+                 floor = std::min(state.scale, part.min_rate / full);
     state.scale *= part.factor;
+    if (!options.parts.empty()) state.scale = std::max(state.scale, floor);
     state.cooling = part.cooldown;
     state.seen.waited = 0;
   }

@@ -160,6 +160,27 @@ TEST(LearningRate, BehindItsLastPartItStays) {
   EXPECT_THAT(rates_of(options, 5), testing::ElementsAre(1.0, 0.5, 0.25, 0.25, 0.25));
 }
 
+// The floor of a part holds in it and behind it, and never raises what parts before it have left.
+TEST(LearningRate, APlateauOfPartsHandsItsFloorOn) {
+  LearningRateOptions options;
+  options.rate = 1.0;
+  options.parts = {part(LearningRateKind::kPlateau, {12, false}),
+                   part(LearningRateKind::kConstant, {})};
+  options.parts[0].patience = 1;
+  options.parts[0].factor = 0.5;
+  options.parts[0].min_rate = 0.75;
+  const std::vector<double> rates = rates_of(options, 16);
+  EXPECT_EQ(rates[7], 1.0);
+  EXPECT_EQ(rates[8], 0.75);
+  EXPECT_EQ(rates[15], 0.75);
+  options.parts = {part(LearningRateKind::kCosine, {4, false}),
+                   part(LearningRateKind::kPlateau, {})};
+  options.parts[0].to = 0.25;
+  options.parts[1].patience = 1;
+  options.parts[1].min_rate = 0.75;
+  EXPECT_EQ(rates_of(options, 24)[23], 0.25);
+}
+
 TEST(LearningRate, StepsComeAfterIterationsOrEpochs) {
   LearningRateOptions options;
   options.rate = 1.0;

@@ -45,6 +45,9 @@ CodecOf<TrainingSpan> span() {
         Every given{Every::Unit::kNever, 0};
         content->read(value, given, reader);
         if (value.scalar == "none") reader.expected(value, type.name);
+        if (given.count > kMostIterations) {
+          reader.expected(value, fmt::format("at most {}", kMostIterations));
+        }
         into = {given.count, given.unit == Every::Unit::kEpochs};
       },
       [content](const TrainingSpan& value, Selection selection) {
@@ -72,6 +75,28 @@ void add_plateau_fields(Record<Options>& record) {
       .field("min_rate", &Options::min_rate, number(from_zero), Scope::kState,
              "The rate is not reduced below it.")
       .used_if("policy: plateau", plateau);
+}
+
+// A time that never comes is a slip of the pen. Iterations and epochs are not compared with each
+// other here, as what an epoch has follows from the data.
+void check_times(const LearningRatePart& part, Reader& reader) {
+  const std::string path = reader.path() + ".";
+  if (part.at.empty()) {
+    reader.broken_rule({path + "at", path + "policy"}, "steps need `at`: after what times");
+  }
+  for (std::size_t i = 0; i < part.at.size(); ++i) {
+    const TrainingSpan& time = part.at[i];
+    const std::string at = fmt::format("{}at.{}", path, i);
+    if (std::find(part.at.begin(), part.at.begin() + static_cast<std::ptrdiff_t>(i), time) !=
+        part.at.begin() + static_cast<std::ptrdiff_t>(i)) {
+      reader.broken_rule({at}, "is given twice; give a smaller factor for a larger step");
+    }
+    const bool is_beyond = part.length.count > 0 && part.length.epochs == time.epochs &&
+                           time.count > part.length.count;
+    if (is_beyond) {
+      reader.broken_rule({at, path + "for"}, "is beyond `for`, which is when the part ends");
+    }
+  }
 }
 
 RecordOf<LearningRatePart> part_record() {
@@ -112,10 +137,7 @@ RecordOf<LearningRatePart> part_record() {
       reader.broken_rule({reader.path() + ".for", reader.path() + ".policy"},
                          "a warm-up and a cosine need `for`: how long they last");
     }
-    if (part.kind == Kind::kSteps && part.at.empty()) {
-      reader.broken_rule({reader.path() + ".at", reader.path() + ".policy"},
-                         "steps need `at`: after what times");
-    }
+    if (part.kind == Kind::kSteps) check_times(part, reader);
   });
   return record;
 }
@@ -191,41 +213,42 @@ RecordOf<LearningRateOptions> rate_record() {
   return record;
 }
 
+constexpr const char* kTheNetwork = "network";  // of a supervised task
+
+StoppingOptions usual_stop(bool supervised) {
+  if (!supervised) return {.network = pipeline::kGenerator};
+  return {.network = pipeline::kDiscriminator, .whose = kTheNetwork};
+}
+
 // "g", "d" ("network" of a supervised task), or a term of one of them: "d/generation".
-struct StopMetric {
-  static std::optional<StopMetric> parse(std::string_view text) {
-    const std::size_t slash = std::min(text.find('/'), text.size());
-    const std::string_view network = text.substr(0, slash);
-    if (network != "g" && network != "d" && network != "network") return std::nullopt;
-    if (slash + 1 == text.size()) return std::nullopt;
-    StopMetric metric{network == "g" ? pipeline::kGenerator : pipeline::kDiscriminator, {}};
-    if (slash < text.size()) metric.term = text.substr(slash + 1);
-    return metric;
-  }
-  std::string text() const {
-    const std::string word = network == pipeline::kGenerator ? "g" : "d";
-    return term.empty() ? word : word + "/" + term;
-  }
-
-  std::size_t network = pipeline::kGenerator;
-  std::string term;
-};
-
 CodecOf<StoppingOptions> stop_metric() {
   const std::string what = "g, d or network, or a term of one such as d/generation";
   const CodecOf<std::string> content = text(what, "(g|d|network)(/[^/]+)?");
+  const auto word_of = [](const StoppingOptions& options) -> std::string {
+    if (!options.whose.empty()) return options.whose;
+    return options.network == pipeline::kGenerator ? "g" : "d";
+  };
   return codec_of<StoppingOptions>(
       content->describe(),
-      [content](const YamlValue& value, StoppingOptions& into, Reader& reader) {
-        std::string given;
+      [content, word_of](const YamlValue& value, StoppingOptions& into, Reader& reader) {
+        std::string given = word_of(into);
         content->read(value, given, reader);
-        const auto metric = StopMetric::parse(given);
-        if (!metric) return;  // the text was reported
-        into.network = metric->network;
-        into.term = metric->term;
+        const std::size_t slash = std::min(given.find('/'), given.size());
+        const std::string network = given.substr(0, slash);
+        // Networks are those of the task.
+        const bool supervised = !into.whose.empty();
+        if ((network == kTheNetwork) != supervised) {
+          return reader.expected(value, supervised
+                                            ? "network, or a term of it such as network/kind"
+                                            : "g or d, or a term of one such as d/generation");
+        }
+        if (network == "d") into.network = pipeline::kDiscriminator;
+        if (network == "g") into.network = pipeline::kGenerator;
+        into.term = slash < given.size() ? given.substr(slash + 1) : "";
       },
-      [content](const StoppingOptions& options, Selection selection) {
-        return content->write(StopMetric{options.network, options.term}.text(), selection);
+      [content, word_of](const StoppingOptions& options, Selection selection) {
+        const std::string word = word_of(options);
+        return content->write(options.term.empty() ? word : word + "/" + options.term, selection);
       });
 }
 
@@ -235,8 +258,9 @@ RecordOf<StoppingOptions> stop_record() {
   auto record = std::make_shared<Record<Options>>("when training ends early");
   record
       ->field("metric", within(), stop_metric(), Scope::kState,
-              "The mean loss over an epoch that decides: of all steps of the generator or the "
-              "discriminator, with the weights of all terms, or of one term without its weight.")
+              "The mean loss over an epoch that decides: of all steps of the generator, the "
+              "discriminator or a supervised task's network, which is meant there if nothing is "
+              "given, with the weights of all terms, or of one term without its weight.")
       .field("smoothing", &Options::smoothing, number(NumberRange{0.0, 0.999999, false}),
              Scope::kState, "Share of the value before in the value of an epoch.")
       .field("min_delta", &Options::min_delta, number(NumberRange{.least = 0.0}), Scope::kState,
@@ -251,6 +275,21 @@ RecordOf<StoppingOptions> stop_record() {
                            "give patience of at least 1, target, or both: nothing ends training");
       });
   return record;
+}
+
+// The networks are those of the task.
+CodecOf<Topology> stop() {
+  const auto content = optional(CodecOf<StoppingOptions>(stop_record()));
+  return codec_of<Topology>(
+      content->describe(),
+      [content](const YamlValue& value, Topology& into, Reader& reader) {
+        auto& given = into.train.options.stop;
+        if (!given) given = usual_stop(is_supervised(into));
+        content->read(value, given, reader);
+      },
+      [content](const Topology& topology, Selection selection) {
+        return content->write(topology.train.options.stop, selection);
+      });
 }
 
 // Adadelta's usual rho is another than RMSprop's.
@@ -377,8 +416,7 @@ std::shared_ptr<Record<Topology>> train_record() {
              "The steps of an iteration, in order. `d_both` is one step of the discriminator on "
              "real and generated events together: batch norm sees them as one batch. A supervised "
              "task has only `fit`.")
-      .field("stop", within(&Topology::train, &TrainSection::options, &TrainingOptions::stop),
-             optional(CodecOf<StoppingOptions>(stop_record())), Scope::kState,
+      .field("stop", within(), stop(), Scope::kState,
              "Ends training at the end of an epoch, before its last one; not given: it does not.")
       .field("fake_conditions",
              within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_conditions),

@@ -198,8 +198,10 @@ void Application::note_losses() {
 void Application::note_stopping_loss(const std::vector<double>& losses, double total) {
   const int tensor = tensors_.find("loss/" + options_.stop->term);
   if (tensor >= 0) {
-    const int term = tensors_.tensors[static_cast<std::size_t>(tensor)].index;
-    total = losses.at(static_cast<std::size_t>(term));
+    const auto term =
+        static_cast<std::size_t>(tensors_.tensors[static_cast<std::size_t>(tensor)].index);
+    if (layout_.of_fakes.at(term) && !model::makes_fakes(slot_)) return;
+    total = losses.at(term);
   }
   state_.stopping->loss_sum += total;
   ++state_.stopping->loss_steps;

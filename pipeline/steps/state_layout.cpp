@@ -18,6 +18,7 @@ StateLayout::StateLayout(const model::Gan& gan)
   }
   for (const model::LossTerm& term : gan.description().losses) {
     loss_weights.push_back(term.weight);
+    of_fakes.push_back(term.kind == model::LossKind::kGradientPenalty);
   }
 }
 

@@ -35,6 +35,7 @@ struct StateLayout {
   // By SlotKind; empty for those of another task.
   std::array<model::ContributionLayout, model::kSlotKinds.size()> contributions;
   std::vector<double> loss_weights;  // in the order of GanDescription::losses
+  std::vector<bool> of_fakes;        // likewise: whether a term acts only in steps that make fakes
 
   const model::ContributionLayout& of(model::SlotKind slot) const {
     return contributions[static_cast<std::size_t>(slot)];

@@ -23,7 +23,7 @@ std::optional<std::string> reason_to_stop(const StoppingOptions& options,
   if (state.seen.epochs == 0) return std::nullopt;
   const std::string loss =
       fmt::format("the loss {} of the {}", options.term.empty() ? "of all terms" : options.term,
-                  kNetworkNames.at(options.network));
+                  options.whose.empty() ? kNetworkNames.at(options.network) : options.whose);
   if (options.target && state.smoothed <= *options.target) {
     return fmt::format("{} is {:.6g}, which is not above train.stop.target, {:.6g}", loss,
                        state.smoothed, *options.target);

@@ -18,11 +18,12 @@ struct StoppingOptions {
   // The loss of this network's steps, its mean over the epoch: all terms with their weights, or
   // one term without.
   std::size_t network = 0;
-  std::string term = {};  // empty: all
+  std::string whose = {};  // for people; empty: the network's name
+  std::string term = {};   // empty: all
   // The share of the value before in the value that counts: s = smoothing s + (1 - smoothing) loss.
   double smoothing = 0.0;
-  double min_delta = 0.0;        // the least fall that is an improvement
-  std::uint32_t patience = 0;    // epochs without an improvement; 0: they do not end training
+  double min_delta = 0.0;             // the least fall that is an improvement
+  std::uint32_t patience = 0;         // epochs without an improvement; 0: they do not end training
   std::optional<double> target = {};  // a value as low as this ends training
 };
 

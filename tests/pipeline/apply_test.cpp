@@ -295,6 +295,9 @@ TEST_F(Apply, StoppingReadsTheMeanLossOfItsTermOverEachEpoch) {
   EXPECT_EQ(reason_to_stop(example_.options.stop, state),
             "the loss energy of the generator has not fallen for 2 epochs: it is 5, and was 3 at "
             "best");
+  example_.options.stop->whose = "network";
+  EXPECT_THAT(*reason_to_stop(example_.options.stop, state),
+              testing::HasSubstr("energy of the network"));
 }
 
 TEST(Stopping, SmoothsAndStopsAtItsTarget) {

@@ -109,6 +109,7 @@ bool Validator::begin_losses(Context& context, const pipeline::NetworkState& dis
   constexpr std::size_t kReadAtOnce = 64;
   const auto cells = static_cast<std::size_t>(maker_->cells());
   const std::size_t all = measured_data_->energies.size();
+  const std::size_t columns = model::columns_of(training_.gan.description()).size();
   losses_->begin(discriminator.weights, discriminator.moving);
   conditions_.clear();
   for (std::size_t first = 0; first < all && !context.stopping(); first += kReadAtOnce) {
@@ -121,8 +122,12 @@ bool Validator::begin_losses(Context& context, const pipeline::NetworkState& dis
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const auto image = batch.images.as<float>().subspan(i * cells, cells);
-      conditions_.push_back(
-          {batch.energies()[i], batch.angles()[i], batch.ecals()[i], losses_->bins_of(image)});
+      pipeline::TestConditions& conditions = conditions_.emplace_back();
+      conditions.energy = batch.energies()[i];
+      conditions.angle = batch.angles()[i];
+      conditions.ecal = batch.ecals()[i];
+      conditions.bins = losses_->bins_of(image);
+      for (std::size_t k = 0; k < columns; ++k) conditions.columns.push_back(batch.column(k)[i]);
       losses_->add(true, image, conditions_.back());
     }
     context.post_progress();

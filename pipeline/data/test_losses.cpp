@@ -11,9 +11,11 @@ using runtime::Result;
 
 constexpr std::int64_t kTestedAtOnce = 16;
 
-// A target has this many values per event.
-std::vector<float> tested_target(Target target, const TestConditions& conditions, double label) {
-  switch (target) {
+}  // namespace
+
+std::vector<float> TestLosses::target_of(const Term& term, const TestConditions& conditions,
+                                         double label) {
+  switch (term.term->target) {
     case Target::kLabel:
       return {static_cast<float>(label)};
     case Target::kEnergy:
@@ -22,13 +24,13 @@ std::vector<float> tested_target(Target target, const TestConditions& conditions
       return {conditions.angle};
     case Target::kEcal:
       return {conditions.ecal};
+    case Target::kColumn:
+      return {model::target_of_column(term.values, conditions.columns.at(term.column))};
     case Target::kBins:
       break;
   }
   return {conditions.bins.begin(), conditions.bins.end()};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<TestLosses>> TestLosses::create(const model::GanDescription& model) {
   std::unique_ptr<TestLosses> made(new TestLosses);
@@ -42,16 +44,26 @@ Result<std::unique_ptr<TestLosses>> TestLosses::create(const model::GanDescripti
   made->workspace_ = std::make_unique<model::Workspace>(*made->program_);
   const std::int64_t cells = made->program_->input_shape().elements();
   ASSIGN_OR_RETURN(made->bins_, made->backend_->make_kernel(model::BinsForward{1, cells}));
+  const std::vector<std::string> columns = model::columns_of(model);
   for (const model::LossTerm& term : model.losses) {
     if (term.kind == LossKind::kGradientPenalty) continue;
     const int output = made->program_->find_output(term.output);
     CHECK(output >= 0, term.output);
-    model::MeanLoss loss{made->program_->output_shape(output).elements(), term.kind};
-    if (term.target == Target::kBins) loss.least_target = 1.0;
-    Term& own = made->terms_.emplace_back(Term{&term, output, nullptr, nullptr});
-    ASSIGN_OR_RETURN(own.loss, made->backend_->make_kernel(loss));
-    if (term.kind == LossKind::kHinge) loss.kind = LossKind::kWasserstein;
-    ASSIGN_OR_RETURN(own.of_generator, made->backend_->make_kernel(loss));
+    const model::Shape shape = made->program_->output_shape(output);
+    Term& own = made->terms_.emplace_back(Term{&term, output, 0, {}, nullptr, nullptr});
+    const std::vector<double> values = model::values_of(term, shape);
+    own.values.assign(values.begin(), values.end());
+    own.column =
+        static_cast<std::size_t>(std::ranges::find(columns, term.column) - columns.begin());
+    model::MeanLoss mean{shape.elements(), term.kind};
+    if (term.target == Target::kBins) mean.least_target = 1.0;
+    const auto operation = [&]() -> model::Operation {
+      if (term.tells_classes()) return model::ClassCrossentropy{1, shape.elements(), 1.0};
+      return mean;
+    };
+    ASSIGN_OR_RETURN(own.loss, made->backend_->make_kernel(operation()));
+    if (term.kind == LossKind::kHinge) mean.kind = LossKind::kWasserstein;
+    ASSIGN_OR_RETURN(own.of_generator, made->backend_->make_kernel(operation()));
   }
   return made;
 }
@@ -110,7 +122,7 @@ void TestLosses::compute(bool is_real) {
 double TestLosses::loss_of(const model::Kernel& kernel, const Term& term,
                            std::span<const float> output, const TestConditions& conditions,
                            double label) const {
-  std::vector<float> target = tested_target(term.term->target, conditions, label);
+  std::vector<float> target = target_of(term, conditions, label);
   std::vector<float> gradient(output.size());
   float value = 0.0F;
   void* const operands[] = {const_cast<float*>(output.data()), target.data(), &value,

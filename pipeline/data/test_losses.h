@@ -26,6 +26,7 @@ struct TestConditions {
   float angle = 0.0F;   // rad
   float ecal = 0.0F;    // sum of cells before any power
   std::array<float, 8> bins{};
+  std::vector<float> columns = {};  // model::columns_of() the model, as stored
 };
 
 // The means over the test events, as a step of this kind has them: by term's name.
@@ -54,6 +55,8 @@ class TestLosses {
   struct Term {
     const model::LossTerm* term;
     int output;
+    std::size_t column = 0;     // where the target is one: its place in model::columns_of()
+    std::vector<float> values;  // model::values_of()
     // Of one event, in a step of the discriminator and of the generator.
     std::unique_ptr<model::Kernel> loss, of_generator;
   };
@@ -65,6 +68,9 @@ class TestLosses {
     std::vector<double> sums, of_generator;  // per term
   };
   TestLosses() = default;
+  // What the term compares an event with.
+  static std::vector<float> target_of(const Term& term, const TestConditions& conditions,
+                                      double label);
   void compute(bool is_real);
   double loss_of(const model::Kernel& kernel, const Term& term, std::span<const float> output,
                  const TestConditions& conditions, double label) const;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <map>
 
 #include "tests/model/example_networks.h"
@@ -62,6 +63,29 @@ TEST(TestLosses, OfTheGeneratorAreThoseOfItsSteps) {
   EXPECT_DOUBLE_EQ(losses.at("d_real").at("answer"), 0.25);
   EXPECT_DOUBLE_EQ(losses.at("d_fake").at("answer"), 1.25);
   EXPECT_DOUBLE_EQ(losses.at("g").at("answer"), -0.25);
+}
+
+// Classes are counted in the order in which they are named, and a column is taken as stored.
+TEST(TestLosses, CompareWithColumnsOfTheData) {
+  model::GanDescription gan;
+  gan.latent.conditions = {"eta"};
+  gan.discriminator = {"discriminator", model::Shape::image({2, 1, 1}, 1), {}, {"kind", "sum"}};
+  gan.discriminator.layers = {layer("kind", model::Flatten{}), layer("sum", model::Sum{}, "input")};
+  gan.losses = {{"kind", LossKind::kClassCrossentropy, Target::kColumn, 3.0, "pdg", {211, 11}},
+                {"sum", LossKind::kMeanAbsoluteError, Target::kColumn, 1.0, "eta"}};
+  const auto tested = TestLosses::create(gan).value();
+  tested->begin({}, {});
+  const std::vector<float> image{0.5F, 0.25F};
+  for (const float pdg : {11.0F, 211.0F, 11.0F}) {
+    for (const bool is_real : {true, false}) tested->add(is_real, image, {.columns = {3.0F, pdg}});
+  }
+  const double first = std::log1p(std::exp(-0.25)), second = std::log1p(std::exp(0.25));
+  const auto all = tested->end();
+  ASSERT_EQ(all.size(), 3U);
+  for (const SlotLosses& slot : all) {
+    EXPECT_NEAR(slot.losses.at(0).second, (first + 2.0 * second) / 3.0, 1e-6);
+    EXPECT_DOUBLE_EQ(slot.losses.at(1).second, 2.25);
+  }
 }
 
 TEST(TestLosses, BeginAnewForEachState) {

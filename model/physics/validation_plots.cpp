@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -305,13 +306,37 @@ std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSampl
   return maps;
 }
 
+namespace {
+
+struct Limits {
+  double low, high;
+};
+
+Limits limits_of(const DiscriminatorOutput& output) {
+  if (!output.by_values) return {output.low, output.high};
+  Limits limits{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  for (const auto* values : {&output.data, &output.generated}) {
+    for (const float value : *values) {
+      if (!std::isfinite(value)) continue;
+      limits.low = std::min(limits.low, static_cast<double>(value));
+      limits.high = std::max(limits.high, static_cast<double>(value));
+    }
+  }
+  if (limits.low > limits.high) return {output.low, output.high};  // there is no value
+  if (limits.low == limits.high) return {limits.low - 0.5, limits.high + 0.5};
+  return limits;
+}
+
+}  // namespace
+
 ComparisonPlot output_plot(const DiscriminatorOutput& output) {
   constexpr std::size_t kBins = 40;
-  const auto counts = [&](const std::vector<float>& values) {
+  const auto [low, high] = limits_of(output);
+  const auto counts = [&, low = low, high = high](const std::vector<float>& values) {
     std::vector<std::int64_t> found(kBins);
     for (const float value : values) {
       if (std::isnan(value)) continue;
-      const double place = (static_cast<double>(value) - output.low) / (output.high - output.low);
+      const double place = (static_cast<double>(value) - low) / (high - low);
       const double bin = std::floor(place * static_cast<double>(kBins));
       ++found[static_cast<std::size_t>(std::clamp(bin, 0.0, static_cast<double>(kBins - 1)))];
     }
@@ -324,8 +349,7 @@ ComparisonPlot output_plot(const DiscriminatorOutput& output) {
   plot.data = shares(counts(output.data));
   plot.generated = shares(counts(output.generated));
   for (std::size_t i = 0; i <= kBins; ++i) {
-    plot.edges.push_back(output.low + (output.high - output.low) * static_cast<double>(i) /
-                                          static_cast<double>(kBins));
+    plot.edges.push_back(low + (high - low) * static_cast<double>(i) / static_cast<double>(kBins));
   }
   return plot;
 }

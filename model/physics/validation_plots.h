@@ -38,6 +38,7 @@ std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSampl
 struct DiscriminatorOutput {
   std::string title, x_label;
   double low = 0.0, high = 1.0;  // of the histogram; what lies outside counts in its ends
+  bool by_values = false;        // the histogram reaches from the least to the most value instead
   std::vector<float> data, generated;
 };
 ComparisonPlot output_plot(const DiscriminatorOutput& output);

@@ -63,7 +63,7 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
     const bool is_number = loss.target != Target::kBins && loss.target != Target::kColumn;
     const bool is_penalty = loss.kind == model::LossKind::kGradientPenalty;
     if (is_number && !is_penalty && output >= 0) {
-      terms.push_back({loss.target, loss.kind, output, loss.output});
+      terms.push_back({&loss, output});
     }
   }
   return std::unique_ptr<DiscriminatorReader>(
@@ -80,21 +80,26 @@ std::vector<model::DiscriminatorOutput> DiscriminatorReader::outputs() const {
   std::vector<model::DiscriminatorOutput> found;
   for (const Term& term : terms_) {
     model::DiscriminatorOutput& output = found.emplace_back();
-    const bool probable = term.kind == model::LossKind::kBinaryCrossentropy ||
-                          term.kind == model::LossKind::kLogisticCrossentropy;
-    if (term.target == Target::kLabel && !probable) {
-      output.title = fmt::format("Answer whether the shower is real ({})", term.name);
+    const model::LossTerm& loss = *term.loss;
+    if (loss.tells_score()) {
+      output.title = fmt::format("Score of the critic ({})", loss.output);
+      output.x_label = "higher: more like the data it was trained on";
+      output.by_values = true;
+      continue;
+    }
+    if (loss.target == Target::kLabel && !loss.tells_probability()) {
+      output.title = fmt::format("Answer whether the shower is real ({})", loss.output);
       output.x_label = "1: real, 0: generated";
       output.low = -1.0;
       output.high = 2.0;
       continue;
     }
-    if (term.target == Target::kLabel) {
-      output.title = fmt::format("Probability that the shower is real ({})", term.name);
+    if (loss.target == Target::kLabel) {
+      output.title = fmt::format("Probability that the shower is real ({})", loss.output);
       output.x_label = "near 1: like the data it was trained on";
       continue;
     }
-    output.title = fmt::format("Error of the estimated {} ({})", word_of(term.target), term.name);
+    output.title = fmt::format("Error of the estimated {} ({})", word_of(loss.target), loss.output);
     output.x_label = "(true - estimated) / true";
     output.low = -kFurthest;
     output.high = kFurthest;
@@ -134,22 +139,24 @@ void DiscriminatorReader::read(std::span<const float> weights, std::span<const f
       float* const into = (outputs[term].*side).data() + begins[term] + first;
       for (std::size_t i = 0; i < some; ++i) {
         into[i] = values[i];
-        if (terms_[term].kind == model::LossKind::kLogisticCrossentropy) {
+        const model::LossTerm& loss = *terms_[term].loss;
+        if (loss.kind == model::LossKind::kLogisticCrossentropy) {
           into[i] = static_cast<float>(runtime::math::sigmoid(values[i]));
         }
-        if (terms_[term].target == Target::kLabel) continue;
-        const float truth = truth_of(terms_[term].target, showers, first + i);
+        if (loss.target == Target::kLabel) continue;
+        const float truth = truth_of(loss.target, showers, first + i);
         into[i] = (truth - values[i]) / truth;
       }
     }
   });
   // Nothing is an error relative to a truth of 0.
   for (std::size_t term = 0; term < terms_.size(); ++term) {
-    if (terms_[term].target == Target::kLabel) continue;
+    const Target target = terms_[term].loss->target;
+    if (target == Target::kLabel) continue;
     std::vector<float>& values = outputs[term].*side;
     std::size_t kept = begins[term];
     for (std::size_t i = 0; i < count; ++i) {
-      if (truth_of(terms_[term].target, showers, i) == 0.0f) continue;
+      if (truth_of(target, showers, i) == 0.0f) continue;
       values[kept++] = values[begins[term] + i];
     }
     values.resize(kept);

@@ -27,7 +27,7 @@ struct JudgedImages {
 // One thread, which the team's others help; all that is handed in outlives it.
 class DiscriminatorReader {
  public:
-  // Errors: those of compiling the network.
+  // `model` outlives it. Errors: those of compiling the network.
   static runtime::Result<std::unique_ptr<DiscriminatorReader>> create(
       const model::GanDescription& model, const model::Backend& backend, runtime::ThreadTeam& team);
 
@@ -42,10 +42,8 @@ class DiscriminatorReader {
 
  private:
   struct Term {
-    model::Target target;
-    model::LossKind kind;
+    const model::LossTerm* loss;
     int output;  // of the program
-    std::string name;
   };
   DiscriminatorReader(std::unique_ptr<const model::Program> program, std::vector<Term> terms,
                       runtime::ThreadTeam& team);

@@ -146,6 +146,21 @@ TEST(Plot, OfOutputsCountsWhatLiesBeyondInTheEnds) {
   EXPECT_EQ(plot.edges.back(), 1.0);
 }
 
+TEST(Plot, OfOutputsReachesAsFarAsTheValuesWhereTheseHaveNoRange) {
+  DiscriminatorOutput output;
+  output.by_values = true;
+  EXPECT_EQ(output_plot(output).edges.back(), 1.0) << "there is none";
+  output.data = {-300.0F, NAN, 100.0F};
+  output.generated = {500.0F, INFINITY};
+  const ComparisonPlot plot = output_plot(output);
+  EXPECT_EQ(plot.edges.front(), -300.0);
+  EXPECT_EQ(plot.edges.back(), 500.0);
+  EXPECT_EQ(plot.data.values[20], 0.5);
+  output.data.clear();
+  output.generated = {2.0F};
+  EXPECT_EQ(output_plot(output).edges.front(), 1.5);
+}
+
 // A shower along the diagonal, and one that no shower is.
 TEST(Projection, IsTheMeanOfUsableShowersInTheBin) {
   StatisticsOptions options;

@@ -58,5 +58,14 @@ TEST(DiscriminatorOutputs, OfOtherLossesAreAnswersThatMayLieOutside) {
   EXPECT_GT(answer.output.high, 1.0);
 }
 
+TEST(DiscriminatorOutputs, OfCriticsAreScoresOfAnySize) {
+  for (const LossKind kind : {LossKind::kHinge, LossKind::kWasserstein}) {
+    const Answer answer = answer_of(kind);
+    EXPECT_EQ(answer.value, 0.75F);
+    EXPECT_THAT(answer.output.title, HasSubstr("Score of the critic"));
+    EXPECT_TRUE(answer.output.by_values);
+  }
+}
+
 }  // namespace
 }  // namespace troupe::pipeline

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,11 +16,6 @@ using model::LossKind;
 using runtime::Result;
 
 constexpr std::int64_t kMeasuredAtOnce = 16;
-
-// Binary cross-entropy tells the second of two classes from the first.
-bool tells_two(const model::LossTerm& term) {
-  return term.kind == LossKind::kBinaryCrossentropy || term.kind == LossKind::kLogisticCrossentropy;
-}
 
 std::string percent(const std::optional<double>& share) {
   return share ? fmt::format("{:.2f}%", 100.0 * *share) : "-";
@@ -124,7 +118,9 @@ Result<std::optional<OutputQuality>> OutputMeter::measure(std::span<const float>
   for (std::uint64_t first = 0; first < quality.events; first += kSome) {
     if (going_on && !going_on()) return std::optional<OutputQuality>();
     std::vector<std::uint64_t> ids(std::min(kSome, quality.events - first));
-    std::iota(ids.begin(), ids.end(), first);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      ids[i] = (first + i) * dataset.size() / quality.events;
+    }
     Batch batch;
     RETURN_IF_ERROR(dataset.read(ids, batch));
     // A batch is computed whole; what stands behind the last event is not looked at.
@@ -139,7 +135,7 @@ Result<std::optional<OutputQuality>> OutputMeter::measure(std::span<const float>
     term.output = loss.output;
     term.loss = sums[i].loss / all;
     quality.loss += loss.weight * term.loss;
-    if (loss.tells_classes() || tells_two(loss)) {
+    if (loss.tells_classes() || loss.tells_probability()) {
       term.accuracy = static_cast<double>(sums[i].right) / all;
     }
     term.area = area_of(sums[i].low, sums[i].high);
@@ -182,9 +178,7 @@ float OutputMeter::target_of(const Term& term, const Batch& batch, std::size_t e
     case model::Target::kBins:
       CHECK(false, "a target of GANs");
   }
-  const float number = batch.column(*term.column)[event];
-  if (term.values.empty()) return number;
-  return static_cast<float>(std::ranges::find(term.values, number) - term.values.begin());
+  return model::target_of_column(term.values, batch.column(*term.column)[event]);
 }
 
 void OutputMeter::judge(const Term& term, std::span<const float> outputs, float target,
@@ -195,7 +189,7 @@ void OutputMeter::judge(const Term& term, std::span<const float> outputs, float 
     if (outputs.size() == 2) {
       (target > 0.5F ? sums.high : sums.low).push_back(outputs[1] - outputs[0]);
     }
-  } else if (tells_two(*term.loss)) {
+  } else if (term.loss->tells_probability()) {
     const float middle = term.loss->kind == LossKind::kBinaryCrossentropy ? 0.5F : 0.0F;
     sums.right += (outputs[0] > middle) == (target > 0.5F) ? 1 : 0;
     (target > 0.5F ? sums.high : sums.low).push_back(outputs[0]);

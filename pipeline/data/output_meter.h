@@ -50,9 +50,9 @@ class OutputMeter {
   static runtime::Result<std::unique_ptr<OutputMeter>> create(const model::GanDescription& model,
                                                               const model::Backend& backend);
 
-  // The first `events` events (all, if there are fewer), by the network's weights and moving
-  // statistics. `going_on`, if set, is asked now and then; nothing if it says false. Errors: those
-  // of reading.
+  // `events` events (all, if there are fewer), which lie evenly in the order of the files, as a
+  // file may have a class of its own. By the network's weights and moving statistics. `going_on`,
+  // if set, is asked now and then; nothing if it says false. Errors: those of reading.
   runtime::Result<std::optional<OutputQuality>> measure(std::span<const float> weights,
                                                         std::span<const float> moving,
                                                         Dataset& dataset, std::uint64_t events,

@@ -57,8 +57,11 @@ Result<std::string> take_checkpoint(const runtime::Buffer& file, const std::stri
     const auto layout = model::layout_parameters(*networks[i], model::infer_shapes(*networks[i]));
     RETURN_IF_ERROR(check_network(found, i, layout));
   }
-  for (auto [into, from] : {std::pair{&state.generator, &found.state.generator},
-                            std::pair{&state.discriminator, &found.state.discriminator}}) {
+  const std::array into_from{std::pair{&state.generator, &found.state.generator},
+                             std::pair{&state.discriminator, &found.state.discriminator}};
+  for (std::size_t i = 0; i < networks.size(); ++i) {
+    if (networks[i]->layers.empty()) continue;
+    const auto [into, from] = into_from[i];
     into->weights = std::move(from->weights);
     into->moving = std::move(from->moving);
   }

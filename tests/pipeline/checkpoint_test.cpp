@@ -9,9 +9,11 @@
 
 #include "model/exact_sum.h"
 #include "pipeline/data/hdf5_handle.h"
+#include "pipeline/leaving/warm_start.h"
 #include "runtime/base/disk.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/state_example.h"
+#include "tests/support/temporary_folder.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -116,6 +118,28 @@ TEST_F(CheckpointFile, StateWithoutEarlyStoppingIsOfTheFirstVersion) {
   EXPECT_EQ(summary->version, 1u);
   EXPECT_FALSE(summary->state.stopping.has_value());
   EXPECT_TRUE(decode_checkpoint(file, "a.h5", example_.layout, example_.options).ok());
+}
+
+// A supervised task takes its network from the discriminator of a GAN, and nothing else.
+TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {
+  const TemporaryFolder folder;
+  runtime::FileDisk disk;
+  ASSERT_TRUE(disk.replace(folder / "a.h5", encode(example_).bytes()).ok());
+  model::GanDescription task;
+  task.task = model::Task::kSupervised;
+  task.discriminator = {"network",
+                        model::Shape::features(2),
+                        {{"hidden", model::Dense{3}, ""},
+                         {"norm", model::BatchNorm{0.75}, ""},
+                         {"generation", model::Dense{1}, ""}},
+                        {"generation"}};
+  TrainingState state;
+  const auto taken = take_weights(folder / "a.h5", task, disk, state);
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
+  EXPECT_THAT(*taken, HasSubstr("the network from the checkpoint"));
+  EXPECT_EQ(state.discriminator.weights, filled_state(example_).discriminator.weights);
+  EXPECT_EQ(state.discriminator.moving, filled_state(example_).discriminator.moving);
+  EXPECT_TRUE(state.generator.weights.empty() && state.generator.moving.empty());
 }
 
 TEST_F(CheckpointFile, InspectionNeedsNoModelAndRecomputesTheHash) {

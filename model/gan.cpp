@@ -407,6 +407,12 @@ Result<void> Gan::bind_penalty(const Backend& backend) {
   return {};
 }
 
+std::size_t Gan::place_of(const std::string& column) const {
+  const auto found = std::ranges::find(columns_, column);
+  CHECK(found != columns_.end(), "the model reads this column");
+  return static_cast<std::size_t>(found - columns_.begin());
+}
+
 void Gan::lay_out_contributions() {
   using Role = ContributionTensor::Role;
   const ParameterLayout& g = generator_->parameters();

@@ -18,26 +18,27 @@ using runtime::ErrorKind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::size_t kEvents = 12;
+constexpr std::size_t kRows = 12;
 
 class Columns : public testing::Test {
  protected:
   // Every third event is a pion's.
   Columns() {
+    options_.paths = {folder_ / "a.h5"};
     Hdf5Scribe file(options_.paths.front());
-    const SmallData data(kEvents);
-    file.add("ECAL", {kEvents, 3, 4, 5}, data.cells);
+    const SmallData data(kRows);
+    file.add("ECAL", {kRows, 3, 4, 5}, data.cells);
     std::vector<float> target, eta, pdg;
-    for (std::size_t i = 0; i < kEvents; ++i) {
+    for (std::size_t i = 0; i < kRows; ++i) {
       const auto n = static_cast<float>(i);
       target.insert(target.end(), {i % 3 == 2 ? 211.0f : 11.0f, 10.0f + n, n * n});
       eta.push_back(n / 10);
     }
-    file.add("target", {kEvents, 3}, target);
-    file.add("more/eta", {kEvents, 1}, eta);
-    file.add("odd.2", {kEvents}, eta);
-    file.add("short", {kEvents - 1}, std::vector<float>(kEvents - 1));
-    file.add_text("words", kEvents);
+    file.add("target", {kRows, 3}, target);
+    file.add("more/eta", {kRows, 1}, eta);
+    file.add("odd.2", {kRows}, eta);
+    file.add("short", {kRows - 1}, std::vector<float>(kRows - 1));
+    file.add_text("words", kRows);
     options_.preprocessing.emplace();
   }
 
@@ -57,7 +58,7 @@ class Columns : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  DatasetOptions options_{.paths = {folder_ / "a.h5"}};
+  DatasetOptions options_;
 };
 
 TEST_F(Columns, ComeWithTheEventsInTheOrderInWhichTheyAreAskedFor) {
@@ -158,7 +159,7 @@ TEST_F(Columns, MustBeFinite) {
 
 TEST_F(Columns, OfOtherFormats) {
   options_.schema = DataSchema::kIdx;
-  options_.paths = {SmallDigits{kEvents}.write(folder_.path(), "train")};
+  options_.paths = {SmallDigits{kRows}.write(folder_.path(), "train")};
   options_.columns = {{"labels", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}}};
   Dataset digits = open();
   Batch batch;

@@ -16,23 +16,23 @@ namespace {
 using model::LossKind;
 using model::Target;
 
-constexpr std::size_t kEvents = 21;  // more than a batch, and none that is whole
+constexpr std::size_t kMeasured = 21;  // more than a batch, and none that is whole
 
 // Images of one cell, 1 to 21; events from 11 on are of the second class, but for two.
 class OutputMeterTest : public testing::Test {
  protected:
   OutputMeterTest() {
     std::vector<float> cells, energies, kinds;
-    for (std::size_t i = 0; i < kEvents; ++i) {
+    for (std::size_t i = 0; i < kMeasured; ++i) {
       cells.push_back(static_cast<float>(i + 1));
       energies.push_back(100.0f * cells.back());
       const bool second = (i >= 10) != (i == 3 || i == 17);
       kinds.push_back(second ? 211.0f : 11.0f);
     }
     Hdf5Scribe file(folder_ / "a.h5");
-    file.add("ECAL", {kEvents, 1, 1, 1}, cells);
-    file.add("energy", {kEvents}, energies);
-    file.add("pdg", {kEvents}, kinds);
+    file.add("ECAL", {kMeasured, 1, 1, 1}, cells);
+    file.add("energy", {kMeasured}, energies);
+    file.add("pdg", {kMeasured}, kinds);
   }
 
   Dataset dataset() const {
@@ -68,14 +68,14 @@ class OutputMeterTest : public testing::Test {
 };
 
 TEST_F(OutputMeterTest, CountsRightClassesAndRanksThem) {
-  const OutputQuality found = measure(kEvents);
-  EXPECT_EQ(found.events, kEvents);
+  const OutputQuality found = measure(kMeasured);
+  EXPECT_EQ(found.events, kMeasured);
   ASSERT_EQ(found.terms.size(), 2u);
   EXPECT_NEAR(found.terms[0].accuracy.value(), 19.0 / 21.0, 1e-12);
   // Scores rise with the number of the event.
   std::uint64_t ahead = 0, pairs = 0;
-  for (std::size_t a = 0; a < kEvents; ++a) {
-    for (std::size_t b = 0; b < kEvents; ++b) {
+  for (std::size_t a = 0; a < kMeasured; ++a) {
+    for (std::size_t b = 0; b < kMeasured; ++b) {
       const auto second = [](std::size_t i) { return (i >= 10) != (i == 3 || i == 17); };
       if (second(a) || !second(b)) continue;
       ++pairs;
@@ -85,10 +85,10 @@ TEST_F(OutputMeterTest, CountsRightClassesAndRanksThem) {
   EXPECT_NEAR(found.terms[0].area.value(), static_cast<double>(ahead) / static_cast<double>(pairs),
               1e-12);
   double loss = 0.0;
-  for (std::size_t i = 0; i < kEvents; ++i) {
+  for (std::size_t i = 0; i < kMeasured; ++i) {
     const double logit = static_cast<double>(i) - 9.5;
     const bool second = (i >= 10) != (i == 3 || i == 17);
-    loss += std::log1p(std::exp(second ? -logit : logit)) / kEvents;
+    loss += std::log1p(std::exp(second ? -logit : logit)) / kMeasured;
   }
   EXPECT_NEAR(found.terms[0].loss, loss, 1e-6);
   EXPECT_NEAR(found.terms[1].loss, 0.5, 1e-6);
@@ -111,11 +111,11 @@ TEST_F(OutputMeterTest, SomeEventsAreTakenEvenly) {
 }
 
 TEST_F(OutputMeterTest, TellsPeopleAndMachines) {
-  const OutputQuality found = measure(kEvents);
+  const OutputQuality found = measure(kMeasured);
   EXPECT_THAT(quality_text(found), testing::HasSubstr("90.48%"));
   const JsonValue json = parse_json(quality_json(found));
   const JsonValue& row = json["rows"].list().front();
-  EXPECT_EQ(row["events"].integer(), kEvents);
+  EXPECT_EQ(row["events"].integer(), kMeasured);
   EXPECT_NEAR(row["comparison"]["kind/accuracy"].number(), 19.0 / 21.0, 1e-6);
   EXPECT_NEAR(row["comparison"]["loss"].number(), found.loss, 1e-6);
   EXPECT_NEAR(row["chosen"]["distance"].number(), found.loss, 1e-6);

@@ -6,7 +6,8 @@
 // generator, made again from the seed, gives the row that everything else is compared with. Each
 // validation that metrics are told of comes with a report for people
 // (model/physics/shower_report.h). Among other things it shows some single events of the test data,
-// chosen by their energies, beside generated ones of the same conditions. Metrics are also told the losses of these events and of the generated ones.
+// chosen by their energies, beside generated ones of the same conditions. Metrics are also told the
+// losses of these events and of the generated ones.
 
 #include <cstdint>
 #include <map>

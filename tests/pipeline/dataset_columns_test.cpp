@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "pipeline/data/dataset.h"
+#include "pipeline/data/dataset_file.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/format_fixture.h"
 #include "tests/support/fails_with.h"

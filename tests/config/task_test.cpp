@@ -135,7 +135,7 @@ TEST(Task, TargetsOfABinaryCrossEntropyAreProbabilities) {
   EXPECT_EQ(t.data.dataset.columns[1], (pipeline::DataColumn{"n", {}, true}));
 }
 
-TEST(Columns, AreWhatConditionsAndTargetsOfGansNameToo) {
+TEST(ColumnNames, AreWhatConditionsAndTargetsOfGansNameToo) {
   const Topology t = parsed(kLeast, {"model.generator.latent={size: 5, conditions: [eta, energy]}",
                                      "model.losses.auxiliary.target=pdg"})
                          .topology;
@@ -150,7 +150,7 @@ TEST(Columns, AreWhatConditionsAndTargetsOfGansNameToo) {
               HasSubstr("compares fakes with pdg of the real batch"));
 }
 
-TEST(Columns, OfGeneratedShowersAreKnownBeforehand) {
+TEST(ColumnNames, OfGeneratedShowersAreKnownBeforehand) {
   const auto message = [](const std::string& setting) {
     return message_of(parse(
         "model: {zoo: particle_12}\ndata: {train: synthetic, schema: lcd-fixed}\n", {setting}));

@@ -157,8 +157,10 @@ TEST(ColumnNames, OfGeneratedShowersAreKnownBeforehand) {
   };
   EXPECT_EQ(message("name=fine"), "");
   EXPECT_EQ(message("model.losses.particle.target=target"), "") << "the first of several";
-  EXPECT_THAT(message("model.losses.particle.target=target.9"),
-              HasSubstr("generated showers have no column \"target.9\"; did you mean target.0"));
+  EXPECT_THAT(
+      message("model.losses.particle.target=target.9"),
+      HasSubstr(
+          "no column \"target.9\"; they have target.0, target.1; did you mean \"target.0\"?"));
   EXPECT_THAT(message("model.losses.particle.target=mass"),
               HasSubstr("they have target.0, target.1"));
 }

@@ -282,7 +282,8 @@ TEST_F(Apply, StoppingReadsTheMeanLossOfItsTermOverEachEpoch) {
           step(state, constant(state, 0.125f,
                                {{"loss/generation", 9.0f}, {"loss/energy", g ? loss : 7.0f}}))
               .ok());
-      if (n + 1 < 12) EXPECT_EQ(ends_epoch(example_.options, state), n == 10);
+      if (n + 1 == 12) continue;
+      EXPECT_EQ(ends_epoch(example_.options, state), n == 10);
     }
   };
   train(4.0f);

@@ -136,7 +136,7 @@ TEST_F(Columns, OfEventsThatAreCutMayBeAnything) {
   EXPECT_THAT(refusal({{"target.0", {7}}}), testing::Not(HasSubstr("expected 7")));
 }
 
-TEST(ColumnNames, MeanTheFirstOfSeveralToo) {
+TEST(NamesOfColumns, MeanTheFirstOfSeveralToo) {
   const std::vector<std::string> columns{"target.0", "target.1", "energy"};
   for (const char* name : {"target", "target.0", "target.1", "energy", "energy.0"}) {
     EXPECT_TRUE(names_column(name, columns)) << name;

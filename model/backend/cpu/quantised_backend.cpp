@@ -34,7 +34,7 @@ class MeasuringKernel final : public Kernel {
            std::byte* scratch) const override {
     kernel_->run(operands, random, scratch);
     const KernelCall call{operands, random, scratch};
-    const std::int64_t channels = geometry_.in_channels, cells = cpu::cells(geometry_.in);
+    const std::int64_t channels = geometry_.in_channels, cells = model::cells(geometry_.in);
     std::vector<float> largest(static_cast<std::size_t>(cpu::find_largest_floats(channels)));
     for (std::int64_t n = 0; n < geometry_.batch; ++n) {
       cpu::find_largest(call.operand<const float>(0) + n * cells * channels, cells, channels,

@@ -119,8 +119,8 @@ void check_columns(const Topology& topology, Reader& reader) {
   for (const std::string& column : model::columns_of(gan)) {
     if (pipeline::names_column(column, made)) continue;
     reader.broken_rule(askers_of(gan, column),
-                       fmt::format("generated showers have no column \"{}\"; they have {}{}",
-                                   shown(column), fmt::join(made, ", "), suggestion(column, made)));
+                       fmt::format("generated showers have no column \"{}\"{}", shown(column),
+                                   suggestion(column, made)));
   }
 }
 

@@ -20,7 +20,8 @@ TEST(FieldSearch, WordFindsTheFieldsOfThatNameWhereverTheyStand) {
 }
 
 TEST(FieldSearch, NameOfASectionFindsItsFields) {
-  EXPECT_THAT(fields_named("optimiser"), ElementsAre("train.optimiser.g", "train.optimiser.d"));
+  EXPECT_THAT(fields_named("optimiser"),
+              ElementsAre("train.optimiser.g", "train.optimiser.d", "train.optimiser.network"));
   EXPECT_THAT(fields_named("loader"),
               ElementsAre("actors.loader.threads", "actors.loader.credits"));
 }

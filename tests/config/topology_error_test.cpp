@@ -44,9 +44,8 @@ cluster:
 constexpr const char* kAllProblems[] = {
     "t.yaml:1:7: name: expected a name of at most 100 letters, digits, '-', '_' and '.', of which "
     "'-' and '.' are not its first, found text",
-    "t.yaml:3:8: model.zoo: expected one of dcgan_mnist, gan3d_12, gan3d_25, gan3d_51, toy, found "
-    "text "
-    "\"gan3d_2\"; did you mean",
+    "t.yaml:3:8: model.zoo: expected one of dcgan_mnist, digits, gan3d_12, gan3d_25, gan3d_51, "
+    "particle_12, toy, found text \"gan3d_2\"; did you mean",
     "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
     "t.yaml:5:14: model.precision: only fp32, bf16 are available in this version, not fp16",
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "
@@ -64,7 +63,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:12:3: train: unknown key \"lerning_rate\"; did you mean \"learning_rate\"?",
     "t.yaml:13:22: train.learning_rate.g.rate: expected a number above 0, found the number -1",
     "t.yaml:13:42: train.learning_rate.d: factor acts only with policy: plateau",
-    "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, found text \"d_fak\"; "
+    "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, d_both, fit, found text "
+    "\"d_fak\"; "
     "did "
     "you mean \"d_fake\"?",
     "t.yaml:15:12: train.scaling: expected one of strong, weak, found text \"week\"; did you mean "
@@ -175,7 +175,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + "data: {train: synthetic, test_one_in: 5000}\n",
                 "t.yaml:2:39: data.test_one_in: one in 5000 of 4000 generated events leaves none"},
         Mistake{kModel + kData + "train: {learning_rate: 1e-3}\n",
-                "train.learning_rate: expected a section (g, d), found the number 1e-3"},
+                "train.learning_rate: expected a section (g, d, network), found the number 1e-3"},
         Mistake{kModel + kData + "train: {learning_rate: {g: {policy: warmup}}}\n",
                 "policy warmup needs warmup_iterations"},
         Mistake{kModel + kData + "train: {learning_rate: {g: {parts: [{policy: cosine}]}}}\n",

@@ -34,7 +34,9 @@ struct FillVisitor {
     value = "reference, " + std::to_string(next++);
   }
   void hash(const std::string&, runtime::Hash128& value) { value = {next++, next++}; }
-  void perhaps(const std::string&, auto& value, auto each) { each(value.value()); }
+  void perhaps(const std::string&, auto& value, auto each) {
+    if (value) each(*value);
+  }
 };
 
 // One attempt: what all members together find.

@@ -75,7 +75,8 @@ class Ending {
     play.actor("replica.0", replica).actor("checkpointer", checkpointer).actor("monitor", monitor);
     play.actor("validator", std::move(validator));
     play.link("replica.0", "validation", "validator", "snapshots");
-    play.link("validator", "metrics", "monitor", "metrics", runtime::Lane::kMetrics);
+    // What there is no room for is dropped.
+    play.link("validator", "metrics", "monitor", "metrics", runtime::Lane::kMetrics, 100);
     runtime::NodeEnd end = play.run(seed);
     log_lines = play.log_lines();
     return end;

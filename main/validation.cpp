@@ -85,8 +85,11 @@ std::string data_folder_of(const std::string& path) {
 
 pipeline::MeasuringOptions measuring(const config::Topology& topology,
                                      const model::StatisticsOptions& statistics) {
-  return {statistics, pipeline::image_units(topology.data.dataset), true,
-          model::columns_of(topology.model.gan.latent).size()};
+  return {statistics,
+          pipeline::image_units(topology.data.dataset),
+          true,
+          model::columns_of(topology.model.gan.latent).size(),
+          {}};
 }
 
 // Bad events of a data set, where all of its others are compared: nothing says how many of them

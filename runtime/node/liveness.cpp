@@ -3,6 +3,13 @@
 #include <utility>
 
 namespace troupe::runtime {
+namespace {
+
+// What a sample weighs in the mean of those before it. With a heartbeat of 500 ms it is a mean over
+// some 4 s: many threads that wake up together for a moment delay nobody for seconds.
+constexpr double kSampleWeight = 1.0 / 8.0;
+
+}  // namespace
 
 // A turn that nothing bounds may take as long as nobody comes, and is no sleep.
 bool Liveness::overslept(TimePoint now) const {
@@ -12,7 +19,9 @@ bool Liveness::overslept(TimePoint now) const {
 
 std::optional<Duration> Liveness::end_turn(TimePoint now) {
   if (options_.host_load && now >= next_measure_) {
-    load_.add(options_.host_load(), now);
+    const double sample = options_.host_load();
+    mean_load_ = mean_load_ ? *mean_load_ + kSampleWeight * (sample - *mean_load_) : sample;
+    load_.add(*mean_load_, now);
     next_measure_ = now + options_.heartbeat;
   }
   const bool slept = overslept(now);

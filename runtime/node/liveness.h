@@ -36,7 +36,7 @@ class Liveness {
   // With a peer that is up or down. `closing`: this node ends.
   Duration patience_with(const Peer& peer, bool closing, TimePoint now) const;
   Duration patience_with_visitors(TimePoint now) const;
-  // Threads of this host that run or want to, per processor.
+  // Threads of this host that run or want to, per processor: the largest mean over some seconds.
   double load(TimePoint now) const { return load_.value(now); }
 
  private:
@@ -46,6 +46,7 @@ class Liveness {
   TimePoint last_turn_;
   TimePoint turn_until_ = TimePoint::max();
   std::optional<TimePoint> woke_at_;  // from the newest sleep
+  std::optional<double> mean_load_;
   FadingMaximum load_;
   TimePoint next_measure_{0};
 };

@@ -238,6 +238,21 @@ TEST_F(Gates, PeerThatDiesIsLostAfterDeadAfterHoweverPatientTheOtherIsWithSilenc
   }
 }
 
+TEST_F(Gates, MomentInWhichManyThreadsWakeUpIsNoLoad) {
+  actor("a", "root.a", root("a", 1));
+  actor("b", "root.b", root("b", 1));
+  int samples = 0;
+  sim::ProcessSetup setup;
+  setup.gate.host_load = [&] { return samples++ % 8 == 4 ? 6.0 : 0.5; };
+  add("a", setup);
+  add("b");
+  world_->at(10s, [&] { world_->kill(1); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_GT(samples, 8);
+  ASSERT_THAT(told_["a"], SizeIs(2));
+  EXPECT_LT(told_["a"][1].when, 10s + 2s + 500ms);
+}
+
 TEST_F(Gates, NodeThatEndsDoesNotWaitForAPeerThatIsGoneHoweverBusyItsHostIs) {
   Script ends;
   ends.start = [](Context& context) { (void)context.after(4s); };

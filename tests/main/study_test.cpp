@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+
+#include <fmt/format.h>
 
 #include "tests/main/toy_run.h"
 
@@ -95,7 +98,8 @@ parallel: 2
 )");
   const ProcessEnd end = call(study_words("search"));
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  const auto& trials = last_line(end)["trials"].list();
+  const JsonValue report = last_line(end);
+  const auto& trials = report["trials"].list();
   ASSERT_EQ(trials.size(), 4u);
   EXPECT_EQ(trials[0]["state"].text(), "done");
   EXPECT_EQ(trials[0]["figure"].number(), 6.0);
@@ -158,7 +162,8 @@ parallel: 2
 )");
   const ProcessEnd end = call(study_words("search"));
   ASSERT_EQ(end.exit_code, 0) << end.err;
-  const auto& trials = last_line(end)["trials"].list();
+  const JsonValue report = last_line(end);
+  const auto& trials = report["trials"].list();
   ASSERT_EQ(trials.size(), 4u);
   std::size_t done = 0;
   for (std::size_t i = 0; i < 4; ++i) {

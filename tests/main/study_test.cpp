@@ -107,7 +107,7 @@ parallel: 2
     const JsonValue& run = trials[i]["runs"].list()[0];
     EXPECT_EQ(trials[i]["state"].text(), "failed") << i;
     EXPECT_NE(run["error"].text(), "") << i;
-    EXPECT_EQ(run["exit_code"].integer(), i == 2 ? 6u : 3u) << run["error"].text();
+    EXPECT_EQ(run["exit_code"].integer(), i == 2 ? 6u : 4u) << run["error"].text();
     EXPECT_THAT(end.err, HasSubstr(fmt::format("trial {} failed: ", i)));
   }
 }

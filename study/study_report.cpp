@@ -44,7 +44,7 @@ std::vector<std::uint32_t> by_figure(const Study& study, const TrialBook& book) 
   for (std::uint32_t i = 0; i < book.trials().size(); ++i) {
     const Trial& trial = book.trials()[i];
     const auto figure = book.figure(trial);
-    const double rung = figure ? -static_cast<double>(trial.jobs.size()) : kLast;
+    const double rung = figure ? -static_cast<double>(figure->rung) : kLast;
     order.push_back({{rung, figure ? study.objective.cost(figure->mean) : kLast}, i});
   }
   std::ranges::sort(order);

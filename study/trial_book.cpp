@@ -185,7 +185,7 @@ std::vector<RunNumber> TrialBook::running() const {
 std::optional<TrialFigure> TrialBook::figure(const Job& job) const {
   if (!has_ended(job) || job.has_failed()) return std::nullopt;
   const auto count = static_cast<double>(job.results.size());
-  TrialFigure made;
+  TrialFigure made{0.0, std::nullopt, job.rung};
   for (const RunResult& result : job.results) made.mean += *result.figure / count;
   if (job.results.size() < 2) return made;
   double squares = 0.0;
@@ -209,7 +209,7 @@ std::optional<std::uint32_t> TrialBook::best() const {
   std::optional<std::uint32_t> best;
   std::pair<double, double> least;  // the rung, negative, and the cost
   for (const Job& job : jobs_) {
-    if (!figure(job)) continue;
+    if (!figure(job) || last_job(trials_[job.trial]).has_failed()) continue;
     const std::pair<double, double> found(-static_cast<double>(job.rung), cost(job));
     if (best && (found > least || (found == least && *best < job.trial))) continue;
     best = job.trial;

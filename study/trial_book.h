@@ -58,6 +58,7 @@ struct Trial {
 struct TrialFigure {
   double mean = 0.0;
   std::optional<double> deviation;  // standard, of one repeat; none: there is one
+  std::uint32_t rung = 0;           // of the job
 };
 
 class TrialBook {
@@ -99,11 +100,11 @@ class TrialBook {
   bool has_ended(const Job& job) const;
   // Nothing: it has not ended, or failed.
   std::optional<TrialFigure> figure(const Job& job) const;
-  // That of the highest rung that it has reached.
+  // That of the highest rung that it has one of; nothing once a job of it has failed.
   std::optional<TrialFigure> figure(const Trial& trial) const;
   const Job& last_job(const Trial& trial) const { return jobs_[trial.jobs.back()]; }
-  // The number of the best of those that have reached the highest rung of all; of equal ones the
-  // older. Nothing: none has a figure.
+  // The number of the best of those that have a figure of the highest rung of all; of equal ones
+  // the older. Nothing: none has a figure.
   std::optional<std::uint32_t> best() const;
 
  private:

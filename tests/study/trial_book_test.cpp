@@ -186,7 +186,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Setting{MethodKind::kGrid, 3, 1}, Setting{MethodKind::kRandom, 4, 2},
                     Setting{MethodKind::kGenetic, 1, 1}, Setting{MethodKind::kGenetic, 3, 1},
                     Setting{MethodKind::kBayesian, 1, 1}, Setting{MethodKind::kBayesian, 3, 2},
-                    Setting{MethodKind::kBayesian, 20, 1}));
+                    Setting{MethodKind::kBayesian, 20, 1}, Setting{MethodKind::kRandom, 1, 1, 3},
+                    Setting{MethodKind::kRandom, 4, 2, 3}, Setting{MethodKind::kBayesian, 3, 1, 3},
+                    Setting{MethodKind::kGenetic, 2, 1, 2},
+                    Setting{MethodKind::kRandom, 3, 1, 1, 1.5},
+                    Setting{MethodKind::kBayesian, 2, 1, 2, 1.5},
+                    Setting{MethodKind::kRandom, 3, 1, 1, {}, 3},
+                    Setting{MethodKind::kGenetic, 2, 2, 2, {}, 3}));
 
 RunResult with_figure(double figure) {
   RunResult result;
@@ -306,6 +312,28 @@ TEST(Halving, FollowsItsSchedule) {
   EXPECT_EQ(done, (std::vector<std::string>{"0@0", "1@0", "2@0", "1@1", "3@0", "3@1", "4@0", "5@0",
                                             "5@1", "3@2", "6@0", "7@0", "8@0"}));
   EXPECT_EQ(book.best(), 3u);
+}
+
+// The best of the first rung fails on the second.
+TEST(Halving, TrialThatFailsOnItsWayIsNotTheBest) {
+  Study study = study_of({whole("a", 0, 9)}, MethodKind::kRandom, 2);
+  study.stop.kind = StopKind::kHalving;
+  study.stop.keep_one_in = 2;
+  const auto method = make_method(study);
+  TrialBook book(study, *method, 2);
+  for (std::uint32_t trial = 0; trial < 2; ++trial) {
+    ASSERT_TRUE(book.propose({0.0}).ok());
+    ASSERT_TRUE(book.begin({trial}).ok());
+    ASSERT_TRUE(book.end({trial}, with_figure(1.0 + trial)).ok());
+  }
+  EXPECT_EQ(book.best(), 0u);
+  ASSERT_TRUE(book.promote(0).ok());
+  ASSERT_TRUE(book.begin({0, 1, 0}).ok());
+  EXPECT_EQ(book.best(), 0u);
+  EXPECT_EQ(book.figure(book.trials()[0])->rung, 0u);
+  ASSERT_TRUE(book.end({0, 1, 0}, {}).ok());
+  EXPECT_EQ(book.best(), 1u);
+  EXPECT_FALSE(book.figure(book.trials()[0]));
 }
 
 TEST(Halving, LeavesFailedTrialsBehind) {

@@ -32,17 +32,22 @@ double median_of(std::vector<double> values) {
 }
 
 // Costs for the process. Those that are far worse than the others would hide how these differ: they
-// count as less bad, in the same order up to there. A trial that has failed is as bad as the worst.
-// Then the mean is 0 and the variance 1.
+// count as less bad, in the same order up to there. Where half of them are as good as the best,
+// none is tamed. A trial that has failed is as bad as the worst or, where all others are equal,
+// worse. Then the mean is 0 and the variance 1.
 std::vector<double> tamed(const std::vector<Observation>& ended) {
   std::vector<double> costs;
   for (const Observation& each : ended) {
     if (each.cost) costs.push_back(*each.cost);
   }
   const double best = *std::ranges::min_element(costs), middle = median_of(costs);
-  const double worst = std::min(*std::ranges::max_element(costs), middle + 3.0 * (middle - best));
+  const double most = *std::ranges::max_element(costs);
+  const double worst = middle > best ? std::min(most, middle + 3.0 * (middle - best)) : most;
+  const double failed = worst > best ? worst : best + std::max(std::abs(best), 1.0);
   std::vector<double> all;
-  for (const Observation& each : ended) all.push_back(std::min(each.cost.value_or(worst), worst));
+  for (const Observation& each : ended) {
+    all.push_back(each.cost ? std::min(*each.cost, worst) : failed);
+  }
   const auto count = static_cast<double>(all.size());
   const double mean = std::accumulate(all.begin(), all.end(), 0.0) / count;
   double squares = 0.0;
@@ -79,7 +84,7 @@ class BayesianMethod final : public Method {
     std::ranges::stable_sort(candidates, {}, &Scored::cost);
     // A place that was looked at gives nothing new, unless there is no other.
     const auto fresh = std::ranges::find_if(
-        candidates, [&](const Scored& each) { return !is_known(each.point, known); });
+        candidates, [&](const Scored& each) { return !known.has(each.point); });
     return (fresh == candidates.end() ? candidates.front() : *fresh).point;
   }
 
@@ -198,11 +203,6 @@ class BayesianMethod final : public Method {
       return score(point_at(place), expectation).cost;
     });
     return {point_at(found.at), found.value};
-  }
-
-  static bool is_known(const Point& point, const Known& known) {
-    return std::ranges::find(known.pending, point) != known.pending.end() ||
-           std::ranges::find(known.ended, point, &Observation::point) != known.ended.end();
   }
 
   const Space space_;

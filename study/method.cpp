@@ -1,5 +1,7 @@
 #include "study/method.h"
 
+#include <algorithm>
+
 #include "runtime/base/error.h"
 #include "study/draws.h"
 
@@ -57,6 +59,11 @@ class GridMethod final : public Method {
 };
 
 }  // namespace
+
+bool Known::has(const Point& point) const {
+  return std::ranges::find(pending, point) != pending.end() ||
+         std::ranges::find(ended, point, &Observation::point) != ended.end();
+}
 
 Point random_point(const Space& space, std::uint64_t seed, std::uint32_t trial) {
   Point point;

@@ -21,6 +21,8 @@ struct Observation {
 struct Known {
   std::vector<Observation> ended;
   std::vector<Point> pending;  // proposed before, and not known to have ended
+
+  bool has(const Point& point) const;
 };
 
 // Immutable; any thread.

@@ -165,6 +165,36 @@ TEST(BayesianMethod, ProposesNoPointTwiceAsLongAsThereAreOthers) {
   EXPECT_EQ(seen.size(), 12u);
 }
 
+// Half of the trials are as good as the best, and those with a large value fail.
+TEST(BayesianMethod, KeepsAwayFromFailuresWhereOtherTrialsAreEqual) {
+  const Study study = study_of({linear("a", 0.0, 1.0)}, MethodKind::kBayesian, 30);
+  const auto method = make_method(study);
+  Known known;
+  for (int i = 0; i < 12; ++i) {
+    const double a = (i + 0.5) / 12.0;
+    known.ended.push_back({{a}, std::nullopt});
+    if (a < 0.6) known.ended.back().cost = 1.0;
+  }
+  for (std::uint32_t trial = 12; trial < 16; ++trial) {
+    EXPECT_LT(method->propose(trial, known)[0], 0.65) << trial;
+  }
+}
+
+TEST(GeneticMethod, DrawsAChildAgainThatWasProposedBefore) {
+  const Space space{whole("a", 1, 4), words("b", {"x", "y", "z"})};
+  Study study = study_of(space, MethodKind::kGenetic, 30);
+  study.method.population = 2;
+  const auto method = make_method(study);
+  Known known;
+  known.ended = {{{1.0, 0.0}, 1.0}, {{2.0, 0.0}, 2.0}};
+  for (std::uint32_t trial = 2; trial < 9; ++trial) {
+    const Point point = method->propose(trial, known);
+    EXPECT_FALSE(known.has(point)) << trial;
+    if (trial % 2 == 0) known.pending.push_back(point);
+    if (trial % 2 == 1) known.ended.push_back({point, point[0] + point[1] + 5.0});
+  }
+}
+
 TEST(GeneticMethod, DescendsFromTheBest) {
   Study study = study_of(mixed_space(), MethodKind::kGenetic, 100);
   const auto costs = costs_of(*make_method(study), mixed_cost);

@@ -54,18 +54,38 @@ Result<void> replay(const std::vector<study::JournalLine>& lines, OpenStudy& ope
   return {};
 }
 
-// The journal begins with what its study was.
+// It begins with what its study was.
 Result<void> check_same(const StudyJournal& journal, const OpenStudy& open,
                         const std::string& folder) {
   const auto* const first =
       journal.lines().empty() ? nullptr : std::get_if<study::StudyLine>(&journal.lines().front());
-  if (first != nullptr && first->hash == study_hash(open.loaded)) return {};
+  if (first == nullptr) {
+    return Error{ErrorKind::kData,
+                 fmt::format("{} has trials and no journal; put {} back, or begin another study in "
+                             "another folder",
+                             folder, StudyJournal::kName)};
+  }
+  if (first->hash == study_hash(open.loaded)) return {};
   return Error{
       ErrorKind::kTopology,
       fmt::format("{} cannot go on: its study.yaml or the topology {} is not what it was "
                   "begun with; only trials, target and patience may change. Begin another study "
                   "in another folder",
                   folder, open.loaded.study.topology)};
+}
+
+// The journal of the study, and the book where it ends. A study that was cut off before its first
+// line has none yet.
+Result<StudyJournal> open_journal(const StudyFolder& folder, OpenStudy& open) {
+  ASSIGN_OR_RETURN(StudyJournal journal, StudyJournal::open(folder.journal()));
+  if (journal.lines().empty() && !folder.has_trials()) {
+    RETURN_IF_ERROR(journal.add(
+        study::StudyLine{study_hash(open.loaded), TROUPE_VERSION, study::time_of_day()}));
+    return journal;
+  }
+  RETURN_IF_ERROR(check_same(journal, open, folder.path()));
+  RETURN_IF_ERROR(replay(journal.lines(), open));
+  return journal;
 }
 
 std::vector<std::string> words_of_runs(const CommandLine& line) {
@@ -108,11 +128,8 @@ int begin(const CommandLine& line) {
   runtime::FileDisk disk;
   const auto folder = StudyFolder::create(path, open.loaded.study, disk);
   if (!folder.ok()) return report(folder.error());
-  auto journal = StudyJournal::open(folder->journal());
+  auto journal = open_journal(*folder, open);
   if (!journal.ok()) return report(journal.error());
-  const auto begun =
-      journal->add(study::StudyLine{study_hash(open.loaded), TROUPE_VERSION, study::time_of_day()});
-  if (!begun.ok()) return report(begun.error());
   return carry_on(open, *folder, *journal, line);
 }
 
@@ -123,10 +140,8 @@ int resume(const CommandLine& line) {
   auto loaded = study::load_study(study_file(path));
   if (!loaded.ok()) return report(loaded.error());
   OpenStudy open(std::move(*loaded));
-  auto journal = StudyJournal::open(folder->journal());
+  auto journal = open_journal(*folder, open);
   if (!journal.ok()) return report(journal.error());
-  if (const auto same = check_same(*journal, open, path); !same.ok()) return report(same.error());
-  if (const auto told = replay(journal->lines(), open); !told.ok()) return report(told.error());
   launch::hold_signals();
   return carry_on(open, *folder, *journal, line);
 }
@@ -152,15 +167,22 @@ int tell_report(const CommandLine& line) {
 }
 
 int carry_out_study(const CommandLine& line) {
+  const bool reports = line.get<bool>("report");
   if (line.has("resume") && (line.has("study") || line.has("out"))) {
     return line.usage_error("--resume names the folder already; leave out the rest");
   }
-  if (line.has("html") && !line.get<bool>("report")) {
+  if (line.has("resume") && reports) {
+    return line.usage_error("--report runs nothing; give it the folder without --resume");
+  }
+  if (line.has("out") && reports) {
+    return line.usage_error("--report begins no study; leave out --out");
+  }
+  if (line.has("html") && !reports) {
     return line.usage_error("--html goes with --report");
   }
   if (line.has("resume")) return resume(line);
   if (!line.has("study")) return line.usage_error("which study file?");
-  return line.get<bool>("report") ? tell_report(line) : begin(line);
+  return reports ? tell_report(line) : begin(line);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-constexpr const char* kLock = ".lock";
+constexpr const char* kLock = ".lock";  // as of launch::RunFolder
+constexpr const char* kTrials = "trials";
 
 std::string file_of(const std::string& path, const char* name) { return path + "/" + name; }
 
@@ -75,10 +76,21 @@ Result<void> StudyFolder::check(const std::string& path) {
                fmt::format("{} is no study's folder, such as runs/search", path)};
 }
 
+bool StudyFolder::is_locked(const std::string& path) {
+  const runtime::Descriptor lock(
+      ::open(file_of(path, kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return lock.is_open() && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+bool StudyFolder::has_trials() const {
+  std::error_code ignored;
+  return fs::exists(file_of(path_, kTrials), ignored);
+}
+
 std::string StudyFolder::journal() const { return file_of(path_, StudyJournal::kName); }
 
 std::string StudyFolder::run_folder(RunNumber run, std::uint32_t seeds) const {
-  const std::string trial = fmt::format("{}/trials/{}", path_, run.trial);
+  const std::string trial = fmt::format("{}/{}/{}", path_, kTrials, run.trial);
   return seeds == 1 ? trial : fmt::format("{}.{}", trial, run.repeat);
 }
 

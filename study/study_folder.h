@@ -24,9 +24,13 @@ class StudyFolder {
   static runtime::Result<StudyFolder> reopen(const std::string& path);
   // Without the lock. kUsage: it holds no study.
   static runtime::Result<void> check(const std::string& path);
+  // Whether a process has the lock of this folder, which is that of a study or a run.
+  static bool is_locked(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::string journal() const;
+  // Whether a trial's run was ever begun in it.
+  bool has_trials() const;
   // The folder of a trial's run; `seeds`: how many runs a trial has.
   std::string run_folder(RunNumber run, std::uint32_t seeds) const;
 

@@ -103,6 +103,13 @@ TEST(StudyFolder, IsLockedAndNotTakenFromOthers) {
   EXPECT_THAT(StudyFolder::create(path, study, disk),
               FailsWith(ErrorKind::kUsage, "troupe study --resume " + path));
   EXPECT_EQ(load_study(path + "/study.yaml")->study, study);
+  EXPECT_FALSE(StudyFolder::reopen(path)->has_trials());
+  EXPECT_FALSE(StudyFolder::is_locked(path));
+  EXPECT_FALSE(StudyFolder::is_locked(folder / "nothing"));
+  {
+    const auto again = StudyFolder::reopen(path);
+    EXPECT_TRUE(StudyFolder::is_locked(path));
+  }
   std::filesystem::create_directory(folder / "full");
   write_text(folder / "full/notes", "mine");
   EXPECT_THAT(StudyFolder::create(folder / "full", study, disk),
@@ -180,6 +187,30 @@ TEST_F(Report, PageHasAPictureOfEachFieldAndNothingFromElsewhere) {
   for (const char* foreign : {"http:", "https:", "src=", "@import"}) {
     EXPECT_THAT(page, testing::Not(HasSubstr(foreign)));
   }
+}
+
+// Of two on their way to the second rung, the one with the better figure stands first, and one that
+// has a figure of the second before both.
+TEST(ReportOfRungs, OrdersByTheRungThatAFigureIsOf) {
+  Study study = study_of(mixed_space(), MethodKind::kRandom, 3);
+  study.stop.kind = StopKind::kHalving;
+  const auto method = make_method(study);
+  TrialBook book(study, *method, 2);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(book.propose(*point_of(study.space, kSettings)).ok());
+    ASSERT_TRUE(book.begin({i, 0, 0}).ok());
+    ASSERT_TRUE(book.end({i, 0, 0}, {3.0 - i, "", "abc", 0, 1.0}).ok());
+  }
+  for (const std::uint32_t i : {0, 1}) {
+    ASSERT_TRUE(book.promote(i).ok());
+    ASSERT_TRUE(book.begin({i, 1, 0}).ok());
+  }
+  ASSERT_TRUE(book.end({0, 1, 0}, {9.0, "", "abc", 0, 1.0}).ok());
+  const std::string text = report_text(study, book);
+  const std::size_t first = text.find("\n0 "), second = text.find("\n2 "),
+                    third = text.find("\n1 ");
+  EXPECT_LT(first, second) << text;
+  EXPECT_LT(second, third) << text;
 }
 
 TEST(ReportOfNothing, SaysSo) {

@@ -3,6 +3,7 @@
 // The space that a study searches: fields of a topology, and the values that each may take.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,10 @@
 #include <vector>
 
 namespace troupe::study {
+
+// A setting is a word of a command line, which the system bounds, and all of them together.
+inline constexpr std::size_t kLongestPath = 256;
+inline constexpr std::size_t kLongestValue = std::size_t{16} << 10;
 
 // One field of the topology. Exactly one of the first four is given.
 struct Dimension {

@@ -9,12 +9,14 @@
 
 #include "config/topology_fields.h"
 #include "config/topology_file.h"
+#include "config/yaml_value.h"
 
 namespace troupe::study {
 namespace {
 
 using config::LoadedTopology;
 using config::Problems;
+using config::YamlValue;
 using runtime::Result;
 
 // Reads the study's topology with one setting, or none.
@@ -26,9 +28,31 @@ Result<LoadedTopology> topology_with(const LoadedStudy& loaded,
 }
 
 // All that it says. Where it came from means nothing.
-std::string values_of(const LoadedTopology& loaded) {
-  return config::print_yaml(
-      config::topology_record().write(loaded.topology, config::Selection::kAll));
+YamlValue values_of(const config::Topology& topology) {
+  return config::topology_record().write(topology, config::Selection::kAll);
+}
+
+void add_scalars(const YamlValue& value, std::set<std::string>& scalars) {
+  if (value.is_scalar()) scalars.insert(value.scalar);
+  for (const YamlValue& item : value.items) add_scalars(item, scalars);
+  for (const config::YamlMember& member : value.members) add_scalars(member.value, scalars);
+}
+
+// A text in the setting that means another place wherever the study goes on; "": there is none. It
+// is one if the topology has it with the current folder in front.
+std::string relative_path(const std::string& setting, const YamlValue& written) {
+  Problems none;
+  std::set<std::string> given, made;
+  add_scalars(config::parse_yaml(setting, "", none), given);
+  add_scalars(written, made);
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  for (const std::string& text : given) {
+    const std::filesystem::path path(text);
+    if (text.empty() || path.is_absolute()) continue;
+    if (made.contains((here / path).lexically_normal().string())) return text;
+  }
+  return "";
 }
 
 // Without the place, which is the setting itself, and without the lines behind the first.
@@ -63,10 +87,11 @@ class SpaceCheck {
 
   Result<config::Topology> check() {
     ASSIGN_OR_RETURN(LoadedTopology plain, topology_with(loaded_, {}));
+    plain_ = std::move(plain.topology);
     for (const Dimension& dimension : loaded_.study.space) check_dimension(dimension);
-    check_objective(plain.topology);
-    if (loaded_.study.stop.halves()) check_rungs(plain.topology);
-    if (problems_.empty()) return std::move(plain.topology);
+    check_objective();
+    if (study().stop.halves()) check_rungs();
+    if (problems_.empty()) return std::move(plain_);
     return problems_.error();
   }
 
@@ -78,56 +103,85 @@ class SpaceCheck {
 
   void check_dimension(const Dimension& dimension) {
     const std::string field = "space." + dimension.path;
-    if (loaded_.study.seeds > 1 && dimension.path == "train.seed") {
-      return problem(field, "repeat.seeds gives every trial the same seeds; leave one of them out");
-    }
     std::set<std::string> effects;
+    bool always_validates = true;
     for (const double value : values_to_try(dimension)) {
-      const std::string setting = fmt::format("{}={}", dimension.path, text_of(dimension, value));
+      const std::string text = text_of(dimension, value);
+      const std::string setting = fmt::format("{}={}", dimension.path, text);
       const auto made = topology_with(loaded_, {setting});
       if (!made.ok()) {
-        return problem(
-            field, fmt::format("the topology does not take {} here: {}", text_of(dimension, value),
-                               first_reason(made.error().message, setting)));
+        return problem(field, fmt::format("the topology does not take {} here: {}", text,
+                                          first_reason(made.error().message, setting)));
       }
-      if (effects.insert(values_of(*made)).second) continue;
-      return problem(field, fmt::format("{} makes the same topology as a value before it",
-                                        text_of(dimension, value)));
+      always_validates = always_validates && validates(made->topology);
+      const std::string conflict = conflict_of(text, made->topology);
+      if (!conflict.empty()) return problem(field, conflict);
+      const YamlValue written = values_of(made->topology);
+      if (const std::string path = relative_path(text, written); !path.empty()) {
+        return problem(field, fmt::format("{} depends on the folder in which the study goes on; "
+                                          "write the whole path, from the root",
+                                          path));
+      }
+      if (effects.insert(config::print_yaml(written)).second) continue;
+      return problem(field, fmt::format("{} makes the same topology as a value before it", text));
     }
+    is_validation_set_ = is_validation_set_ || always_validates;
   }
 
-  void check_objective(const config::Topology& topology) {
-    const bool validates = topology.validator.every.unit != config::Every::Unit::kNever;
-    const bool is_varied = std::ranges::any_of(loaded_.study.space, [](const Dimension& dimension) {
-      return dimension.path.starts_with("actors.validator");
-    });
-    const bool is_of_validation = loaded_.study.objective.of == FigureSource::kValidation;
-    if (!is_of_validation || validates || is_varied) return;
+  static bool validates(const config::Topology& topology) {
+    return topology.validator.every.unit != config::Every::Unit::kNever;
+  }
+
+  // What the study sets by itself no value may set, in whatever way; "": it does not.
+  std::string conflict_of(const std::string& text, const config::Topology& made) const {
+    if (study().seeds > 1 && made.train.options.seed != plain_.train.options.seed) {
+      return "repeat.seeds gives every trial the same seeds; leave one of them out";
+    }
+    if (study().stop.halves() && (made.train.epochs != plain_.train.epochs ||
+                                  made.train.iterations != plain_.train.iterations)) {
+      return "halving sets from rung to rung how far a trial trains; leave one of them out";
+    }
+    if (is_of_validation() && validates(plain_) && !validates(made)) {
+      return fmt::format("with {} a trial has no validation, and so no figure", text);
+    }
+    return "";
+  }
+
+  bool is_of_validation() const { return study().objective.of == FigureSource::kValidation; }
+
+  void check_objective() {
+    if (!is_of_validation() || validates(plain_) || is_validation_set_) return;
     problem("objective",
             fmt::format("a run of {} has no validation (actors.validator.every: none); give it one "
                         "or take a figure `of: metrics`",
-                        loaded_.study.topology));
+                        study().topology));
   }
 
-  void check_rungs(const config::Topology& topology) {
-    const bool is_of_epochs = counts_epochs(loaded_.study.stop);
-    const std::string field = is_of_epochs ? "train.epochs" : "train.iterations";
-    if (length_of(loaded_.study.stop, topology) == 0) {
+  void check_rungs() {
+    const StopOptions& stop = study().stop;
+    const std::string field = counts_epochs(stop) ? "train.epochs" : "train.iterations";
+    if (counts_epochs(stop) && plain_.train.iterations) {
+      return problem("stop.from", fmt::format("the topology's train.iterations ends trials after "
+                                              "{}, whatever the epochs; leave it out, or count "
+                                              "iterations",
+                                              *plain_.train.iterations));
+    }
+    if (length_of(stop, plain_) == 0) {
       return problem("stop.from",
                      "the topology has no train.iterations, so that nobody knows how "
                      "far a trial goes; give it some, or count epochs");
     }
-    if (rungs_of(loaded_.study, topology).size() < 2) {
+    if (rungs_of(study(), plain_).size() < 2) {
       problem("stop.from", fmt::format("trials train no further than that: the topology's {} is {}",
-                                       field, length_of(loaded_.study.stop, topology)));
-    }
-    for (const Dimension& dimension : loaded_.study.space) {
-      if (dimension.path != field) continue;
-      problem("space." + field, "halving sets it from rung to rung; leave one of them out");
+                                       field, length_of(stop, plain_)));
     }
   }
 
+  const Study& study() const { return loaded_.study; }
+
   const LoadedStudy& loaded_;
+  config::Topology plain_;          // without any setting
+  bool is_validation_set_ = false;  // a field has only values with which a trial validates
   Problems problems_;
 };
 

@@ -47,6 +47,9 @@ CodecOf<std::string> topology_value() {
       [](const YamlValue& value, std::string& into, Reader& reader) {
         if (value.is_null()) return reader.expected(value, kWhat);
         into = config::flow_yaml(value);
+        if (into.size() <= kLongestValue) return;
+        reader.problem(value.place, fmt::format("the value has {} bytes, more than {}", into.size(),
+                                                kLongestValue));
       },
       [](const std::string& value, Selection) {
         config::Problems none;
@@ -108,6 +111,26 @@ bool is_within(const std::string& path, const std::string& whole) {
   return path == whole || path.starts_with(whole + ".");
 }
 
+// Names and numbers with points between them. A number is written in one way.
+bool is_plain_path(const std::string& path) {
+  if (path.size() > kLongestPath) return false;
+  std::size_t from = 0;
+  while (true) {
+    const std::size_t end = std::min(path.find('.', from), path.size());
+    const std::string_view part = std::string_view(path).substr(from, end - from);
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const auto is_sign = [&](char c) {
+      return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+             c == '-';
+    };
+    const bool is_number = std::ranges::all_of(part, is_digit);
+    if (part.empty() || !std::ranges::all_of(part, is_sign)) return false;
+    if (is_number && part.size() > 1 && part.front() == '0') return false;
+    if (end == path.size()) return true;
+    from = end + 1;
+  }
+}
+
 class SpaceCodec final : public config::Codec<Space> {
  public:
   void read(const YamlValue& value, Space& into, Reader& reader) const override {
@@ -119,6 +142,12 @@ class SpaceCodec final : public config::Codec<Space> {
     for (const YamlMember& member : value.members) {
       const Reader::Step step(reader, member.key);
       reader.remember(member.key_place);
+      if (!is_plain_path(member.key)) {
+        reader.problem(
+            member.key_place,
+            "expected a field's path, such as train.learning_rate.g or layers.3.dropout");
+        continue;
+      }
       Dimension dimension;
       record_->read(member.value, dimension, reader);
       dimension.path = member.key;
@@ -246,7 +275,8 @@ RecordOf<StopOptions> stop_record() {
              "as far as the topology says.")
       .used_if("kind: halving", halves)
       .field("target", &StopOptions::target, config::optional(config::number()), Scope::kFree,
-             "Figure that is good enough: when a trial has it, nothing else begins.")
+             "Figure that is good enough: behind a trial that has it, no more than the others that "
+             "`parallel` allows begin.")
       .field("patience", &StopOptions::patience,
              config::optional(config::integer<std::uint32_t>(1, kMostTrials)), Scope::kFree,
              "Number of trials in a row without a better figure, behind which no new one begins.")

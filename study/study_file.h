@@ -61,7 +61,7 @@ struct StopOptions {
   StopKind kind = StopKind::kNone;
   config::Every from;  // the first rung: epochs or iterations
   std::uint32_t keep_one_in = 3;
-  std::optional<double> target;           // of a figure: nothing begins once a trial has reached it
+  std::optional<double> target;           // of a figure, which ends the study
   std::optional<std::uint32_t> patience;  // trials that are not better than the best before them
 
   bool halves() const { return kind == StopKind::kHalving; }

@@ -37,7 +37,7 @@ template <class Archive>
 void fields(Archive& archive, runtime::Like<TrialLine> auto& line) {
   archive.number("trial", line.trial, kMostTrials);
   archive.map("settings", line.settings,
-              [](auto& item, auto& value) { item.text("", value, kLongestText); });
+              [](auto& item, auto& value) { item.text("", value, kLongestValue); });
 }
 
 template <class Archive>

@@ -162,6 +162,28 @@ INSTANTIATE_TEST_SUITE_P(
                 "s.yaml:2:12: objective: give one of minimise and maximise"},
         Mistake{with_space(""),
                 "s.yaml:3:8: space: expected a section of 1 to 50 fields of the topology"},
+        // No path of a field, or one that can be written in another way.
+        Mistake{with_space("train.seed=3: {integer: [1, 2]}"),
+                "s.yaml:3:9: space.train.seed=3: expected a field's path"},
+        Mistake{with_space("train.schedule.00: {choice: [g]}"),
+                "space.train.schedule.00: expected a field's path"},
+        Mistake{with_space("train..seed: {integer: [1, 2]}"), "expected a field's path"},
+        // What the study sets itself.
+        Mistake{with_space("train: {choice: [{seed: 3}]}") + "repeat: {seeds: 2}\n",
+                "s.yaml:3:9: space.train: repeat.seeds gives every trial the same seeds"},
+        Mistake{with_space("train: {choice: [{epochs: 3}, {epochs: 4}]}") +
+                    "stop: {kind: halving, from: 1 epoch}\n",
+                "s.yaml:3:9: space.train: halving sets from rung to rung how far a trial trains"},
+        Mistake{with_space("train.iterations: {choice: [30]}") +
+                    "stop: {kind: halving, from: 1 epoch}\n",
+                "s.yaml:3:9: space.train.iterations: halving sets from rung to rung how far"},
+        Mistake{with_space("actors.validator.every: {choice: [1 epoch, none]}"),
+                "s.yaml:3:9: space.actors.validator.every: with none a trial has no validation"},
+        // Another file in another folder.
+        Mistake{with_space("data.train: {choice: [[/a.h5], [b.h5]]}"),
+                "s.yaml:3:9: space.data.train: b.h5 depends on the folder in which the study goes"},
+        Mistake{with_space("name: {choice: [" + std::string(20'000, 'a') + "]}"),
+                "s.yaml:3:24: space.name.choice.0: the value has 20000 bytes, more than 16384"},
         // No field of the topology.
         Mistake{with_space("train.learning_rat.g: {log: [1e-4, 1e-2]}"),
                 "s.yaml:3:9: space.train.learning_rat.g: the topology does not take 0.0001 here: "
@@ -227,7 +249,16 @@ TEST(StudyFile, RungsGoFromTheFirstToWhatTheTopologyTrains) {
   EXPECT_THAT(parse("topology: toy\nspace: {train.epochs: {integer: [2, 9]}}\n"
                     "objective: {minimise: merit}\n" +
                     halving + "1 epoch}\n"),
-              FailsWith(ErrorKind::kTopology, "s.yaml:2:9: space.train.epochs: halving sets it"));
+              FailsWith(ErrorKind::kTopology, "s.yaml:2:9: space.train.epochs: halving sets "));
+  const TemporaryFolder folder;
+  write_text(folder / "t.yaml",
+             "model: {zoo: toy}\ndata: {train: [a.h5]}\ntrain: {epochs: 4, iterations: 9}\n");
+  EXPECT_THAT(
+      parse_study("topology: t.yaml\nspace: {train.seed: {integer: [1, 9]}}\n"
+                  "objective: {minimise: merit}\n" +
+                      halving + "1 epoch}\n",
+                  "s.yaml", folder.path()),
+      FailsWith(ErrorKind::kTopology, "the topology's train.iterations ends trials after 9"));
 }
 
 TEST(StudyErrors, TopologyThatIsWrongByItselfSaysSo) {

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -13,13 +14,13 @@
 
 #include <fmt/format.h>
 
-#include "launch/folder/run_folder.h"
+#include "config/topology_file.h"
 #include "launch/processes/child_process.h"
 #include "launch/processes/command.h"
+#include "launch/processes/shell_word.h"
 #include "launch/processes/signal_watch.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
-#include "runtime/base/disk.h"
 #include "study/trial_run.h"
 
 namespace troupe::study {
@@ -30,7 +31,6 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
-constexpr std::size_t kMostSummary = std::size_t{1} << 20;
 constexpr auto kEndsWithin = std::chrono::seconds(30);
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
@@ -88,9 +88,8 @@ class StudyRunner {
   Result<RunnerEnd> run() {
     Result<void> fault;
     for (const RunNumber run : book_.running()) {
-      if (!fault.ok()) break;
-      wait_until_free(request_.folder.run_folder(run, study().seeds));
-      fault = start(run);
+      if (!fault.ok() || stops_.count() > 0) break;
+      fault = go_on_with(run);
     }
     while (true) {
       if (fault.ok() && stops_.count() == 0) fault = do_what_is_next();
@@ -109,15 +108,37 @@ class StudyRunner {
   }
 
  private:
-  // The processes of a study that was killed may still be about to end. A run that finds its folder
-  // locked says so itself.
-  void wait_until_free(const std::string& folder) {
-    runtime::FileDisk disk;
+  // The run had begun before this process did. Where it has come to its end since, that is its end:
+  // to begin it again would train nothing, and tell other figures of speed.
+  Result<void> go_on_with(RunNumber run) {
+    const std::string folder = request_.folder.run_folder(run, study().seeds);
+    RETURN_IF_ERROR(wait_until_free(folder));
+    if (stops_.count() > 0) return {};
+    const std::string summary = whole_summary(request_.loaded, run, folder);
+    if (summary.empty()) return start(run);
+    return take_end(run, found_by(request_.loaded, run, folder, {{}, summary, "", 0.0}));
+  }
+
+  // The processes of a study that was killed may still be about to end, and may not even have
+  // written their topology. Until then nobody else works in their folder.
+  Result<void> wait_until_free(const std::string& folder) const {
+    if (!StudyFolder::is_locked(folder)) return {};
+    log_.info(fmt::format("waits for the process that still works in {}", folder));
     const runtime::TimePoint until = clock_.now() + kEndsWithin;
-    while (launch::RunFolder::check(folder).ok() && stops_.count() == 0 && clock_.now() < until) {
-      if (launch::RunFolder::reopen(folder, disk).ok()) return;
+    while (stops_.count() == 0 && StudyFolder::is_locked(folder)) {
+      if (clock_.now() >= until) {
+        return Error{ErrorKind::kUsage,
+                     fmt::format("another process still works in {}; end it, then {}", folder,
+                                 how_to_go_on())};
+      }
       std::this_thread::sleep_for(kLookAgain);
     }
+    return {};
+  }
+
+  std::string how_to_go_on() const {
+    return fmt::format("go on with: troupe study --resume {}",
+                       launch::shell_word(request_.folder.path()));
   }
 
   // Until there is nothing to do but to wait, or nothing at all.
@@ -143,7 +164,17 @@ class StudyRunner {
     return tell(line, study().space, book_);
   }
 
+  // Each run reads the topology anew, and all train the same one.
+  Result<void> check_topology() const {
+    ASSIGN_OR_RETURN(const std::string text, config::read_topology_text(study().topology));
+    if (text == request_.loaded.topology_text) return {};
+    return Error{ErrorKind::kTopology,
+                 fmt::format("{} has changed since the study began; put it back as it was, then {}",
+                             study().topology, how_to_go_on())};
+  }
+
   Result<void> start(RunNumber run) {
+    RETURN_IF_ERROR(check_topology());
     const Point& point = book_.trials()[run.trial].point;
     auto watched = std::make_unique<Watched>();
     watched->run = run;
@@ -185,11 +216,43 @@ class StudyRunner {
                        runtime::seconds(clock_.now() - watched->began)};
       // One that has ended well has done so, signal or not.
       if (!fault.ok() || (!writes && end.end != launch::ChildEnd{0, 0})) continue;
-      const RunResult result = result_of(study().objective, watched->folder, end);
-      fault = record(EndLine{watched->run, result, time_of_day()});
-      if (fault.ok()) say(watched->run, result);
+      fault = take_end(watched->run, found_by(request_.loaded, watched->run, watched->folder, end));
     }
     return fault;
+  }
+
+  Result<void> take_end(RunNumber run, const RunFound& found) {
+    RETURN_IF_ERROR(check_fault(run, found));
+    RETURN_IF_ERROR(record(EndLine{run, found.result, time_of_day()}));
+    say(run, found.result);
+    return {};
+  }
+
+  // An end that the trial's settings are not to blame for is not written: the study ends, and the
+  // run is gone on with when the study is.
+  Result<void> check_fault(RunNumber run, const RunFound& found) const {
+    using Fault = RunFound::Fault;
+    const std::string what = fmt::format("{}: {}", name_of(run), found.result.error);
+    if (found.fault == Fault::kMachine) {
+      return Error{static_cast<ErrorKind>(found.result.exit_code),
+                   fmt::format("{}\nThe study stops, since all trials would fail so; mend it, then "
+                               "{}",
+                               what, how_to_go_on())};
+    }
+    const bool is_of_all =
+        found.fault == Fault::kEndsEarly || (found.fault == Fault::kNoFigure && !has_any_figure());
+    if (!is_of_all) return {};
+    return Error{ErrorKind::kTopology,
+                 fmt::format("{}\nThe study stops, since all trials would fail so; mend it, and "
+                             "begin a study in another folder",
+                             what)};
+  }
+
+  bool has_any_figure() const {
+    return std::ranges::any_of(book_.jobs(), [](const Job& job) {
+      return std::ranges::any_of(job.results,
+                                 [](const RunResult& result) { return result.figure.has_value(); });
+    });
   }
 
   void say(RunNumber run, const RunResult& result) const {

@@ -29,12 +29,14 @@ struct RunnerEnd {
 };
 
 // Goes on from where the book is, which is told everything that happens. Runs that were begun and
-// have not ended are gone on with.
+// have not ended are gone on with; what they have come to since counts.
 //
 // A signal to end reaches the runs, which save what they have; a second one ends them at once.
 // Takes SIGINT, SIGTERM and SIGHUP of this process (launch/processes/signal_watch.h). kData: the
-// journal cannot be written; the runs are stopped as by a signal. kInternal: a process cannot be
-// started.
+// journal cannot be written. kInternal: a process cannot be started. kUsage: a process from before
+// still works in a run's folder. kTopology: the topology has changed, a run tells of no such figure
+// before any has had it, or its topology ends it before its rung. Any of the first three also where
+// a run ends so by a fault of the machine. The runs are stopped as by a signal then.
 runtime::Result<RunnerEnd> run_study(const RunnerRequest& request, StudyJournal& journal,
                                      TrialBook& book, const runtime::Log& log);
 

@@ -2,7 +2,8 @@
 
 // A run of a trial: an ordinary `troupe run` in a folder of its own, and what it has found.
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::vector<std::string> overrides_of(const LoadedStudy& loaded, const Point& po
 std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point, RunNumber run,
                                    const std::string& folder);
 
+// The most bytes of a summary.
+inline constexpr std::size_t kMostSummary = std::size_t{1} << 20;
+
 // How the process of a run has ended.
 struct RunEnd {
   launch::ChildEnd end;
@@ -29,11 +33,27 @@ struct RunEnd {
   double seconds = 0.0;
 };
 
-// The result of such a run. A run that was stopped, or has no such figure, has failed, and its
-// error says so.
-RunResult result_of(const Objective& objective, const std::string& folder, const RunEnd& end);
+// What such a run has come to.
+struct RunFound {
+  // A run that was stopped, or has no figure, has failed, and its error says so.
+  RunResult result;
+  enum class Fault : std::uint8_t {
+    kNone,
+    kMachine,    // its folder, a disk or the machine were at fault
+    kEndsEarly,  // it is whole, and its topology ends it before its rung does
+    kNoFigure,   // it is whole, and tells of no figure of that name
+  };
+  Fault fault = Fault::kNone;  // that is none of the trial's settings
+};
+RunFound found_by(const LoadedStudy& loaded, RunNumber run, const std::string& folder,
+                  const RunEnd& end);
 
-// The figure of the run in a folder. kData: it has none, and which there are.
+// The summary that a run which has come to its end, as far as its rung goes, has left in its
+// folder; "": it has not.
+std::string whole_summary(const LoadedStudy& loaded, RunNumber run, const std::string& folder);
+
+// The figure of the run in a folder. kTopology: it tells of none of that name, and of which it
+// does. kData: it is no number.
 runtime::Result<double> read_figure(const Objective& objective, const std::string& folder,
                                     const std::string& summary);
 

@@ -1,9 +1,13 @@
 // troupe study as people meet it: its trials are runs of the same program.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -112,17 +116,109 @@ parallel: 2
   }
 }
 
-TEST_F(StudyVerb, RunWithoutTheFigureFailsAndSaysWhichThereAre) {
+TEST_F(StudyVerb, FigureThatNoRunHasEndsTheStudyAndSaysWhichThereAre) {
   write_text(path("s.yaml"), R"(topology: toy.yaml
 space: {train.iterations: {choice: [4]}}
 objective: {minimise: lost/g, of: metrics}
 method: {kind: random, trials: 1}
 )");
   const ProcessEnd end = call(study_words("search"));
-  const JsonValue report = last_line(end);
-  EXPECT_THAT(report["trials"].list()[0]["runs"].list()[0]["error"].text(),
-              HasSubstr("the run has no figure lost/g; "));
+  EXPECT_EQ(end.exit_code, 3);
+  EXPECT_THAT(end.err, HasSubstr("trial 0: the run has no figure lost/g; "));
+  EXPECT_THAT(end.err, HasSubstr("begin a study in another folder"));
+  const JsonValue report = report_of("search");
+  EXPECT_EQ(report["trials"].list()[0]["state"].text(), "running");
   EXPECT_TRUE(report["best"].is_null());
+}
+
+// The first checkpoint does not fit.
+TEST_F(StudyVerb, FullDiskStopsTheStudyAndFailsNoTrial) {
+  write_study("method: {kind: random, trials: 2}\n");
+  const auto whole = found_by(last_line(call(study_words("whole"))));
+  const ProcessEnd full = call(study_words("cut"), {.largest_file_bytes = 16384});
+  EXPECT_EQ(full.exit_code, 4);
+  EXPECT_THAT(full.err, HasSubstr("File too large"));
+  EXPECT_THAT(full.err, HasSubstr("go on with: troupe study --resume " + path("cut")));
+  EXPECT_EQ(lines_of("cut"), 3u);
+  const ProcessEnd last = call({"study", "--resume", path("cut"), "--json"});
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(found_by(last_line(last)), whole);
+}
+
+TEST_F(StudyVerb, TopologyThatChangesMeanwhileEndsTheStudy) {
+  write_study("method: {kind: random, trials: 1000}\n");
+  Process process(command(study_words("search")));
+  ASSERT_TRUE(process.wait_until([&] { return lines_of("search") >= 3; }));
+  const std::string before = read_text(path("toy.yaml"));
+  write_text(path("toy.yaml"), before + "# touched\n");
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 3);
+  EXPECT_THAT(end.err, HasSubstr(path("toy.yaml") + " has changed since the study began"));
+  for (const JsonValue& line : json_lines(path("search/study.jsonl"))) {
+    if (line["kind"].text() == "end") EXPECT_EQ(line["error"].text(), "");
+  }
+}
+
+// As after a kill behind study.yaml, or within the journal's first line.
+TEST_F(StudyVerb, StudyWithoutAWholeLineInItsJournalGoesOn) {
+  write_study("method: {kind: random, trials: 1}\n");
+  const auto whole = found_by(last_line(call(study_words("whole"))));
+  const std::string text = read_text(path("whole/study.yaml"));
+  for (const char* journal : {"", "{\"kind\":\"stu", "none"}) {
+    std::filesystem::remove_all(path("cut"));
+    std::filesystem::create_directory(path("cut"));
+    write_text(path("cut/study.yaml"), text);
+    if (journal != std::string("none")) write_text(path("cut/study.jsonl"), journal);
+    const ProcessEnd end = call({"study", "--resume", path("cut"), "--json"});
+    ASSERT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_EQ(found_by(last_line(end)), whole);
+  }
+  std::filesystem::remove(path("cut/study.jsonl"));
+  expect_refused(call({"study", "--resume", path("cut")}), 4,
+                 {"has trials and no journal; put study.jsonl back"});
+}
+
+// The line of its end alone was lost. A process that seems to be still there is waited for.
+TEST_F(StudyVerb, RunThatHasEndedIsNotBegunAgainAndALockedFolderIsWaitedFor) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space: {train.iterations: {choice: [6]}}
+objective: {maximise: events_per_second, of: summary}
+method: {kind: random, trials: 1}
+)");
+  const auto whole = found_by(last_line(call(study_words("search"))));
+  const std::string journal = read_text(path("search/study.jsonl"));
+  const std::size_t behind = journal.rfind('\n', journal.size() - 2) + 1;
+  write_text(path("search/study.jsonl"), journal.substr(0, behind));
+  const auto lock = path("search/trials/0/.lock");
+  const int file = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_EX | LOCK_NB), 0);
+  Process process(command({"study", "--resume", path("search"), "--json"}));
+  ASSERT_TRUE(process.wait_until(
+      [&] { return process.err().find("waits for the process that still works in") < SIZE_MAX; }));
+  EXPECT_EQ(lines_of("search"), 3u);
+  ::close(file);
+  const ProcessEnd end = process.wait();
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(found_by(last_line(end)), whole);
+}
+
+TEST_F(StudyVerb, StudyThatIsStoppedWhileItWaitsFailsNoTrial) {
+  write_study("method: {kind: random, trials: 1}\n");
+  ASSERT_EQ(call(study_words("search")).exit_code, 0);
+  const std::string journal = read_text(path("search/study.jsonl"));
+  const std::size_t behind = journal.rfind('\n', journal.size() - 2) + 1;
+  write_text(path("search/study.jsonl"), journal.substr(0, behind));
+  // Not even the topology is there yet.
+  std::filesystem::remove(path("search/trials/0/topology.yaml"));
+  const int file = ::open(path("search/trials/0/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_EX | LOCK_NB), 0);
+  Process process(command({"study", "--resume", path("search"), "--json"}));
+  ASSERT_TRUE(process.wait_until(
+      [&] { return process.err().find("waits for the process that still works in") < SIZE_MAX; }));
+  process.send(SIGINT);
+  EXPECT_EQ(process.wait().exit_code, 130);
+  ::close(file);
+  EXPECT_EQ(lines_of("search"), 3u);
 }
 
 // The method learns from figures, so that each proposal tells whether they were all kept.
@@ -206,6 +302,8 @@ TEST_F(StudyVerb, RefusesWhatIsNoStudy) {
   expect_refused(call({"study", folder_.path(), "--report"}), 2, {"is no study's folder"});
   expect_refused(call({"study", "--resume", folder_.path()}), 2, {"is no study's folder"});
   expect_refused(call({"study", "a", "--resume", "b"}), 2, {"--resume names the folder already"});
+  expect_refused(call({"study", "--resume", "b", "--report"}), 2, {"--report runs nothing"});
+  expect_refused(call({"study", "a", "--report", "--out", "b"}), 2, {"leave out --out"});
   write_study("");
   write_text(path("taken"), "");
   expect_refused(call({"study", path("s.yaml"), "--out", path("taken")}), 2, {"taken"});

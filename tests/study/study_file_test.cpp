@@ -180,10 +180,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{with_space("actors.validator.every: {choice: [1 epoch, none]}"),
                 "s.yaml:3:9: space.actors.validator.every: with none a trial has no validation"},
         // Another file in another folder.
-        Mistake{with_space("data.train: {choice: [[/a.h5], [b.h5]]}"),
-                "s.yaml:3:9: space.data.train: b.h5 depends on the folder in which the study goes"},
+        Mistake{with_space("data.synthetic.folder: {choice: [/a, b]}"),
+                "s.yaml:3:9: space.data.synthetic.folder: b depends on the folder in which"},
         Mistake{with_space("name: {choice: [" + std::string(20'000, 'a') + "]}"),
-                "s.yaml:3:24: space.name.choice.0: the value has 20000 bytes, more than 16384"},
+                "s.yaml:3:25: space.name.choice.0: the value has 20000 bytes, more than 16384"},
         // No field of the topology.
         Mistake{with_space("train.learning_rat.g: {log: [1e-4, 1e-2]}"),
                 "s.yaml:3:9: space.train.learning_rat.g: the topology does not take 0.0001 here: "

@@ -79,11 +79,6 @@ INSTANTIATE_TEST_SUITE_P(
                   std::vector<std::string>{"train.iterations=5", "train.micro_batch=4",
                                            "train.micro_batches=4", "train.epochs=20",
                                            "data.synthetic.particles=[electron, pion]"}},
-        std::pair{"toy", std::vector<std::string>{"train.iterations=4",
-                                                  "train.schedule=[d_both, d_fake, g]",
-                                                  "model.discriminator.layers.2=layer_norm",
-                                                  "model.losses.generation={kind: wasserstein, "
-                                                  "target: label, gradient_penalty: 10}"}},
         // The only micro-batch is computed by all threads together.
         std::pair{"gan3d_25",
                   std::vector<std::string>{"train.iterations=2", "train.micro_batch=2",

@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kTopology = R"(name: kinds
+constexpr const char* kSupervisedTopology = R"(name: kinds
 model:
   task: supervised
   network:
@@ -57,7 +57,7 @@ class Supervised : public ClusterRun {
     file.add("target", {200, 2}, data.target);
     file.add("pdg", {200}, kinds);
   }
-  void write_task() const { write_text(path("toy.yaml"), kTopology); }
+  void write_task() const { write_text(path("toy.yaml"), kSupervisedTopology); }
 };
 
 TEST_F(Supervised, AnyWorkersAndAResumedRunGiveOneHashAndTheSameFigures) {

@@ -54,7 +54,8 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
     }
   }
   if (flights_.empty()) {
-    turn.finished = feed_.has_ended(state_.iteration) || reason_to_stop();
+    turn.finished = feed_.has_ended(state_.iteration) ||
+                    pipeline::reason_to_stop(training_.options.stop, state_);
     if (turn.finished || !begin_step(next_step(), turn)) return turn;
   }
   if (flights_.front().contributed()) {

@@ -110,10 +110,6 @@ class StepEngine {
 
   // The metrics of a record that is about to be applied, without the times.
   StepMetrics metrics_of(const pipeline::StepRecord& record) const;
-  // Whether training is over before its last iteration, and why, for people.
-  std::optional<std::string> reason_to_stop() const {
-    return pipeline::reason_to_stop(training_.options.stop, state_);
-  }
   // For people: the step that is being reduced, and what the engine waits for.
   std::string under_way() const;
   std::string waiting_for() const;

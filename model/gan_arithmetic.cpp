@@ -16,7 +16,7 @@ struct GanArithmetic : GanPlaces<T> {
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::column, Places::write_latents,
       Places::write_real_images, Places::generator_bindings, Places::discriminator_bindings,
-      Places::contributions, Places::discriminator, Places::of_generator, Places::both;
+      Places::contributions, Places::discriminator, Places::both;
   using typename Places::Judge;
 
   void make_fakes() const {
@@ -227,7 +227,7 @@ struct GanArithmetic : GanPlaces<T> {
     // The discriminator judges in training mode and keeps its weights. The gradient of its input is
     // the gradient of the generator's output.
     gan.discriminator_->run(Pass::kForwardTraining, d_bindings, stream.discriminator_);
-    losses(of_generator(), layout, false);
+    losses(discriminator(Gan::kGenerator), layout, false);
     gan.discriminator_->run(Pass::kBackwardInput, d_bindings, stream.discriminator_);
 
     const auto gradient = gan.discriminator_->template input_gradient<T>(stream.discriminator_);

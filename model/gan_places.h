@@ -98,21 +98,18 @@ struct GanPlaces : GanWork {
     CHECK(events.columns != nullptr, "the model reads columns of the data");
     return events.columns + static_cast<std::int64_t>(gan.place_of(name)) * batch();
   }
-  const float* condition(const EventBatch& events, const std::string& name) const {
-    if (name == kEnergyCondition) return events.energy;
-    if (name != kAngleCondition) return column(events, name);
-    CHECK(events.angle != nullptr, "the model asks for an angle");
-    return events.angle;
-  }
-
   void write_latents() const {
     const std::int64_t size = batch() * description().latent.size;
     for (std::int64_t i = 0; i < count(); ++i) {
       const EventBatch wanted = conditions(i);
       std::array<const float*, kMostConditions> values{};
       const auto& asked = description().latent.conditions;
-      std::ranges::transform(asked, values.begin(),
-                             [&](const std::string& name) { return condition(wanted, name); });
+      std::ranges::transform(asked, values.begin(), [&](const std::string& name) {
+        if (name == kEnergyCondition) return wanted.energy;
+        if (name != kAngleCondition) return column(wanted, name);
+        CHECK(wanted.angle != nullptr, "the model asks for an angle");
+        return wanted.angle;
+      });
       make_latent(description().latent, std::span(values).first(asked.size()), batch(),
                   at(kLatentStream, micro_batches[i]), staged() + i * size);
     }
@@ -171,11 +168,8 @@ struct GanPlaces : GanWork {
 
     T* input() const { return program.template input<T>(workspace).data(); }
   };
-  Judge discriminator() const {
-    return {*gan.discriminator_, stream.discriminator_, gan.losses_[Gan::kDiscriminator]};
-  }
-  Judge of_generator() const {
-    return {*gan.discriminator_, stream.discriminator_, gan.losses_[Gan::kGenerator]};
+  Judge discriminator(std::size_t losses = Gan::kDiscriminator) const {
+    return {*gan.discriminator_, stream.discriminator_, gan.losses_[losses]};
   }
   Judge both() const {
     CHECK(gan.both_ != nullptr, "the description says that there is no d_both");

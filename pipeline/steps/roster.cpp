@@ -61,9 +61,7 @@ void lose_newcomer(Roster& roster, std::uint32_t member) {
 // When it was the last that makes steps, training stops. Else the others halt for a new View, and
 // those that learned from it are expelled, because nobody knows what was on its way to them.
 void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
-  const auto is_its_own = [&](std::uint32_t replica) {
-    return roster.member_of(replica) == member;
-  };
+  const auto is_its_own = [&](std::uint32_t each) { return roster.member_of(each) == member; };
   const bool trained = std::any_of(roster.training.begin(), roster.training.end(), is_its_own);
   if (roster.is_last(member) && trained) stop(roster, error);
   const bool was_changing = roster.membership.change().has_value();
@@ -81,9 +79,8 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
       LogLine{true, fmt::format("going on without {}: {}", roster.name(member), error.message)});
   std::vector<std::uint32_t> pupils;
   for (std::uint32_t each = 0; each < roster.members.size(); ++each) {
-    if (roster.members[each].awaits_view && roster.members[each].teacher == member) {
-      pupils.push_back(each);
-    }
+    const Member& one = roster.members[each];
+    if (one.awaits_view && one.teacher == member) pupils.push_back(each);
   }
   for (const std::uint32_t pupil : pupils) {
     expel(roster, pupil,
@@ -264,9 +261,8 @@ std::set<std::uint32_t> Roster::replicas_of(std::uint32_t member) const {
 std::vector<std::uint32_t> Roster::absent() const {
   std::set<std::uint32_t> away;
   for (const std::uint32_t member : options.membership.ring) {
-    if (!name(member).empty() && members[member].state == Member::State::kAwaited) {
-      away.insert(member);
-    }
+    const bool is_awaited = members[member].state == Member::State::kAwaited;
+    if (is_awaited && !name(member).empty()) away.insert(member);
   }
   return {away.begin(), away.end()};
 }
@@ -453,9 +449,8 @@ void stop(Roster& roster, std::optional<Error> error) {
 const View* newest_view(const Reports& reports) {
   const View* newest = nullptr;
   for (const auto& [member, report] : reports) {
-    if (report.view != nullptr && (newest == nullptr || report.view->id > newest->id)) {
-      newest = report.view.get();
-    }
+    const View* const view = report.view.get();
+    if (view != nullptr && (newest == nullptr || view->id > newest->id)) newest = view;
   }
   return newest;
 }

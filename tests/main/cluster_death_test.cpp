@@ -65,10 +65,11 @@ class ClusterDeath : public ClusterRun {
     const auto& views = summary["views"].list();
     ASSERT_EQ(told.size(), views.size());
     for (std::size_t i = 0; i < told.size(); ++i) {
-      // When all steps are made none is left to take over.
+      // When all steps are made none is left to take over. A run that is told to end may make none
+      // of those that were.
       const bool has_some = views[i]["first_step"].integer() < summary["steps"].integer();
       const std::uint64_t least = has_some ? 1 : 0;
-      EXPECT_THAT(views[i]["micro_batches_taken_over"].integer(), AllOf(Ge(least), Le(3 * least)));
+      EXPECT_THAT(views[i]["micro_batches_taken_over"].integer(), AllOf(Ge(least), Le(3U)));
       EXPECT_GT(views[i]["kept_bytes"].integer(), 0U);
       EXPECT_THAT(views[i]["time"].text(), testing::MatchesRegex("20..-..-..T..:..:..[.]...Z"));
       for (const char* field : {"micro_batches_taken_over", "kept_bytes"}) {

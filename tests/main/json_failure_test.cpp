@@ -95,7 +95,7 @@ TEST_F(JsonFailure, ObjectOfAVerbThatSucceededHasTheSameEndAndTheDocumentedKeys)
 TEST_F(JsonFailure, SummaryOfARunHasTheSameKeysHoweverItEnds) {
   const ProcessEnd whole = run("whole", {"--json"});
   const auto keys = keys_of(last_line(whole));
-  EXPECT_EQ(keys.size(), 16u);
+  EXPECT_EQ(keys.size(), 17u);
   // It diverges.
   const ProcessEnd failed =
       run("failed", {"--set", "train.learning_rate={g: 1e30, d: 1e30}", "--json"});

@@ -111,7 +111,8 @@ TEST_F(Interrupted, ResumeKeepsWhatWasSaidOfTheStateItGoesOnFrom) {
     if (line["step"].integer() == 44 && kind != "samples") said.push_back(kind);
   }
   EXPECT_THAT(said,
-              testing::UnorderedElementsAre("checkpoint", "validation", "showers", "run", "step"));
+              testing::UnorderedElementsAre("checkpoint", "validation", "showers", "test_losses",
+                                            "test_losses", "test_losses", "run", "step"));
 }
 
 // The newest file is of a later step than any the resumed run comes to.

@@ -6,7 +6,7 @@
 //
 // The losses, their weights and the order of the steps are those of 3DGAN (svalleco/3Dgan).
 //
-// Of a hinge loss and Wasserstein's the generator minimises -D(G(z)), and the discriminator what
+// With a hinge loss or Wasserstein's the generator minimises -D(G(z)), and the discriminator what
 // LossKind says. A gradient penalty, w mean((|grad D(x)| - 1)^2) over points x between real and
 // generated events (Gulrajani et al., arXiv:1704.00028), needs the derivative of a gradient by the
 // weights. It is taken in the finite form: along the gradient's direction v,
@@ -57,7 +57,7 @@ struct LossTerm {
   }
   // The score of a critic has no range.
   bool tells_score() const { return kind == LossKind::kHinge || kind == LossKind::kWasserstein; }
-  // Of the term in metrics: that of the output, of which a gradient penalty is another term.
+  // Metrics call the term so: by its output, of which a gradient penalty is another term.
   std::string name() const {
     return kind == LossKind::kGradientPenalty ? output + "_penalty" : output;
   }
@@ -175,7 +175,7 @@ struct EventBatch {
   const float* columns = nullptr;
 };
 
-// Of bins, and the most of any target.
+// How many numbers the target `bins` has, which no other target exceeds.
 inline constexpr std::int64_t kBinCount = 8;
 
 class Gan;

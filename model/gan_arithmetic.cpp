@@ -270,7 +270,7 @@ struct GanArithmetic : GanPlaces<T> {
     CHECK(false, "bins are counted, and columns written at once");
   }
 
-  // Of the events of a micro-batch: the numbers as stored, or those of their classes.
+  // Writes the numbers of a micro-batch as stored, or those of their classes.
   void write_column(std::size_t term, const EventBatch& events, T* to) const {
     const float* numbers = column(events, description().losses[term].column);
     const std::vector<float>& values = gan.loss_values_[term];
@@ -314,8 +314,8 @@ struct GanArithmetic : GanPlaces<T> {
     write_real_images(elements(stream.images_), batch() * cells());
     count_bins(elements(stream.images_), 1);
   }
-  // Of real images, in front of as many others if there are two halves, which are compared with the
-  // same counts.
+  // Counts the bins of real images. With two halves as many other images follow them, which are
+  // compared with the same counts.
   void count_bins(const T* images, std::int64_t halves) const {
     if (gan.bins_ == nullptr) return;
     const std::int64_t bins = batch() * kBinCount;

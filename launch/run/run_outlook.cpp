@@ -38,15 +38,16 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// How evenly members compute: the iterations' standard deviation, relative, but no less than the
-// model takes by itself. Few tell little.
-double deviation_of(const std::vector<double>& iterations) {
+// How evenly members compute, as RingLine has it: half of what two thirds of the iterations lie
+// within, so that a single long one does not count. No less than the model takes by itself.
+double deviation_of(std::vector<double> iterations) {
   constexpr double kLeast = pipeline::RingLine{}.deviation;
   if (iterations.size() < kTelling) return kLeast;
   const double mean = mean_of(iterations);
-  double squares = 0.0;
-  for (const double seconds : iterations) squares += (seconds - mean) * (seconds - mean);
-  return std::max(kLeast, std::sqrt(squares / static_cast<double>(iterations.size() - 1)) / mean);
+  std::ranges::sort(iterations);
+  const std::size_t sixth = iterations.size() / 6;
+  const double width = iterations[iterations.size() - 1 - sixth] - iterations[sixth];
+  return std::max(kLeast, 0.5 * width / mean);
 }
 
 // Nodes like this machine, for a topology without pools.

@@ -44,11 +44,11 @@ class TestLosses {
   // The counts of an image of the data.
   std::array<float, 8> bins_of(std::span<const float> image) const;
 
-  // Of this discriminator, whose numbers are kept until end().
+  // Takes this discriminator, whose numbers are kept until end().
   void begin(std::span<const float> weights, std::span<const float> moving);
   // An image as the networks see it, of the data or generated. The sums are in the order of calls.
   void add(bool is_real, std::span<const float> image, const TestConditions& conditions);
-  // Of d_real, d_fake and g, those that have events.
+  // The losses of d_real, d_fake and g, as far as they have events.
   std::vector<SlotLosses> end();
 
  private:

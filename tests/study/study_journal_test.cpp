@@ -189,7 +189,7 @@ TEST_F(Report, PageHasAPictureOfEachFieldAndNothingFromElsewhere) {
   }
 }
 
-// Of two on their way to the second rung, the one with the better figure stands first, and one that
+// The one with the better figure stands first of two on their way to the second rung, and one that
 // has a figure of the second before both.
 TEST(ReportOfRungs, OrdersByTheRungThatAFigureIsOf) {
   Study study = study_of(mixed_space(), MethodKind::kRandom, 3);

@@ -57,7 +57,7 @@ class TestLosses {
     int output;
     std::size_t column = 0;     // where the target is one: its place in model::columns_of()
     std::vector<float> values;  // model::values_of()
-    // Of one event, in a step of the discriminator and of the generator.
+    // One event, in a step of the discriminator and of the generator.
     std::unique_ptr<model::Kernel> loss, of_generator;
   };
   // Events that wait until a batch is full.

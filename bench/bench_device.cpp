@@ -19,6 +19,7 @@
 
 #include "bench/measure.h"
 #include "model/backend/device/backend.h"
+#include "runtime/base/buffer.h"
 #include "tests/training/alone.h"
 
 namespace troupe::bench {
@@ -197,6 +198,7 @@ int measure(const Case& of, std::size_t repetitions) {
 
 int main(int argc, char** argv) {
   using troupe::bench::Case;
+  troupe::runtime::keep_freed_memory();  // as the program does
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words == std::vector<std::string>{"--small"}) {
     return troupe::bench::measure({.model = "toy"}, 2);

@@ -100,13 +100,14 @@ ConvolutionGeometry geometry(const Extent& in, const Extent& kernel, std::int64_
   return with_output(g);
 }
 
-// Images of several blocks along y and z, of several chunks of channels, parts of x planes and
-// rounds of warps.
+// Images of several blocks along y and z, side by side and one below the other, of several chunks
+// of channels, parts of x planes, tiles and rounds of taps.
 TEST_P(TensorConvolution, IsCutWhereAnImageIsLargerThanABlock) {
   Draw draw(7);
   expect_those_of(*reference_, geometry({3, 30, 40}, {2, 3, 3}, 19, 9), draw);
   expect_those_of(*reference_, geometry({10, 9, 17}, {3, 4, 6}, 6, 3), draw);
   expect_those_of(*reference_, geometry({2, 6, 70}, {1, 6, 6}, 16, 8), draw);
+  expect_those_of(*reference_, geometry({2, 50, 9}, {2, 9, 8}, 3, 2), draw);
 }
 
 // A tile of four words a cell does not fit, and one of fewer does.
@@ -166,7 +167,7 @@ TEST(FastestKernels, ArePortableOnesWithoutTensorCores) {
     EXPECT_EQ((*fastest)->numerics_class(), portable_class(Precision::kFp32));
   }
   EXPECT_EQ(played(device, 1, Precision::kFp32)->numerics_class(),
-            "fastest tf32 2 played tensor cores");
+            "fastest tf32 3 played tensor cores");
 }
 
 }  // namespace

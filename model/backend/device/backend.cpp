@@ -86,7 +86,7 @@ Result<std::unique_ptr<Backend>> make_fastest_backend(std::shared_ptr<Device> de
   const Maker maker{*device, group, Precision::kFp32, precision};
   return make_backend(
       std::move(device), maker,
-      fmt::format("fastest {} 2 {}", precision == Precision::kBf16 ? "bfloat16" : "tf32",
+      fmt::format("fastest {} 3 {}", precision == Precision::kBf16 ? "bfloat16" : "tf32",
                   played ? "played tensor cores" : fmt::format("tensor cores sm_{}", generation)));
 }
 

@@ -3,7 +3,7 @@
 namespace troupe::model::device {
 namespace {
 
-std::int64_t elements_of(const cpu::ChannelSums& sums) { return sums.rows * sums.channels; }
+std::int64_t elements_of(const cpu::ChannelSums& sums) { return as_int(sums.rows * sums.channels); }
 
 }  // namespace
 
@@ -13,34 +13,40 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormTraining& 
   const std::int64_t chains = channels.chains(), size = 2 * chains + norm.channels;
   GroupScratch scratch(make.group);
   scratch.add<double>(size);
-  return operation_kernel(
-      scratch.bytes(), [=, sum = make.kernel("channel_sums"),
-                        means = TotalLauncher(make, channels, "batch_norm_means"),
-                        squares = make.kernel("batch_norm_squares"),
-                        statistics = TotalLauncher(make, channels, "batch_norm_statistics"),
-                        normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
-        const auto* sums = reinterpret_cast<const double*>(call.scratch);
-        const std::int64_t count = call.group.count;
-        sum(chains, count, call.with({0}).operand(sums, size).value(sizes).value(int{1}));
-        Arguments of_means;
-        means(count, of_means.operand(sums, size).value(sizes));
-        squares(chains, count, call.with({0}).operand(sums, size).value(sizes));
-        Arguments of_statistics;
-        of_statistics.operand(sums, size);
-        statistics(count, call.add(of_statistics, {4, 5, 6, 7}).value(sizes).value(norm.epsilon));
-        normalise.elements(
-            elements_of(channels), count,
-            call.with({0, 1, 2, 3, 4, 5}).value(sizes).value(norm.epsilon).value(int{1}));
-      });
+  return operation_kernel(scratch.bytes(), [=, sum = make.kernel("channel_sums"),
+                                            means =
+                                                TotalLauncher(make, channels, "batch_norm_means"),
+                                            squares = make.kernel("batch_norm_squares"),
+                                            statistics = TotalLauncher(make, channels,
+                                                                       "batch_norm_statistics"),
+                                            normalise = make.kernel("batch_norm_normalise")](
+                                               const GroupCall& call) {
+    const auto* sums = reinterpret_cast<const double*>(call.scratch);
+    const std::int64_t count = call.group.count;
+    sum(chains, count, call.with({0}).operand(sums, size).value(sizes).value(int{1}));
+    Arguments of_means;
+    means(count, of_means.operand(sums, size).value(sizes));
+    squares(chains, count, call.with({0}).operand(sums, size).value(sizes));
+    Arguments of_statistics;
+    of_statistics.operand(sums, size);
+    statistics(count, call.add(of_statistics, {4, 5, 6, 7}).value(sizes).value(norm.epsilon));
+    normalise.elements(elements_of(channels), count, call.with({0, 1, 2, 3, 4, 5}).value(sizes));
+  });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const BatchNormInference& norm) {
   const cpu::ChannelSums channels(norm.rows, norm.channels);
   const ChannelSizes sizes = sizes_of(channels);
+  GroupScratch scratch(make.group);
+  scratch.add_shared<float>(norm.channels);
   return operation_kernel(
-      0, [=, normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
-        normalise(elements_of(channels), call.group.count,
-                  call.with({0, 1, 2, 5, 3, 4}).value(sizes).value(norm.epsilon).value(int{0}));
+      scratch.bytes(), [=, invert = make.kernel("batch_norm_inverse"),
+                        normalise = make.kernel("batch_norm_normalise")](const GroupCall& call) {
+        const auto* deviation = reinterpret_cast<const float*>(call.scratch);
+        invert(norm.channels, 1,
+               call.with({4}).operand(deviation).value(as_int(norm.channels)).value(norm.epsilon));
+        normalise.elements(elements_of(channels), call.group.count,
+                           call.with({0, 1, 2, 5, 3}).operand(deviation).value(sizes));
       });
 }
 

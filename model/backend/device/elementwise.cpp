@@ -164,6 +164,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolBackward
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutForward& dropout) {
+  as_int(dropout.elements + BLOCK_ITEMS * ITEM_ELEMENTS);
   return operation_kernel(0, [=, run = make.kernel("dropout")](const GroupCall& call) {
     const DrawSizes draw{call.random.seed, call.random.iteration,
                          std::uint32_t{call.random.slot} << 24 | dropout.stream};

@@ -46,19 +46,28 @@ KERNEL void batch_norm_statistics(OPERAND(const double, sums), OPERAND(float, me
   AT(batch_variance, group)[channel] = (float)(squares / (rows > 2.0 ? rows - 1.0 : 1.0));
 }
 
+// Inverse deviations of the moving variances.
+KERNEL void batch_norm_inverse(OPERAND(const float, variance), OPERAND(float, deviation),
+                               const int channels, const double epsilon) {
+  const int c = item(0);
+  if (c >= channels) return;
+  AT(deviation, 0)[c] = (float)(1.0 / sqrt((double)AT(variance, 0)[c] + epsilon));
+}
+
 KERNEL void batch_norm_normalise(OPERAND(const float, x), OPERAND(const float, gamma_),
                                  OPERAND(const float, beta), OPERAND(float, y),
                                  OPERAND(const float, mean), OPERAND(const float, deviation),
-                                 const ChannelSizes s, const double epsilon, const int training) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, s.rows * s.channels) {
-    const int c = i % s.channels;
-    // In training the inverse deviation of the batch, in inference the moving variance.
-    float inverse = AT(deviation, group)[c];
-    if (!training) inverse = (float)(1.0 / sqrt((double)inverse + epsilon));
-    const float scale = inverse * AT(gamma_, group)[c];
-    AT(y, group)[i] = fma(AT(x, group)[i] - AT(mean, group)[c], scale, AT(beta, group)[c]);
+                                 const ChannelSizes s) {
+  const int group = item(1), first = 4 * item(0);
+  float values[4];
+  load_neighbours(values, AT(x, group), first, s.rows * s.channels);
+  int c = first % s.channels;
+  UNROLLED for (int i = 0; i < 4; ++i) {
+    const float scale = AT(deviation, group)[c] * AT(gamma_, group)[c];
+    values[i] = fma(values[i] - AT(mean, group)[c], scale, AT(beta, group)[c]);
+    c = c + 1 < s.channels ? c + 1 : 0;
   }
+  store_neighbours(AT(y, group), values, first, s.rows * s.channels);
 }
 
 // [sums of dy, sums of dy x^][part][period]
@@ -106,14 +115,19 @@ KERNEL void batch_norm_backward(OPERAND(const float, x), OPERAND(const float, dy
                                 OPERAND(const float, gamma_), OPERAND(const float, mean),
                                 OPERAND(const float, deviation), OPERAND(const float, means),
                                 OPERAND(float, dx), const ChannelSizes s) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, s.rows * s.channels) {
-    const int c = i % s.channels;
+  const int group = item(1), first = 4 * item(0);
+  float values[4], derivatives[4];
+  load_neighbours(values, AT(x, group), first, s.rows * s.channels);
+  load_neighbours(derivatives, AT(dy, group), first, s.rows * s.channels);
+  int c = first % s.channels;
+  UNROLLED for (int i = 0; i < 4; ++i) {
     const float scale = AT(deviation, group)[c];
     const float factor = AT(gamma_, group)[c] * scale;
     const float slope = AT(means, group)[s.channels + c];
-    const float normalised = (AT(x, group)[i] - AT(mean, group)[c]) * scale;
-    const float centred = fma(-normalised, slope, AT(dy, group)[i] - AT(means, group)[c]);
-    AT(dx, group)[i] = factor * centred;
+    const float normalised = (values[i] - AT(mean, group)[c]) * scale;
+    const float centred = fma(-normalised, slope, derivatives[i] - AT(means, group)[c]);
+    values[i] = factor * centred;
+    c = c + 1 < s.channels ? c + 1 : 0;
   }
+  store_neighbours(AT(dx, group), values, first, s.rows * s.channels);
 }

@@ -51,10 +51,11 @@ FUNCTION float finished(const ActivationSizes activation, float sum, float bias)
 
 KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
                                const ActivationSizes activation) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, elements) {
-    AT(y, group)[i] = activated(activation, AT(x, group)[i]);
-  }
+  const int group = item(1), first = 4 * item(0);
+  float values[4];
+  load_neighbours(values, AT(x, group), first, elements);
+  UNROLLED for (int i = 0; i < 4; ++i) values[i] = activated(activation, values[i]);
+  store_neighbours(AT(y, group), values, first, elements);
 }
 
 // dx of the kinds behind tanh, of y, or of x where the kind needs it.
@@ -73,65 +74,70 @@ FUNCTION float smooth_slope(int kind, float known, float derivative) {
   return known < 0.0f ? derivative * (known + 1.0f) : derivative;
 }
 
+FUNCTION float activation_slope(const ActivationSizes activation, float value, float derivative) {
+  const float passed = value <= 0.0f ? 0.0f : derivative;
+  if (activation.kind == ACTIVATION_LINEAR) return derivative;
+  if (activation.kind == ACTIVATION_RELU) return passed;
+  if (activation.kind == ACTIVATION_LEAKY_RELU) {
+    return passed + activation.slope * (value <= 0.0f ? derivative : 0.0f);
+  }
+  if (activation.kind == ACTIVATION_SIGMOID) return derivative * (value * (1.0f - value));
+  if (activation.kind == ACTIVATION_TANH) return derivative * (1.0f - value * value);
+  return smooth_slope(activation.kind, value, derivative);
+}
+
 KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy),
                                 OPERAND(float, dx), const long elements,
                                 const ActivationSizes activation) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, elements) {
-    const float value = AT(y, group)[i], derivative = AT(dy, group)[i];
-    const float passed = value <= 0.0f ? 0.0f : derivative;
-    float result;
-    if (activation.kind == ACTIVATION_LINEAR) {
-      result = derivative;
-    } else if (activation.kind == ACTIVATION_RELU) {
-      result = passed;
-    } else if (activation.kind == ACTIVATION_LEAKY_RELU) {
-      result = passed + activation.slope * (value <= 0.0f ? derivative : 0.0f);
-    } else if (activation.kind == ACTIVATION_SIGMOID) {
-      result = derivative * (value * (1.0f - value));
-    } else if (activation.kind == ACTIVATION_TANH) {
-      result = derivative * (1.0f - value * value);
-    } else {
-      result = smooth_slope(activation.kind, value, derivative);
-    }
-    AT(dx, group)[i] = result;
+  const int group = item(1), first = 4 * item(0);
+  float values[4], derivatives[4];
+  load_neighbours(values, AT(y, group), first, elements);
+  load_neighbours(derivatives, AT(dy, group), first, elements);
+  UNROLLED for (int i = 0; i < 4; ++i) {
+    values[i] = activation_slope(activation, values[i], derivatives[i]);
   }
+  store_neighbours(AT(dx, group), values, first, elements);
 }
 
 KERNEL void power_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
                           const double exponent) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, elements) {
-    const float value = AT(x, group)[i];
-    AT(y, group)[i] = (float)pow_exactly(value <= 0.0f ? 0.0 : (double)value, exponent);
+  const int group = item(1), first = 4 * item(0);
+  float values[4];
+  load_neighbours(values, AT(x, group), first, elements);
+  UNROLLED for (int i = 0; i < 4; ++i) {
+    values[i] = (float)pow_exactly(values[i] <= 0.0f ? 0.0 : (double)values[i], exponent);
   }
+  store_neighbours(AT(y, group), values, first, elements);
 }
 
 KERNEL void power_backward(OPERAND(const float, x), OPERAND(const float, dy), OPERAND(float, dx),
                            const long elements, const double exponent) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, elements) {
-    const float value = AT(x, group)[i];
+  const int group = item(1), first = 4 * item(0);
+  float values[4], derivatives[4];
+  load_neighbours(values, AT(x, group), first, elements);
+  load_neighbours(derivatives, AT(dy, group), first, elements);
+  UNROLLED for (int i = 0; i < 4; ++i) {
     float slope = 0.0f;
-    if (!(value <= 0.0f)) {
-      slope = (float)(exponent * pow_exactly(value, exponent - 1.0)) * AT(dy, group)[i];
+    if (!(values[i] <= 0.0f)) {
+      slope = (float)(exponent * pow_exactly(values[i], exponent - 1.0)) * derivatives[i];
     }
-    AT(dx, group)[i] = slope;
+    values[i] = slope;
   }
+  store_neighbours(AT(dx, group), values, first, elements);
 }
 
 KERNEL void accumulate(OPERAND(const float, from), OPERAND(float, into), const long elements) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, elements) {
-    AT(into, group)[i] += AT(from, group)[i];
-  }
+  const int group = item(1), first = 4 * item(0);
+  float values[4], sums[4];
+  load_neighbours(values, AT(from, group), first, elements);
+  load_neighbours(sums, AT(into, group), first, elements);
+  UNROLLED for (int i = 0; i < 4; ++i) sums[i] += values[i];
+  store_neighbours(AT(into, group), sums, first, elements);
 }
 
 KERNEL void zero_fill(OPERAND(float, y), const long elements) {
-  const int group = item(1);
-  FOR_ELEMENTS(i, elements) {
-    AT(y, group)[i] = 0.0f;
-  }
+  const float zeros[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  store_neighbours(AT(y, item(1)), zeros, 4 * item(0), elements);
 }
 
 typedef struct {
@@ -161,8 +167,7 @@ FUNCTION PhiloxBlock philox(PhiloxBlock counter, uint64 key) {
 KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const uint32, indices),
                     const long elements, const DrawSizes draw, const long threshold,
                     const float scale) {
-  const int group = item(1);
-  const long first = 4 * (long)item(0);
+  const int group = item(1), first = 4 * item(0);
   if (first >= elements) return;
   PhiloxBlock block;
   block.word[0] = (uint32)item(0);
@@ -170,9 +175,10 @@ KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const ui
   block.word[2] = draw.iteration;
   block.word[3] = draw.slot_and_stream;
   block = philox(block, draw.seed);
-  GLOBAL const float *from = AT(x, group) + first;
-  GLOBAL float *to = AT(y, group) + first;
+  float values[4];
+  load_neighbours(values, AT(x, group), first, elements);
   UNROLLED for (int j = 0; j < 4; ++j) {
-    if (first + j < elements) to[j] = (long)block.word[j] >= threshold ? from[j] * scale : 0.0f;
+    values[j] = (long)block.word[j] >= threshold ? values[j] * scale : 0.0f;
   }
+  store_neighbours(AT(y, group), values, first, elements);
 }

@@ -15,6 +15,8 @@
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define ATOMIC_MAX(place, value) atomic_max(place, value)  // of uint32
 #define LOAD_FOUR(place) vload4(0, place)                 // of floats, aligned to 16 bytes
+#define LOAD_TWO(place) vload2(0, place)                  // to 8 bytes
+#define STORE_FOUR(place, four) vstore4(four, 0, place)   // to 16 bytes
 #define FOUR(a, b, c, d) ((float4)(a, b, c, d))
 #define item(axis) ((int)get_global_id(axis))
 #define LOCAL_ADDRESS(pointer) ((uint32)(uint64)(pointer))  // as NVIDIA's instructions take it
@@ -38,6 +40,8 @@ typedef unsigned long uint64;
 #define BARRIER __syncthreads()
 #define ATOMIC_MAX(place, value) atomicMax(place, value)
 #define LOAD_FOUR(place) (*(const float4 *)(place))
+#define LOAD_TWO(place) (*(const float2 *)(place))
+#define STORE_FOUR(place, four) (*(float4 *)(place) = (four))
 #define FOUR(a, b, c, d) make_float4(a, b, c, d)
 #define AXIS_0(v) v.x
 #define AXIS_1(v) v.y
@@ -60,13 +64,30 @@ typedef unsigned long uint64;
 #define UNROLLED _Pragma("unroll")
 #define UNROLLED_BY(times) PRAGMA(unroll times)
 #define PRAGMA(text) _Pragma(#text)
-// Runs the statement behind it for each element i of the item; such kernels are launched by
-// Launcher::elements().
-#define FOR_ELEMENTS(i, elements)                                                     \
-  UNROLLED for (int i = block(0) * (ITEM_ELEMENTS * BLOCK_ITEMS) + item_of_block(0), \
-                    end_##i = i + ITEM_ELEMENTS * BLOCK_ITEMS;                        \
-                i < end_##i; i += BLOCK_ITEMS)                                        \
-    if (i < elements)
+#define ON_16_BYTES(pointer) (((uint64)(pointer) & 15u) == 0u)
+
+// Four neighbours, which an item computes; such kernels are launched by Launcher::elements(). None
+// are read or written behind the end of an array.
+FUNCTION void load_neighbours(float *values, GLOBAL const float *from, int first, int elements) {
+  if (first + 4 <= elements && ON_16_BYTES(from + first)) {
+    const float4 four = LOAD_FOUR(from + first);
+    values[0] = four.x;
+    values[1] = four.y;
+    values[2] = four.z;
+    values[3] = four.w;
+    return;
+  }
+  UNROLLED for (int i = 0; i < 4; ++i) values[i] = first + i < elements ? from[first + i] : 0.0f;
+}
+FUNCTION void store_neighbours(GLOBAL float *to, const float *values, int first, int elements) {
+  if (first + 4 <= elements && ON_16_BYTES(to + first)) {
+    STORE_FOUR(to + first, FOUR(values[0], values[1], values[2], values[3]));
+    return;
+  }
+  UNROLLED for (int i = 0; i < 4; ++i) {
+    if (first + i < elements) to[first + i] = values[i];
+  }
+}
 
 // Element i of an image [sample][x][y][z][channel] of so many cells along each axis.
 typedef struct {

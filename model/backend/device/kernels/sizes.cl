@@ -4,7 +4,7 @@
 
 // Items of a block, unless a kernel says otherwise. Cards begin about one block in a cycle.
 #define BLOCK_ITEMS 256
-// Elements of an item where these are computed one by one: neighbours belong to neighbouring items.
+// Elements of an item where these are computed one by one: neighbours (load_neighbours()).
 #define ITEM_ELEMENTS 4
 // Convolutions: outputs and positions whose sums an item keeps, of upsampled images and of planes.
 #define ITEM_OUTPUTS 8
@@ -17,12 +17,16 @@
 #define DOT_ROWS 4
 #define DOT_OUTPUTS 8
 #define DOT_TEAMS 4
-// By tensor cores: warps of a block, rows of a warp, and words of a block's two tiles.
+// By tensor cores: warps of a block, what an item makes of an image, rows of a warp, and words of a
+// block's two tiles.
 #define TENSOR_WARPS 4
+#define IMAGE_PARTS 4
 #define TENSOR_ROWS 13
 #define TENSOR_WORDS 10240
-// Their gradients: tiles of sixteen rows of a warp, rows of cells and words of a block's tile.
+// Their gradients: of a warp, pairs of taps along z, most taps along y and rows of derivatives that
+// are multiplied at once; words of a block's tile.
 #define GRADIENT_TILES 3
+#define GRADIENT_TAPS 6
 #define GRADIENT_STRIP 8
 #define GRADIENT_WORDS 11264
 
@@ -57,29 +61,26 @@ typedef struct {
   int weight_row;  // outputs, zeros behind the last included, of a channel in the weights
 } ConvolutionSizes;
 
-// An image as words, for convolutions by tensor cores.
+// An image as words, for convolutions by tensor cores. Blocks along z overlap by the taps.
 typedef struct {
-  int cell, chunks;         // words of a cell in a chunk of channels, and chunks
-  int taps_y, steps;        // taps along y, whole windows; steps of eight words along (kz, word)
-  int rows, row;            // rows of a plane, and words of a row
-  int tile_rows, tile_row;  // of them in a block's tile
+  int cell, chunks;           // words of a cell in a chunk of channels, and chunks
+  int taps_y, steps;          // taps along y, whole windows; steps of eight words along (kz, word)
+  int rows, row;              // rows of a plane, and words of a row of a block along z
+  int tile_rows;              // rows of a block's tile
+  int warps_z;                // of a block's warps, side by side along z
+  int block_rows, block_cells;  // from a block to the next one
   int row_blocks, z_blocks, output_blocks;
 } TensorImage;
 
-// An image as words along z, for their gradients.
+// Their gradients.
 typedef struct {
-  int planes, size_y, size_z, channels, pairs;
-  int before_y, before_z;  // zeros around it
-  int chunk, chunks;       // channels of a chunk, and chunks
-  int rows, row;           // rows of a plane, and words of a row of one channel
-} TensorRows;
-
-typedef struct {
-  int chunk, chunks, taps_y, steps;
-  int left_rows, left_row, left_line;  // rows of an image's plane, words of one channel, of a chunk
-  int right_row, tile_rows;            // words of a row of derivatives; the image's rows in a tile
-  int strips, parts, shares;           // of a plane, of the planes, of a strip
-  int jobs, rounds, output_blocks;     // of warps, for one of the others; of blocks
+  int chunks, output_blocks;  // of eight channels
+  int rounds_y, rounds_z;     // of taps
+  int parts;                  // of the x planes
+  int image_rows;             // of a plane of the image
+  int tiles_y, tiles_z;       // of a plane of derivatives
+  int strips, steps;          // of a tile
+  int left_row, right_row;    // words of a tile's rows of the image, and of derivatives
 } TensorGradient;
 
 // A coarse image, each cell of which stands for a window of a fine one.

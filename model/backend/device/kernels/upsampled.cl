@@ -272,10 +272,6 @@ KERNEL void upsampled_dots(OPERAND(const float, x), OPERAND(const float, dy),
   const int tap = rest % taps;
   const long n = rest / taps;
   const CoarseTap t = coarse_tap(s, AT(first_taps, 0), tap);
-  // Behind the last input or output the last one is computed again, and not written.
-  int input_at[DOT_ROWS], output_at[DOT_OUTPUTS];
-  for (int r = 0; r < DOT_ROWS; ++r) input_at[r] = c + r < inputs ? c + r : inputs - 1;
-  for (int i = 0; i < DOT_OUTPUTS; ++i) output_at[i] = o + i < outputs ? o + i : outputs - 1;
   float sum[DOT_ROWS][DOT_OUTPUTS];
   for (int r = 0; r < DOT_ROWS; ++r) {
     for (int i = 0; i < DOT_OUTPUTS; ++i) sum[r][i] = 0.0f;
@@ -300,14 +296,16 @@ KERNEL void upsampled_dots(OPERAND(const float, x), OPERAND(const float, dy),
         const int oz = output_of(s, 2, t.phase[2], here.z - lead_z);
         const int is_cell = iy >= 0 && iy < s.in[1] && iz >= 0 && iz < s.in[2];
         const int is_output = oy >= 0 && oz >= 0;
-        UNROLLED for (int r = 0; r < DOT_ROWS; ++r) {
-          value[i][r] = is_cell ? image[(iy * s.in[2] + iz) * inputs + input_at[r]] : 0.0f;
-          if (s.pairs) value[i][r] = bfloat16_of(value[i][r]);
+        // Behind the last input or output there are zeros, whose sums are not written.
+        load_neighbours(value[i], image + (iy * s.in[2] + iz) * inputs, c, is_cell ? inputs : 0);
+        GLOBAL const float *dy_cell = derivatives + (oy * s.out[2] + oz) * outputs;
+        load_neighbours(derivative[i], dy_cell, o, is_output ? outputs : 0);
+        load_neighbours(derivative[i] + 4, dy_cell, o + 4, is_output ? outputs : 0);
+        UNROLLED for (int r = 0; r < DOT_ROWS && s.pairs; ++r) {
+          value[i][r] = bfloat16_of(value[i][r]);
         }
-        UNROLLED for (int j = 0; j < DOT_OUTPUTS; ++j) {
-          derivative[i][j] =
-              is_output ? derivatives[(oy * s.out[2] + oz) * outputs + output_at[j]] : 0.0f;
-          if (s.pairs) derivative[i][j] = bfloat16_of(derivative[i][j]);
+        UNROLLED for (int j = 0; j < DOT_OUTPUTS && s.pairs; ++j) {
+          derivative[i][j] = bfloat16_of(derivative[i][j]);
         }
       }
       for (int r = 0; r < DOT_ROWS; ++r) {

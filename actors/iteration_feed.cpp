@@ -108,13 +108,18 @@ Feed IterationFeed::enter(ViewPointer view, std::uint64_t iteration, std::vector
 }
 
 std::vector<std::uint32_t> IterationFeed::own_in(std::uint64_t iteration) const {
-  return pipeline::micro_batches_of(view_->owners_in(iteration), options_.replica);
+  const auto owners =
+      options_.checks.short_iteration.owners_in(iteration, view_->owners_in(iteration));
+  return pipeline::micro_batches_of(owners, options_.replica);
 }
 
 std::size_t IterationFeed::most_own() const {
-  std::size_t most = owned_in(0);
+  const auto own = [&](const std::vector<std::uint32_t>& owners) {
+    return static_cast<std::size_t>(std::ranges::count(owners, options_.replica));
+  };
+  std::size_t most = own(view_->owners);
   for (const pipeline::View::Assignment& assignment : view_->later) {
-    most = std::max(most, owned_in(assignment.from));
+    most = std::max(most, own(assignment.owners));
   }
   return most;
 }

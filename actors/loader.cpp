@@ -41,11 +41,11 @@ const char* Loader::fault_of(Context& context, const Feed& feed, std::string_vie
   if (!context.out(port_name(feed.replica)).valid()) return "what another loader is to feed it";
   const pipeline::View& view = *feed.view;
   if (!view.has(options_.checks.member_of(feed.replica))) return "micro-batches of no View";
-  const std::uint32_t count = sampler_.options().micro_batches;
-  if (!view.shares_out(count, options_.checks.replicas_per_member)) {
+  if (!view.shares_out(sampler_.options().micro_batches, options_.checks.replicas_per_member)) {
     return "micro-batches of another View";
   }
   const auto exists = [&](const Feed::Missing& each) {
+    const std::uint32_t count = sampler_.micro_batches_in(each.iteration);
     return each.iteration < options_.iterations &&
            std::ranges::all_of(each.micro_batches, [&](std::uint32_t i) { return i < count; });
   };
@@ -113,8 +113,9 @@ void Loader::begin_iteration(Line& line, std::uint64_t iteration) const {
   line.next = 0;
   if (!has_more(line, iteration)) iteration = options_.iterations;
   for (line.iteration = iteration; line.iteration < options_.iterations; ++line.iteration) {
-    line.micro_batches =
-        pipeline::micro_batches_of(line.view->owners_in(line.iteration), line.replica);
+    const auto owners = options_.checks.short_iteration.owners_in(
+        line.iteration, line.view->owners_in(line.iteration));
+    line.micro_batches = pipeline::micro_batches_of(owners, line.replica);
     const auto check = line.view->checks(options_.checks, line.iteration).of(line.iteration);
     if (check && check->witness == line.replica) line.micro_batches.push_back(check->micro_batch);
     if (!line.micro_batches.empty()) return;

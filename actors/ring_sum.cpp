@@ -302,11 +302,14 @@ Result<void> RingSum::advance_header(RingRound& round, std::string_view who, Rin
 Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
   if (!round.combined || round.reduced() < round.sums.buckets.size()) return {};
   const StepHeader& header = round.sums.header;
-  if (header.micro_batches != options_.micro_batches || header.events != options_.events) {
+  const std::uint32_t micro_batches = options_.short_iteration.micro_batches_in(
+      header.step / options_.slot_floats.size(), options_.micro_batches);
+  const std::uint64_t events = options_.events / options_.micro_batches * micro_batches;
+  if (header.micro_batches != micro_batches || header.events != events) {
     return refusal(
         who,
         fmt::format("the last of {} micro-batches of {} events, where an iteration has {} of {}",
-                    header.micro_batches, header.events, options_.micro_batches, options_.events));
+                    header.micro_batches, header.events, micro_batches, events));
   }
   // A header tells the hash of the state before its step, so it cannot be complete before the step
   // in front of it is.

@@ -51,6 +51,7 @@ struct RingSumOptions {
   std::uint32_t member = 0;         // the node's number
   std::uint32_t micro_batches = 1;  // M: how many a complete sum holds
   std::uint64_t events = 1;         // in these
+  pipeline::ShortIteration short_iteration{};
   // How floats are sent, and for each slot how many stand in front of its contributions; none:
   // there are no floats.
   std::optional<pipeline::ReductionFormat> lossy;

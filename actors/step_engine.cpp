@@ -201,8 +201,7 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
   metrics.state_hash = state_hash_;
   const auto slot = training_.options.schedule[state_.slot];
   metrics.losses =
-      pipeline::step_losses(training_.gan.description(), training_.gan.contributions(slot), record,
-                            training_.options.micro_batches);
+      pipeline::step_losses(training_.gan.description(), training_.gan.contributions(slot), record);
   return metrics;
 }
 

@@ -122,9 +122,7 @@ void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& rec
   const char* const name = kind == model::SlotKind::kFit     ? "gradient_norm/network"
                            : network == pipeline::kGenerator ? "gradient_norm/generator"
                                                              : "gradient_norm/discriminator";
-  samples_.add(context, name,
-               pipeline::gradient_norm(training_.gan.contributions(kind), record,
-                                       training_.options.micro_batches));
+  samples_.add(context, name, pipeline::gradient_norm(training_.gan.contributions(kind), record));
 }
 
 // A line in front of which none waits is sent at once, and dropped where there is no room, as

@@ -372,11 +372,14 @@ void add_batch_fields(Record<Topology>& record) {
              "`strong`: M whatever the number of workers, so that the result does not depend on "
              "it; `weak`: M for each worker.")
       .field("remainder", within(&Topology::train, &TrainSection::remainder),
-             newer(word<Remainder>({{"drop", Remainder::kDrop}, {"carry", Remainder::kCarry}}),
+             newer(word<Remainder>({{"drop", Remainder::kDrop},
+                                    {"carry", Remainder::kCarry},
+                                    {"partial", Remainder::kPartial}}),
                    Remainder::kDrop),
              Scope::kState,
              "Events at the end of an epoch that fill no iteration: `drop` leaves them out, with "
-             "`carry` they begin the next iteration.")
+             "`carry` they begin the next iteration, with `partial` a last iteration takes the "
+             "micro-batches that they fill.")
       .field("seed", within(&Topology::train, &TrainSection::options, &TrainingOptions::seed),
              integer<std::uint64_t>(0, INT64_MAX), Scope::kState,
              "Seed of every random number of the run.")

@@ -465,7 +465,7 @@ void add_invitations(const Folder& folder) {
   const auto add = [&](const char* name, const launch::MemberInvitation& invitation) {
     folder.add(name, launch::pack_invitation(invitation).bytes());
   };
-  constexpr launch::DataIdentity kData{{7, 9}, 11};
+  constexpr launch::DataIdentity kData{{7, 9}, 11, 3};
   add("sound", {"name: a\nmodel: {zoo: toy}\n", 2, 4, "/data", "node-a", kData});
   add("most-members", {"", kMost, kMost, "", "", kData});
   // What only another version would write.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/topology.h"
+#include "pipeline/steps/view.h"
 #include "runtime/relay/relay_frames.h"
 #include "runtime/transport/wire_fields.h"
 #include "runtime/transport/wire_format.h"
@@ -25,6 +26,8 @@ void fields(Archive& archive, runtime::Like<MemberInvitation> auto& invitation) 
   archive.text("host", invitation.host, kMostPath);
   archive.hash("data_fingerprint", invitation.data.fingerprint);
   archive.number("iterations_per_epoch", invitation.data.iterations_per_epoch, kMostIterations);
+  archive.number("last_micro_batches", invitation.data.last_micro_batches,
+                 pipeline::kMostMicroBatches);
   archive.number("relay_port", invitation.relay_port);
   archive.converted("relay_token", invitation.relay_token, kMostToken, runtime::token_text,
                     runtime::read_token);

@@ -17,6 +17,7 @@ namespace troupe::launch {
 struct DataIdentity {
   runtime::Hash128 fingerprint;
   std::uint64_t iterations_per_epoch = 0;
+  std::uint32_t last_micro_batches = 0;  // of an epoch's last iteration; 0: as many as of others
   bool operator==(const DataIdentity&) const = default;
 };
 

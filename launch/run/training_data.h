@@ -25,7 +25,10 @@ struct TrainingData {
   // The copies of files on servers stay while these live.
   std::vector<runtime::Descriptor> held = {};
 
-  DataIdentity identity() const { return {train.fingerprint(), sampler.iterations_per_epoch()}; }
+  DataIdentity identity() const {
+    return {train.fingerprint(), sampler.iterations_per_epoch(),
+            sampler.short_iteration().micro_batches};
+  }
 };
 
 // `with_test_data`: open what the topology validates with, if it does.

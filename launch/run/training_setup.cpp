@@ -96,6 +96,9 @@ void take_identity(const DataIdentity& identity, TrainingSetup& setup) {
   const config::TrainSection& train = setup.topology.train;
   setup.identity = identity;
   setup.options.iterations_per_epoch = identity.iterations_per_epoch;
+  if (identity.last_micro_batches > 0) {
+    setup.options.short_iteration = {identity.iterations_per_epoch, identity.last_micro_batches};
+  }
   setup.iterations = train.epochs * identity.iterations_per_epoch;
   if (train.iterations) setup.iterations = std::min(setup.iterations, *train.iterations);
 }
@@ -137,6 +140,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   checks.seed = options.seed;
   checks.slots = static_cast<std::uint32_t>(options.schedule.size());
   checks.replicas_per_member = topology.replica.count;
+  checks.short_iteration = options.short_iteration;
   parts.loader = {setup.iterations, checks};
   // A member without data is fed by the head's loader, whose name the only loader of a run in one
   // process has, too.
@@ -155,6 +159,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.micro_batches = options.micro_batches;
   parts.reducer.events = std::uint64_t{options.micro_batches} * options.micro_batch;
   parts.reducer.lossy = options.lossy;
+  parts.reducer.short_iteration = options.short_iteration;
   parts.reducer.slot_floats.clear();
   parts.reducer.replay_bytes = topology.cluster.replay_bytes;
   for (const model::SlotKind slot : options.schedule) {

@@ -135,31 +135,40 @@ Result<Sampler> Sampler::create(SamplerOptions options) {
   return Sampler(std::move(options));
 }
 
-Sampler::Sampler(SamplerOptions options) : options_(std::move(options)), order_(options_, 0) {}
+Sampler::Sampler(SamplerOptions options) : options_(std::move(options)), order_(options_, 0) {
+  if (options_.remainder != Remainder::kPartial) return;
+  const std::uint64_t left = options_.events % events_per_iteration() / options_.micro_batch;
+  if (left == 0) return;
+  short_iteration_ = {options_.events / events_per_iteration() + 1,
+                      static_cast<std::uint32_t>(left)};
+}
 
 std::uint64_t Sampler::events_per_iteration() const {
   return std::uint64_t{options_.micro_batch} * options_.micro_batches;
 }
 
 std::uint64_t Sampler::iterations_per_epoch() const {
-  return options_.events / events_per_iteration();
+  return short_iteration_.every > 0 ? short_iteration_.every
+                                    : options_.events / events_per_iteration();
 }
 
 std::uint64_t Sampler::dropped_per_epoch() const {
   if (options_.remainder == Remainder::kCarry) return 0;
-  return options_.events % events_per_iteration();
+  const bool is_partial = options_.remainder == Remainder::kPartial;
+  return options_.events % (is_partial ? options_.micro_batch : events_per_iteration());
 }
 
 void Sampler::event_ids(std::uint64_t iteration, std::uint32_t index,
                         std::span<std::uint64_t> out) {
-  CHECK(index < options_.micro_batches && out.size() == options_.micro_batch);
-  const std::uint64_t in_iteration = std::uint64_t{index} * options_.micro_batch;
+  CHECK(index < micro_batches_in(iteration) && out.size() == options_.micro_batch);
   // Orders follow each other after so many positions.
-  std::uint64_t length = options_.events;
-  if (options_.remainder == Remainder::kDrop) {
-    length = iterations_per_epoch() * events_per_iteration();
+  const std::uint64_t length = options_.events - dropped_per_epoch();
+  std::uint64_t first = iteration * events_per_iteration();
+  if (short_iteration_.every > 0) {
+    first = iteration / short_iteration_.every * length +
+            iteration % short_iteration_.every * events_per_iteration();
   }
-  const std::uint64_t first = iteration * events_per_iteration() + in_iteration;
+  first += std::uint64_t{index} * options_.micro_batch;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::uint64_t position = first + i;
     if (const std::uint64_t epoch = position / length; epoch != epoch_) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "pipeline/data/short_iteration.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
@@ -39,6 +40,9 @@ class Permutation {
 enum class Remainder : std::uint8_t {
   kDrop,   // they are left out; the next epoch orders all events anew
   kCarry,  // the next iteration begins with them, and goes on with the next order
+  // A last iteration of the epoch takes the micro-batches that they fill. Those that fill none are
+  // left out, because statistics of batch norm are those of b events.
+  kPartial,
 };
 
 struct SamplerOptions {
@@ -90,15 +94,22 @@ class Sampler {
   // order, which lasts a part of an iteration longer.
   // Events at the end of each epoch's order that are left out; to be reported.
   std::uint64_t dropped_per_epoch() const;
+  // The iteration that takes fewer micro-batches than M; only with kPartial is there one.
+  const ShortIteration& short_iteration() const { return short_iteration_; }
+  // M, or the number of the short one.
+  std::uint32_t micro_batches_in(std::uint64_t iteration) const {
+    return short_iteration_.micro_batches_in(iteration, options_.micro_batches);
+  }
 
-  // The b events of micro-batch `index` < M of an iteration, counted from 0 over all epochs;
-  // out.size() = b.
+  // The b events of micro-batch `index` < micro_batches_in(iteration), counted from 0 over all
+  // epochs; out.size() = b.
   void event_ids(std::uint64_t iteration, std::uint32_t index, std::span<std::uint64_t> out);
 
  private:
   explicit Sampler(SamplerOptions options);
 
   SamplerOptions options_;
+  ShortIteration short_iteration_;
   std::uint64_t epoch_ = 0;
   EpochOrder order_;
 };

@@ -18,10 +18,6 @@ namespace {
 using model::ContributionTensor;
 using Role = model::ContributionTensor::Role;
 
-std::uint64_t events_per_iteration(const TrainingOptions& options) {
-  return std::uint64_t{options.micro_batch} * options.micro_batches;
-}
-
 // One record on its way into a state; its members are the parts of apply().
 class Application {
  public:
@@ -46,7 +42,8 @@ class Application {
 
  private:
   model::TrainingTime time() const {
-    return {state_.iteration, options_.iterations_per_epoch, events_per_iteration(options_)};
+    return {state_.iteration, options_.iterations_per_epoch,
+            std::uint64_t{options_.micro_batch} * options_.micro_batches};
   }
   NetworkState& network(std::size_t number) const {
     return number == kGenerator ? state_.generator : state_.discriminator;
@@ -86,8 +83,8 @@ void Application::check() const {
         "a record of another step than the state's next one");
   CHECK(state_.micro_batch == options_.micro_batch &&
         state_.micro_batches == options_.micro_batches);
-  CHECK(header.micro_batches == options_.micro_batches &&
-            header.events == events_per_iteration(options_),
+  CHECK(header.micro_batches == options_.micro_batches_in(state_.iteration) &&
+            header.events == options_.events_in(state_.iteration),
         "a record that does not hold all micro-batches");
   CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
   CHECK(record_.scales.size() == tensors_.tensors.size() &&
@@ -131,13 +128,13 @@ void Application::restore_mean(const ContributionTensor& tensor, std::span<float
   if (tensor.offset >= sums_.floats) {
     const auto first = static_cast<std::size_t>(tensor.offset - sums_.floats);
     model::restore_mean(sums_.integers_of(record_.sums).subspan(first, mean.size()), scale(tensor),
-                        options_.micro_batches, mean);
+                        record_.header.micro_batches, mean);
     return;
   }
   const auto sums =
       sums_.floats_of(record_.sums).subspan(static_cast<std::size_t>(tensor.offset), mean.size());
   for (std::size_t i = 0; i < mean.size(); ++i) {
-    mean[i] = static_cast<float>(static_cast<double>(sums[i]) / options_.micro_batches);
+    mean[i] = static_cast<float>(static_cast<double>(sums[i]) / record_.header.micro_batches);
   }
 }
 
@@ -171,7 +168,7 @@ void Application::update_moving(std::size_t number, const ContributionTensor& te
 // The losses come from the sums in double: the plateau policy decides by them, so they are not
 // rounded to float first.
 std::vector<double> mean_losses(const model::ContributionLayout& layout, std::size_t terms,
-                                const StepRecord& record, std::uint32_t micro_batches) {
+                                const StepRecord& record) {
   std::vector<double> losses(terms, 0.0);
   const auto integers = SumLayout{layout.size, record.floats}.integers_of(record.sums);
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
@@ -179,14 +176,13 @@ std::vector<double> mean_losses(const model::ContributionLayout& layout, std::si
     if (tensor.role != Role::kLoss) continue;
     losses.at(static_cast<std::size_t>(tensor.index)) =
         model::restored_mean(integers[static_cast<std::size_t>(tensor.offset - record.floats)],
-                             record.scales.at(i), micro_batches);
+                             record.scales.at(i), record.header.micro_batches);
   }
   return losses;
 }
 
 void Application::note_losses() {
-  const auto losses =
-      mean_losses(tensors_, layout_.loss_weights.size(), record_, options_.micro_batches);
+  const auto losses = mean_losses(tensors_, layout_.loss_weights.size(), record_);
   double total = 0.0;
   for (std::size_t i = 0; i < losses.size(); ++i) total += layout_.loss_weights[i] * losses[i];
   const std::size_t number = updated_network(slot_);
@@ -244,7 +240,7 @@ runtime::Result<void> Application::advance() {
     learning_rate = model::after_iteration(rate(options_, number), learning_rate, time());
   }
   ++state_.iteration;
-  state_.epoch_events += events_per_iteration(options_);
+  state_.epoch_events += options_.events_in(state_.iteration - 1);
   if (epoch_ends) end_epoch();
   // The check comes last, when the state holds everything else of the iteration.
   if (state_.empty_iterations < options_.empty_iterations_limit) return {};
@@ -291,15 +287,13 @@ double sum_of_squares(std::span<const Number> values) {
 }  // namespace
 
 std::vector<double> step_losses(const model::GanDescription& gan,
-                                const model::ContributionLayout& layout, const StepRecord& record,
-                                std::uint32_t micro_batches) {
-  return mean_losses(layout, gan.losses.size(), record, micro_batches);
+                                const model::ContributionLayout& layout, const StepRecord& record) {
+  return mean_losses(layout, gan.losses.size(), record);
 }
 
 // An integer stands for itself times 2^-k, so its square is scaled by 2^-2k. The sums become means
 // by one division, behind the root.
-double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record,
-                     std::uint32_t micro_batches) {
+double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record) {
   const SumLayout layout{contributions.size, record.floats};
   const auto floats = layout.floats_of(record.sums);
   const auto integers = layout.integers_of(record.sums);
@@ -318,7 +312,7 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
           std::ldexp(sum_of_squares(integers.subspan(first, size)), -2 * int{record.scales[i]});
     }
   }
-  return std::sqrt(squares) / micro_batches;
+  return std::sqrt(squares) / record.header.micro_batches;
 }
 
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,

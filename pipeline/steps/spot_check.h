@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "pipeline/data/short_iteration.h"
+
 namespace troupe::pipeline {
 
 struct SpotCheck {
@@ -26,6 +28,7 @@ struct SpotChecks {
   std::uint32_t replicas_per_member = 1;  // numbered over all members in order
   std::vector<std::uint32_t> members;     // ascending; one has nobody to compare with
   std::vector<std::uint32_t> owners;      // replica of each micro-batch
+  ShortIteration short_iteration{};       // of the run
 
   std::optional<SpotCheck> of(std::uint64_t iteration) const;
   std::uint32_t member_of(std::uint32_t replica) const { return replica / replicas_per_member; }

@@ -137,9 +137,9 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
 }
 
 bool ends_epoch(const TrainingOptions& options, const TrainingState& state) {
-  const std::uint64_t events = std::uint64_t{options.micro_batch} * options.micro_batches;
-  return state.slot + 1 == options.schedule.size() &&
-         state.epoch_events + events >= options.iterations_per_epoch * events;
+  const std::uint64_t before_last =
+      (options.iterations_per_epoch - 1) * options.micro_batch * options.micro_batches;
+  return state.slot + 1 == options.schedule.size() && state.epoch_events >= before_last;
 }
 
 std::optional<std::string> reason_to_stop(const std::optional<StoppingOptions>& options,

@@ -15,6 +15,7 @@
 #include "model/gan.h"
 #include "model/learning_rate.h"
 #include "model/optimiser.h"
+#include "pipeline/data/short_iteration.h"
 #include "pipeline/steps/reduction_format.h"
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/step_record.h"
@@ -45,10 +46,20 @@ struct TrainingOptions {
   // How gradients are sent between members; none: exactly, as integers, so that no bit depends on
   // how many members there are.
   std::optional<ReductionFormat> lossy;
-  std::uint64_t iterations_per_epoch = 1;  // from the sampler; where epochs end
+  // From the sampler: where epochs end, and how many micro-batches their last iteration takes.
+  std::uint64_t iterations_per_epoch = 1;
+  ShortIteration short_iteration{};
   // Committed iterations in a row whose fakes are all empty before the run counts as diverged.
   std::uint32_t empty_iterations_limit = 10;
   std::optional<StoppingOptions> stop;  // none: training ends with its last iteration
+
+  // M, or fewer in a short iteration. Scales are those of M in both.
+  std::uint32_t micro_batches_in(std::uint64_t iteration) const {
+    return short_iteration.micro_batches_in(iteration, micro_batches);
+  }
+  std::uint64_t events_in(std::uint64_t iteration) const {
+    return std::uint64_t{micro_batch} * micro_batches_in(iteration);
+  }
 };
 
 struct TrainingState {
@@ -104,15 +115,13 @@ runtime::Hash128 hash_of_state(const TrainingState& state);
 
 // Mean unweighted loss terms of a committed step, in the order of GanDescription::losses.
 std::vector<double> step_losses(const model::GanDescription& gan,
-                                const model::ContributionLayout& layout, const StepRecord& record,
-                                std::uint32_t micro_batches);
+                                const model::ContributionLayout& layout, const StepRecord& record);
 
-// The Euclidean norm of the mean gradient over M micro-batches, of the network that the step's
-// optimiser updates: sqrt(sum_i (sums_i 2^-k / M)^2), in double. Infinite if it exceeds a double; 0
-// without gradients. `record` is complete and of a step with these contributions.
+// The Euclidean norm of the mean gradient over the record's m micro-batches, of the network that
+// the step's optimiser updates: sqrt(sum_i (sums_i 2^-k / m)^2), in double. Infinite if it exceeds
+// a double; 0 without gradients. `record` is complete and of a step with these contributions.
 // Reads every sum once. For people: no decision depends on it.
-double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record,
-                     std::uint32_t micro_batches);
+double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record);
 
 // Applies a committed record in place: mean of the sums, optimiser, moving statistics, scales,
 // counters, ledger; after an iteration's last slot the learning-rate policies, and after an epoch's
@@ -122,7 +131,7 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 // All or nothing: an error (kDiverged, the empty-image rule: the fakes of empty_iterations_limit
 // iterations in a row were all empty) is reported after the state has been advanced, so that the
 // checkpoint it leaves is complete.
-// CHECKs that the record is of the state's next step and holds all M micro-batches.
+// CHECKs that the record is of the state's next step and holds all its micro-batches.
 // `placed` are the networks' optimisers where a backend has them, which were given this state.
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
                             const StepRecord& record, TrainingState& state,

@@ -64,7 +64,7 @@ std::uint32_t View::leader() const {
 SpotChecks View::checks(SpotChecks of_run, std::uint64_t iteration) const {
   of_run.members = ring;
   std::sort(of_run.members.begin(), of_run.members.end());
-  of_run.owners = owners_in(iteration);
+  of_run.owners = of_run.short_iteration.owners_in(iteration, owners_in(iteration));
   return of_run;
 }
 

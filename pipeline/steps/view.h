@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/data/short_iteration.h"
 #include "pipeline/steps/spot_check.h"
 #include "runtime/base/fields.h"
 
@@ -47,6 +48,7 @@ struct View {
   // Members that may lack more than one step: those that this View is the first of, and those of an
   // earlier one that have not caught up. Their teacher sends them the steps before first_step.
   std::vector<std::uint32_t> newcomers;
+  // As if each iteration took all of them.
   const std::vector<std::uint32_t>& owners_in(std::uint64_t iteration) const;
 
   // The member's position in the ring; CHECKs that it has one.
@@ -66,8 +68,8 @@ struct View {
   // The member that reports the steps and sends snapshots: the one of the least number.
   std::uint32_t leader() const;
 
-  // The micro-batches that are computed twice in the iteration; `every`, `seed`, `slots` and
-  // `replicas_per_member` as of any View.
+  // The micro-batches that are computed twice in the iteration; `every`, `seed`, `slots`,
+  // `replicas_per_member` and `short_iteration` as of any View.
   SpotChecks checks(SpotChecks of_run, std::uint64_t iteration) const;
 };
 

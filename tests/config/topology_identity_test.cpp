@@ -36,6 +36,7 @@ const std::vector<std::string> kStateChanges{
     "data.events=1000",
     "data.shuffle=false",
     "train.remainder=carry",
+    "train.remainder=partial",
     "data.synthetic.events=5000",
     "data.synthetic.seed=2",
     "data.synthetic.min_energy=20",

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr DataIdentity kData{{7, 9}, 11};
+constexpr DataIdentity kData{{7, 9}, 11, 3};
 
 TEST(MemberInvitation, IsTheSameAfterItWasPacked) {
   const MemberInvitation invitation{"name: x\n", 7,     12,   "/data",

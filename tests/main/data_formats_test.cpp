@@ -66,8 +66,8 @@ TEST_F(DataFormats, TrainingSeesTheSameEventsInEverySchema) {
 
 TEST_F(DataFormats, OrderCapAndRemainderGiveOneHashAloneAndWithWorkers) {
   const std::string usual = hash_of("usual", {"--set", "train.iterations=13"});
-  for (const char* const setting :
-       {"data.shuffle=false", "data.events=50", "train.remainder=carry"}) {
+  for (const char* const setting : {"data.shuffle=false", "data.events=50", "train.remainder=carry",
+                                    "train.remainder=partial"}) {
     const Words words{"--set", setting, "--set", "train.iterations=13", "--set", "train.epochs=9"};
     const std::string alone = hash_of(std::string("alone") + setting, words);
     EXPECT_NE(alone, usual) << setting;

@@ -107,6 +107,25 @@ TEST_F(Apply, AllPermutationsOfMicroBatchesGiveOneRecord) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
+TEST_F(Apply, ShortIterationIsTheMeanOfItsMicroBatchesAndEndsTheEpoch) {
+  TrainingState whole = initial();
+  iterate(whole, 2);
+  TrainingState state = whole;
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(step(whole, constant(whole, 0.25f)).ok());
+  example_.options.short_iteration = {.every = 3, .micro_batches = 2};
+  EXPECT_DEATH(static_cast<void>(step(state, constant(state, 0.25f))), "all micro-batches");
+  const Sharing half{{{1}, {0}}, 64};
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(step(state, constant(state, 0.25f), half).ok());
+  EXPECT_EQ(state.epoch, 1u);
+  EXPECT_EQ(state.epoch_events, 0u);
+  EXPECT_EQ(state.ledger_events, 2u * 4 * 8 + 4 * 4);
+  expect_same(state.generator, whole.generator);
+  expect_same(state.discriminator, whole.discriminator);
+  iterate(state, 2);
+  EXPECT_FALSE(ends_epoch(example_.options, state));
+  EXPECT_EQ(state.epoch, 1u);
+}
+
 TEST_F(Apply, GrowthBeyondTheScaleIsRetriedAndAppliedOnce) {
   TrainingState state = initial();
   iterate(state, 1);
@@ -234,7 +253,7 @@ TEST_F(Apply, LossesAreUnweightedMeansOfTheStep) {
   const StepRecord record = reduce(example_, state, contributions);
   model::GanDescription gan;
   gan.losses.resize(2);
-  EXPECT_EQ(step_losses(gan, layout, record, 4), (std::vector<double>{0.875, -4.0}));
+  EXPECT_EQ(step_losses(gan, layout, record), (std::vector<double>{0.875, -4.0}));
   ASSERT_TRUE(apply(example_.layout, example_.options, record, state).ok());
   EXPECT_EQ(state.epoch_loss[kDiscriminator], 3.0 * 0.875 + 0.5 * -4.0);
   EXPECT_EQ(state.epoch_loss_steps, (std::array<std::uint64_t, 2>{0, 1}));

@@ -173,6 +173,60 @@ TEST(Sampler, CarriedEventsBeginTheNextIterationAndEachComesOnceInAnOrder) {
   EXPECT_NE(micro_batch(sampler, 5, 0), micro_batch(other, 5, 0));
 }
 
+TEST(Sampler, PartialIterationTakesTheMicroBatchesThatAreLeftAndEachEventComesOnceInAnEpoch) {
+  const SamplerOptions options{.events = 113,
+                               .seed = 3,
+                               .micro_batch = 5,
+                               .micro_batches = 4,
+                               .remainder = Remainder::kPartial};
+  Sampler sampler = sampler_of(options);
+  EXPECT_EQ(sampler.iterations_per_epoch(), 6u);
+  EXPECT_EQ(sampler.dropped_per_epoch(), 3u);
+  std::uint64_t iteration = 0;
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<std::uint64_t> taken;
+    for (; iteration < 6 * (epoch + 1); ++iteration) {
+      EXPECT_EQ(sampler.micro_batches_in(iteration), iteration % 6 == 5 ? 2u : 4u);
+      for (std::uint32_t index = 0; index < sampler.micro_batches_in(iteration); ++index) {
+        const auto ids = micro_batch(sampler, iteration, index);
+        taken.insert(taken.end(), ids.begin(), ids.end());
+      }
+    }
+    auto order = epoch_of(options, epoch);
+    order.resize(110);
+    EXPECT_EQ(taken, order);
+  }
+  EXPECT_DEATH(micro_batch(sampler, 5, 2), "index < micro_batches_in");
+}
+
+TEST(Sampler, PartialIsAsDropWhereNoMicroBatchIsLeft) {
+  for (const std::uint64_t events : {100u, 104u}) {
+    SamplerOptions options{.events = events, .seed = 3, .micro_batch = 5, .micro_batches = 4};
+    Sampler dropping = sampler_of(options);
+    options.remainder = Remainder::kPartial;
+    Sampler partial = sampler_of(options);
+    EXPECT_EQ(partial.short_iteration().every, 0u);
+    EXPECT_EQ(partial.iterations_per_epoch(), 5u);
+    EXPECT_EQ(partial.dropped_per_epoch(), dropping.dropped_per_epoch());
+    for (std::uint64_t iteration = 0; iteration < 12; ++iteration) {
+      EXPECT_EQ(micro_batch(partial, iteration, 3), micro_batch(dropping, iteration, 3));
+    }
+  }
+}
+
+TEST(ShortIteration, OwnersKeepTheirSharesOfFewerMicroBatches) {
+  const ShortIteration some{.every = 3, .micro_batches = 3};
+  const std::vector<std::uint32_t> owners{0, 0, 1, 1, 2, 2};
+  EXPECT_EQ(some.owners_in(1, owners), owners);
+  EXPECT_EQ(some.owners_in(5, owners), (std::vector<std::uint32_t>{0, 1, 2}));
+  // One that survives keeps its own where those of another are given away.
+  EXPECT_EQ(some.owners_in(2, std::vector<std::uint32_t>{0, 0, 0, 2, 2, 2}),
+            (std::vector<std::uint32_t>{0, 0, 2}));
+  EXPECT_EQ(some.micro_batches_in(4, 6), 6u);
+  EXPECT_EQ(some.micro_batches_in(2, 6), 3u);
+  EXPECT_EQ(ShortIteration{}.owners_in(0, owners), owners);
+}
+
 TEST(Sampler, WithoutShufflingTheOrderIsThatOfTheDataInEveryEpoch) {
   for (const std::uint32_t window : {0u, 2u}) {
     SamplerOptions options{.events = 45, .seed = 3, .micro_batch = 5, .micro_batches = 2};

@@ -65,6 +65,7 @@ void Loader::begin(Context& context, const Feed& feed) {
   }
   line.view = feed.view;
   begin_iteration(line, feed.iteration);
+  knows_ahead_ = false;
   // The replica's earlier feed ends here, and with it the message that may wait in it.
   lines_[feed.replica] = std::move(line);
   schedule(context);
@@ -108,16 +109,51 @@ bool Loader::has_more(const Line& line, std::uint64_t iteration) const {
          });
 }
 
+std::vector<std::uint32_t> Loader::micro_batches_in(const Line& line,
+                                                    std::uint64_t iteration) const {
+  const auto owners =
+      options_.checks.short_iteration.owners_in(iteration, line.view->owners_in(iteration));
+  auto own = pipeline::micro_batches_of(owners, line.replica);
+  const auto check = line.view->checks(options_.checks, iteration).of(iteration);
+  if (check && check->witness == line.replica) own.push_back(check->micro_batch);
+  return own;
+}
+
+// What another View has moved here is read at once, and else a part of what comes with each
+// micro-batch, so that no replica waits for all of it.
+runtime::Result<void> Loader::look_ahead() {
+  const std::uint64_t most = dataset_.most_wanted();
+  if (most == 0) return {};
+  if (knows_ahead_ && reads_ahead_ > 0) {
+    --reads_ahead_;
+    return {};
+  }
+  std::uint64_t iteration = options_.iterations;
+  for (const auto& [replica, line] : lines_) iteration = std::min(iteration, line.iteration);
+  std::vector<std::uint64_t> ids;
+  for (; iteration < options_.iterations && ids.size() < most; ++iteration) {
+    bool is_last = true;
+    for (const auto& [replica, line] : lines_) {
+      is_last = is_last && !has_more(line, iteration);
+      if (iteration < line.iteration) continue;
+      for (const std::uint32_t index : micro_batches_in(line, iteration)) {
+        sampler_.event_ids(iteration, index, ids_);
+        ids.insert(ids.end(), ids_.begin(), ids_.end());
+      }
+    }
+    if (is_last) break;
+  }
+  ids.resize(std::min<std::uint64_t>(ids.size(), most));
+  reads_ahead_ = ids.size() / ids_.size() / 2;
+  return dataset_.want(ids, std::exchange(knows_ahead_, true) ? reads_ahead_ + 1 : 0);
+}
+
 // Goes to the first iteration, not before this one, that has something for the replica.
 void Loader::begin_iteration(Line& line, std::uint64_t iteration) const {
   line.next = 0;
   if (!has_more(line, iteration)) iteration = options_.iterations;
   for (line.iteration = iteration; line.iteration < options_.iterations; ++line.iteration) {
-    const auto owners = options_.checks.short_iteration.owners_in(
-        line.iteration, line.view->owners_in(line.iteration));
-    line.micro_batches = pipeline::micro_batches_of(owners, line.replica);
-    const auto check = line.view->checks(options_.checks, line.iteration).of(line.iteration);
-    if (check && check->witness == line.replica) line.micro_batches.push_back(check->micro_batch);
+    line.micro_batches = micro_batches_in(line, line.iteration);
     if (!line.micro_batches.empty()) return;
   }
 }
@@ -164,6 +200,7 @@ runtime::Result<Message> Loader::read(const Line& line) {
 }
 
 runtime::Result<Message> Loader::read(const Line& line, const Which& which) {
+  RETURN_IF_ERROR(look_ahead());
   sampler_.event_ids(which.iteration, which.micro_batch, ids_);
   pipeline::Batch batch;
   RETURN_IF_ERROR(dataset_.read(ids_, batch));

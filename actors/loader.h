@@ -72,6 +72,10 @@ class Loader final : public runtime::Actor {
   const char* fault_of(Context& context, const Feed& feed, std::string_view sender) const;
   bool has_ended(const Line& line) const;
   bool advance(Context& context, Line& line);
+  // The micro-batches of an iteration that are read for the line.
+  std::vector<std::uint32_t> micro_batches_in(const Line& line, std::uint64_t iteration) const;
+  // With a dataset that keeps a shard: says what is read next, when half of what was said is read.
+  runtime::Result<void> look_ahead();
   bool has_more(const Line& line, std::uint64_t iteration) const;
   void begin_iteration(Line& line, std::uint64_t iteration) const;
   runtime::Result<Message> read(const Line& line);
@@ -84,6 +88,8 @@ class Loader final : public runtime::Actor {
   std::map<std::uint32_t, Line> lines_;  // by replica, until they end
   bool fed_ = false;                     // some replica has asked
   std::vector<std::uint64_t> ids_;
+  std::size_t reads_ahead_ = 0;  // how many more before it looks ahead again
+  bool knows_ahead_ = false;     // it has, since the last feed
   runtime::TimerId turn_;
   SampleTeller samples_;
 };

@@ -166,18 +166,19 @@ void set_schema_defaults(const YamlValue& section, Topology& topology) {
   if (names != nullptr) options.names = pipeline::default_names(schema);
 }
 
-// Events in memory and in files of the cache folder train the same, and a run may go on with the
-// other.
+// Events in memory, in files of the cache folder and in shards train the same, and a run may go on
+// with another of these.
 CodecOf<CacheMode> cache_word() {
-  const CodecOf<CacheMode> words = word<CacheMode>(
-      {word_of(CacheMode::kMemory), word_of(CacheMode::kDisk), word_of(CacheMode::kNone)});
+  const CodecOf<CacheMode> words =
+      word<CacheMode>({word_of(CacheMode::kMemory), word_of(CacheMode::kDisk),
+                       word_of(CacheMode::kShard), word_of(CacheMode::kNone)});
   return codec_of<CacheMode>(
       words->describe(),
       [words](const YamlValue& value, CacheMode& into, Reader& reader) {
         words->read(value, into, reader);
       },
       [words](const CacheMode& value, Selection selection) {
-        const bool same = selection != Selection::kAll && value == CacheMode::kDisk;
+        const bool same = selection != Selection::kAll && value != CacheMode::kNone;
         return words->write(same ? CacheMode::kMemory : value, selection);
       });
 }
@@ -199,7 +200,8 @@ void add_reading_fields(Record<Topology>& record) {
           "cache", within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache),
           cache_word(), Scope::kState,
           "Where events that were read are kept: in each process, in files that the processes of "
-          "a machine share, or nowhere; `none` shuffles by blocks.")
+          "a machine share, in each process those that it computes with soon, or nowhere; `none` "
+          "shuffles by blocks.")
       .field("cache_folder",
              within(&Topology::data, &DataSection::dataset, &DatasetOptions::cache_folder),
              path("a folder"), Scope::kFree,
@@ -210,6 +212,11 @@ void add_reading_fields(Record<Topology>& record) {
              byte_size<std::uint64_t>(0), Scope::kFree,
              "The most bytes of these; those used longest ago go, none that is in use. 0: as the "
              "disk has room.")
+      .field("shard_memory",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::shard_bytes),
+             byte_size<std::uint64_t>(1 << 16), Scope::kFree,
+             "With `cache: shard`: the most that each process keeps of the events that it computes "
+             "with soon.")
       .field("window",
              within(&Topology::data, &DataSection::dataset, &DatasetOptions::window_bytes),
              byte_size<std::uint64_t>(1 << 20), Scope::kState,

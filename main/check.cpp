@@ -51,11 +51,15 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
   std::cout << (all ? runtime::print(bounds.plan) : runtime::print_groups(bounds.plan)) << "\n"
             << fmt::format(
                    "bounds: {:.1f} MB of messages at most; {:.1f} MB of activations and {:.1f} MB "
-                   "of state per replica; {:.1f} MB for the micro-batches of an iteration\n",
+                   "of state per replica; {:.1f} MB for the micro-batches of an iteration{}\n",
                    static_cast<double>(bounds.message_bytes) / 1e6,
                    static_cast<double>(bounds.arena_bytes) / 1e6,
                    static_cast<double>(bounds.state_bytes) / 1e6,
-                   static_cast<double>(bounds.iteration_bytes) / 1e6)
+                   static_cast<double>(bounds.iteration_bytes) / 1e6,
+                   bounds.cache_bytes > 0
+                       ? fmt::format("; {:.1f} MB of kept events in each process",
+                                     static_cast<double>(bounds.cache_bytes) / 1e6)
+                       : "")
             << told(loaded.topology.cluster, judged.placement)
             << (judged.device.empty() ? "" : judged.device + "\n")
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
@@ -64,10 +68,11 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
 std::string json(const config::LoadedTopology& loaded, const launch::RunBounds& bounds) {
   return fmt::format(
       R"("topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"
-      R"("state_bytes":{},"iteration_bytes":{},"plan":{})",
+      R"("state_bytes":{},"iteration_bytes":{},"cache_bytes":{},"plan":{})",
       config::topology_hash(loaded.topology).text(), bounds.plan.actors.size(),
       bounds.plan.links.size(), bounds.message_bytes, bounds.arena_bytes, bounds.state_bytes,
-      bounds.iteration_bytes, runtime::json_string(runtime::print(bounds.plan)));
+      bounds.iteration_bytes, bounds.cache_bytes,
+      runtime::json_string(runtime::print(bounds.plan)));
 }
 
 // As troupe run does; says on standard error what such a run would go without, and what keeps this

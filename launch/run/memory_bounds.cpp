@@ -23,16 +23,20 @@ using runtime::Result;
 // Why the processes do not fit, and what helps.
 Error too_large(const std::string& need, const std::string& have, const RunBounds& bounds,
                 bool several) {
-  return {
-      ErrorKind::kTopology,
-      fmt::format("{}, and {}: {:.1f} MB of activations and {:.1f} MB of state for each of {} "
-                  "replicas{}, {:.1f} MB for the micro-batches of an iteration{}; lower "
-                  "{}train.micro_batch, train.micro_batches, actors.replica.count or "
-                  "actors.replica.threads, or make the networks smaller",
-                  need, have, static_cast<double>(bounds.arena_bytes) / 1e6,
-                  static_cast<double>(bounds.state_bytes) / 1e6, bounds.replicas,
-                  several ? " of a process" : "", static_cast<double>(bounds.iteration_bytes) / 1e6,
-                  several ? ", shared out" : "", several ? "the number of workers here, " : "")};
+  return {ErrorKind::kTopology,
+          fmt::format(
+              "{}, and {}: {:.1f} MB of activations and {:.1f} MB of state for each of {} "
+              "replicas{}, {:.1f} MB for the micro-batches of an iteration{}{}; lower "
+              "{}train.micro_batch, train.micro_batches, actors.replica.count or "
+              "actors.replica.threads, or make the networks smaller",
+              need, have, static_cast<double>(bounds.arena_bytes) / 1e6,
+              static_cast<double>(bounds.state_bytes) / 1e6, bounds.replicas,
+              several ? " of a process" : "", static_cast<double>(bounds.iteration_bytes) / 1e6,
+              several ? ", shared out" : "",
+              bounds.cache_bytes > 0 ? fmt::format(", {:.1f} MB of events (data.shard_memory)",
+                                                   static_cast<double>(bounds.cache_bytes) / 1e6)
+                                     : "",
+              several ? "the number of workers here, " : "")};
 }
 
 // In bytes, of each process that computes.
@@ -123,6 +127,9 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
+  if (topology.data.dataset.cache == pipeline::CacheMode::kShard) {
+    bounds.cache_bytes = static_cast<std::int64_t>(topology.data.dataset.shard_bytes);
+  }
   // Fakes and contributions are where they are computed.
   const std::int64_t fakes = gan->batch() * gan->discriminator().input_shape().elements();
   const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
@@ -141,7 +148,8 @@ Result<void> check_memory(const RunBounds& bounds, const std::vector<std::uint32
       bounds.replicas * static_cast<double>(bounds.arena_bytes + bounds.state_bytes);
   double all = 0, largest = 0;
   for (const std::uint32_t process : processes_here) {
-    const double bytes = replicas + static_cast<double>(bounds.share_bytes.at(process));
+    const double bytes = replicas + static_cast<double>(bounds.cache_bytes) +
+                         static_cast<double>(bounds.share_bytes.at(process));
     all += bytes;
     largest = std::max(largest, bytes);
   }

@@ -24,7 +24,8 @@ struct RunBounds {
   // Micro-batches of an iteration with their fakes and their contributions to the steps under way
   // (one or two, by the schedule), of all replicas together.
   std::int64_t iteration_bytes = 0;
-  std::uint32_t replicas = 1;  // of each process that computes
+  std::int64_t cache_bytes = 0;  // of each process that computes, with data.cache: shard
+  std::uint32_t replicas = 1;    // of each process that computes
   // The share of iteration_bytes that each of these processes has: of every member, or of the only
   // process.
   std::vector<std::int64_t> share_bytes;

@@ -120,6 +120,8 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));
     describe("test", *test, log);
   }
+    // Nobody tells which of these come next.
+    if (options.cache == pipeline::CacheMode::kShard) options.cache = pipeline::CacheMode::kNone;
 
   pipeline::SamplerOptions sampling;
   sampling.events = train.size();

@@ -45,46 +45,82 @@ std::uint32_t Dataset::State::block_of(std::uint64_t id) const {
   return static_cast<std::uint32_t>(after - blocks.begin() - 1);
 }
 
-Result<void> Dataset::State::load(std::span<const std::uint64_t> ids) {
-  std::vector<std::uint32_t> needed;
-  for (const std::uint64_t id : ids) {
-    CHECK(id < energies.size(), "no such event");
-    needed.push_back(block_of(id));
+// Kept blocks are touched, so that the next trim() keeps them.
+Result<std::vector<Dataset::State::Asked>> Dataset::State::load(
+    std::span<const std::uint64_t> ids) {
+  std::vector<Asked> asked;
+  for (const std::uint64_t id : ids) asked.push_back({id, asked.size()});
+  std::ranges::sort(asked);
+  CHECK(asked.empty() || asked.back().id < energies.size(), "no such event");
+  if (shard) {
+    RETURN_IF_ERROR(gather());
+    std::erase_if(asked, [&](const Asked& each) { return shard->has(each.id); });
+    return asked;
   }
-  std::sort(needed.begin(), needed.end());
-  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
-  // Blocks are read file by file, so that each file is opened once. Blocks in memory are touched,
-  // so that the next trim() keeps them.
+  std::vector<Asked> straight;
   std::vector<std::uint32_t> missing;
-  for (std::size_t i = 0; i < needed.size(); ++i) {
-    store.touch(needed[i]);
-    if (!store.has(needed[i])) missing.push_back(needed[i]);
-    const bool last =
-        i + 1 == needed.size() || blocks[needed[i + 1]].file != blocks[needed[i]].file;
-    if (!last || missing.empty()) continue;
-    RETURN_IF_ERROR(load_blocks(blocks[needed[i]].file, missing));
-    missing.clear();
+  for (std::span<const Asked> left = asked; !left.empty();) {
+    const std::uint32_t index = block_of(left.front().id);
+    const Block& block = blocks[index];
+    const std::uint64_t end = block.first_id + block.events;
+    const auto next =
+        std::ranges::find_if(left, [end](const Asked& each) { return each.id >= end; });
+    const auto here = left.first(static_cast<std::size_t>(next - left.begin()));
+    left = left.subspan(here.size());
+    store.touch(index);
+    if (store.has(index)) continue;
+    // Nothing of a block is left to be kept when all of its events are asked for at once.
+    const bool is_whole = here.size() == block.events &&
+                          std::ranges::adjacent_find(here, {}, &Asked::id) == here.end();
+    if (is_whole && !files[block.file].packed) {
+      straight.insert(straight.end(), here.begin(), here.end());
+    } else {
+      missing.push_back(index);
+    }
   }
-  return {};
+  RETURN_IF_ERROR(by_file(missing, [&](std::uint32_t file, std::span<const std::uint32_t> here) {
+    return load_blocks(file, here);
+  }));
+  return straight;
 }
 
 Result<void> Dataset::State::load_blocks(std::uint32_t file,
                                          std::span<const std::uint32_t> wanted) {
   if (files[file].packed) return load_packed(files[file], wanted);
+  return read_blocks(file, wanted, [&](const Block& block, std::span<const float> images) {
+    const auto states = std::span(files[file].states).subspan(block.first_row, block.rows);
+    store.put(static_cast<std::uint32_t>(&block - blocks.data()),
+              pack(files[file].rows, block.first_row, states, images));
+  });
+}
+
+// So that each file is opened once.
+Result<void> Dataset::State::by_file(
+    std::span<const std::uint32_t> wanted,
+    const std::function<Result<void>(std::uint32_t, std::span<const std::uint32_t>)>& work) const {
+  while (!wanted.empty()) {
+    const std::uint32_t file = blocks[wanted.front()].file;
+    const auto end = std::ranges::find_if(
+        wanted, [&](std::uint32_t index) { return blocks[index].file != file; });
+    const auto here = wanted.first(static_cast<std::size_t>(end - wanted.begin()));
+    wanted = wanted.subspan(here.size());
+    RETURN_IF_ERROR(work(file, here));
+  }
+  return {};
+}
+
+Result<void> Dataset::State::read_blocks(std::uint32_t file, std::span<const std::uint32_t> wanted,
+                                         const BlockSink& sink) {
   ASSIGN_OR_RETURN(const DatasetFile* reader, opened(file));
   // Blocks without accepted events are left out of `blocks`, so numbers and places there differ.
   std::vector<std::uint32_t> numbers;
   for (const std::uint32_t index : wanted) numbers.push_back(blocks[index].number);
   const auto keep = [&](std::uint32_t number, std::span<float> images, int) -> Result<void> {
     const auto place = std::lower_bound(numbers.begin(), numbers.end(), number) - numbers.begin();
-    const std::uint32_t index = wanted[static_cast<std::size_t>(place)];
-    const Block& block = blocks[index];
-    auto events = pack(files[file].rows, block.first_row,
-                       std::span(files[file].states).subspan(block.first_row, block.rows), images);
-    store.put(index, std::move(events));
+    sink(blocks[wanted[static_cast<std::size_t>(place)]], images);
     return {};
   };
-  RETURN_IF_ERROR(reader->images().read(numbers, team, scratch, keep));
+  RETURN_IF_ERROR(reader->images().read(numbers, *team, scratch, keep));
   // The check comes after the reading, so that it also sees a write during the reading.
   if (reader->stamp_now() != files[file].stamp) return changed_data(files[file].path);
   return {};
@@ -117,6 +153,71 @@ Result<const DatasetFile*> Dataset::State::opened(std::uint32_t file) {
   return &open_files.front().second;
 }
 
+std::vector<std::uint32_t> Dataset::State::blocks_of(std::span<const std::uint64_t> ids) const {
+  std::vector<std::uint32_t> found;
+  for (const std::uint64_t id : ids) {
+    if (found.empty() || id >= blocks[found.back()].first_id + blocks[found.back()].events) {
+      found.push_back(block_of(id));
+    }
+  }
+  return found;
+}
+
+Result<void> Dataset::State::read_events(std::span<const std::uint32_t> wanted,
+                                         const EventSink& sink) {
+  const std::size_t cells = shape.size();
+  const BlockSink each = [&](const Block& block, std::span<const float> images) {
+    const File& file = files[block.file];
+    std::uint64_t id = block.first_id;
+    for (std::uint32_t i = 0; i < block.rows; ++i) {
+      const std::uint64_t row = block.first_row + i;
+      const bool is_taken = file.states[row] == EventState::kAccepted && file.rows.has(row);
+      if (is_taken) sink(id++, images.subspan(i * cells, cells));
+    }
+  };
+  return by_file(wanted, [&](std::uint32_t file, std::span<const std::uint32_t> here) {
+    return read_blocks(file, here, each);
+  });
+}
+
+Result<void> Dataset::State::read_straight(std::span<const Asked> asked, std::span<float> images) {
+  if (asked.empty()) return {};
+  std::vector<std::uint64_t> ids;
+  for (const Asked& each : asked) ids.push_back(each.id);
+  return read_events(blocks_of(ids), [&](std::uint64_t id, std::span<const float> stored) {
+    for (const Asked& each : std::ranges::equal_range(asked, id, {}, &Asked::id)) {
+      preprocess_cells(stored, preprocessing,
+                       images.subspan(each.place * stored.size(), stored.size()));
+    }
+  });
+}
+
+Result<void> Dataset::State::gather() {
+  const std::size_t left = coming.blocks.size() - coming.next;
+  if (left == 0) return {};
+  // One for each thread at least.
+  const std::size_t part = coming.reads > 1 ? (left - 1) / coming.reads + 1 : left;
+  const std::size_t threads = static_cast<std::size_t>(team->threads());
+  const std::size_t count = std::min(left, (part + threads - 1) / threads * threads);
+  if (coming.reads > 0) --coming.reads;
+  const auto now = std::span<const std::uint32_t>(coming.blocks).subspan(coming.next, count);
+  coming.next += count;
+  std::mutex mutex;  // of the shard
+  return read_events(now, [&](std::uint64_t id, std::span<const float> stored) {
+    if (!std::ranges::binary_search(coming.ids, id)) return;
+    PackedEvents event({&stored, 1}, preprocessing);
+    const std::scoped_lock lock(mutex);
+    shard->put(id, std::move(event));
+  });
+}
+
+void Dataset::State::unpack(std::uint64_t id, std::span<float> out) const {
+  if (shard) return shard->get(id).unpack(0, out);
+  const std::uint32_t block = block_of(id);
+  const Block& from = blocks[block];
+  store.get(block).unpack(from.skipped + id - from.first_id, out);
+}
+
 Dataset::Dataset(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Dataset::Dataset(Dataset&&) noexcept = default;
 Dataset& Dataset::operator=(Dataset&&) noexcept = default;
@@ -127,7 +228,7 @@ const ImageShape& Dataset::shape() const { return state_->shape; }
 
 Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
   State& state = *state_;
-  RETURN_IF_ERROR(state.load(ids));
+  ASSIGN_OR_RETURN(const auto straight, state.load(ids));
   const std::size_t events = ids.size();
   const std::size_t cells = state.shape.size();
   out.events = static_cast<std::uint32_t>(events);
@@ -138,12 +239,12 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
   out.event_ids = Buffer::copy_of(std::as_bytes(ids));
   const std::span<float> images = out.images.mutable_as<float>();
   const std::span<float> conditions = out.conditions.mutable_as<float>();
-  state.team.run(static_cast<std::int64_t>(events), [&](std::int64_t index, int) {
+  RETURN_IF_ERROR(state.read_straight(straight, images));
+  std::vector<bool> is_there(events);
+  for (const State::Asked& each : straight) is_there[each.place] = true;
+  state.team->run(static_cast<std::int64_t>(events), [&](std::int64_t index, int) {
     const auto i = static_cast<std::size_t>(index);
-    const std::uint32_t block = state.block_of(ids[i]);
-    const State::Block& from = state.blocks[block];
-    state.store.get(block).unpack(from.skipped + ids[i] - from.first_id,
-                                  images.subspan(i * cells, cells));
+    if (!is_there[i]) state.unpack(ids[i], images.subspan(i * cells, cells));
     conditions[i] = state.energies[ids[i]];
     conditions[events + i] = state.angles[ids[i]];
     conditions[2 * events + i] = state.ecals[ids[i]];
@@ -152,8 +253,30 @@ Result<void> Dataset::read(std::span<const std::uint64_t> ids, Batch& out) {
     }
   });
   // Blocks are let go when no thread reads them any more.
-  state.store.trim();
+  if (!state.shard) state.store.trim();
   return {};
+}
+
+void Dataset::set_threads(int threads) {
+  state_->team = std::make_unique<runtime::ThreadTeam>(threads);
+}
+
+std::uint64_t Dataset::most_wanted() const {
+  if (!state_->shard) return 0;
+  return std::max<std::uint64_t>(1, state_->shard->capacity(state_->shape.size() * sizeof(float)));
+}
+
+Result<void> Dataset::want(std::span<const std::uint64_t> ids, std::size_t reads) {
+  State& state = *state_;
+  CHECK(state.shard, "only a shard is told what is wanted");
+  std::vector<std::uint64_t> wanted(ids.begin(), ids.end());
+  std::ranges::sort(wanted);
+  CHECK(wanted.empty() || wanted.back() < size(), "no such event");
+  state.shard->keep_only(wanted);
+  std::erase_if(wanted, [&](std::uint64_t id) { return state.shard->has(id); });
+  auto blocks = state.blocks_of(wanted);
+  state.coming = {std::move(wanted), std::move(blocks), 0, reads};
+  return reads > 0 ? Result<void>{} : state.gather();
 }
 
 float Dataset::energy(std::uint64_t id) const {

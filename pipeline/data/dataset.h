@@ -87,13 +87,24 @@ class Dataset {
   // `out` unspecified.
   runtime::Result<void> read(std::span<const std::uint64_t> ids, Batch& out);
 
+  // From now on so many threads read, the caller of read() being one of them; from 1.
+  void set_threads(int threads);
+  // How many events want() takes at a time, from 1; 0 without CacheMode::kShard. Grows when events
+  // turn out to be small once packed.
+  std::uint64_t most_wanted() const;
+  // With CacheMode::kShard: read() will be asked for these, for those in front first, so they are
+  // kept and all others are let go. Those that are not here yet are read from their files now, or
+  // a part of them with each of the next `reads` calls of read(). An event that is not here when
+  // read() is asked for it is read then. CHECKs the ids. Errors as read().
+  runtime::Result<void> want(std::span<const std::uint64_t> ids, std::size_t reads);
+
   // E in GeV / 100 of an event, without reading its image. CHECKs the id.
   float energy(std::uint64_t id) const;
 
   // Accepted events of each stored block (a row of chunks), in order of ids: what the sampler's
   // block order needs. Blocks without accepted events are left out.
   const std::vector<std::uint32_t>& blocks() const;
-  // How many blocks a shuffling window covers: 0 (all; any order is cheap) with a memory cache.
+  // How many blocks a shuffling window covers: 0 (all; any order is cheap) but with kNone.
   std::uint32_t window_blocks() const;
 
   // Hash of everything the values, ids and order of the events depend on: content of the files (not

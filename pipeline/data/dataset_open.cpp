@@ -28,9 +28,9 @@ Result<void> check_options(const DatasetOptions& options, const DatasetNames& na
   if (options.cache == CacheMode::kDisk && options.cache_folder.empty()) {
     return Error{ErrorKind::kData, "data.cache: disk needs a data.cache_folder"};
   }
-  if (options.threads < 1 || options.threads > 1024) {
+  if (options.threads < 0 || options.threads > 1024) {
     return Error{ErrorKind::kData,
-                 fmt::format("data: {} loader threads; expected 1 to 1024", options.threads)};
+                 fmt::format("data: {} loader threads; expected 0 to 1024", options.threads)};
   }
   if (names.image.empty() || names.energy.empty() || names.energy_column < 0) {
     return Error{ErrorKind::kData,
@@ -59,7 +59,7 @@ Dataset::State::State(const DatasetOptions& given)
       layout{given.schema, given.names.value_or(default_names(given.schema)), given.binning,
              given.columns},
       preprocessing(given.preprocessing.value_or(default_preprocessing(given.schema))),
-      team(given.threads),
+      team(std::make_unique<runtime::ThreadTeam>(std::max(1, given.threads))),
       shape(given.expected_shape) {}
 
 Result<Dataset> Dataset::open(const DatasetOptions& options, const OpeningWatch& watch) {
@@ -128,6 +128,7 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   fingerprint = content.digest();
   // There is room for two windows, as a batch may begin in one and end in the next.
   store.reset(blocks.size(), options.cache == CacheMode::kNone ? 2 * window : 0);
+  if (options.cache == CacheMode::kShard) shard.emplace(options.shard_bytes);
   for (std::uint32_t i = 0; i < opening.packed.size(); ++i) {
     store.put(i, std::move(opening.packed[i]));
   }
@@ -175,7 +176,8 @@ Result<void> Dataset::State::open_file(std::uint32_t file, Opening& opening) {
 Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange rows,
                                            const BlockVisitor& visitor, bool all) {
   const IndexKey key = key_of(opened);
-  if (options.index_folder.empty()) return scan_file(opened, preprocessing, team, scratch, visitor);
+  if (options.index_folder.empty())
+    return scan_file(opened, preprocessing, *team, scratch, visitor);
   auto kept = load_index(options.index_folder, key, opened.path(), opened.stamp());
   const BlockReader& images = opened.images();
   if (kept && kept->shape == opened.shape() && kept->rows() == opened.rows() &&
@@ -192,10 +194,10 @@ Result<FileIndex> Dataset::State::index_of(const DatasetFile& opened, RowRange r
       const auto states = std::span<const EventState>(kept->states);
       return visitor(block, states.subspan(images.first_row(block), images.rows_of(block)), values);
     };
-    RETURN_IF_ERROR(images.read(needed, team, scratch, visit));
+    RETURN_IF_ERROR(images.read(needed, *team, scratch, visit));
     return *std::move(kept);
   }
-  ASSIGN_OR_RETURN(FileIndex index, scan_file(opened, preprocessing, team, scratch, visitor));
+  ASSIGN_OR_RETURN(FileIndex index, scan_file(opened, preprocessing, *team, scratch, visitor));
   const Result<void> saved =
       save_index(options.index_folder, key, opened.path(), opened.stamp(), index);
   if (!saved.ok()) report.notes.push_back("the index is not kept: " + saved.error().message);

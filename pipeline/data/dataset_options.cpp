@@ -15,8 +15,10 @@ struct Word {
 
 constexpr Word<DataSplit> kSplits[] = {
     {DataSplit::kAll, "all"}, {DataSplit::kTrain, "train"}, {DataSplit::kTest, "test"}};
-constexpr Word<CacheMode> kCacheModes[] = {
-    {CacheMode::kNone, "none"}, {CacheMode::kMemory, "memory"}, {CacheMode::kDisk, "disk"}};
+constexpr Word<CacheMode> kCacheModes[] = {{CacheMode::kNone, "none"},
+                                           {CacheMode::kMemory, "memory"},
+                                           {CacheMode::kDisk, "disk"},
+                                           {CacheMode::kShard, "shard"}};
 constexpr Word<BadEventPolicy> kPolicies[] = {{BadEventPolicy::kFail, "fail"},
                                               {BadEventPolicy::kSkip, "skip"}};
 

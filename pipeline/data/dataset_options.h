@@ -16,7 +16,7 @@
 namespace troupe::pipeline {
 
 enum class DataSplit : std::uint8_t { kAll, kTrain, kTest };
-enum class CacheMode : std::uint8_t { kNone, kMemory, kDisk };
+enum class CacheMode : std::uint8_t { kNone, kMemory, kDisk, kShard };
 enum class BadEventPolicy : std::uint8_t { kFail, kSkip };
 
 // The words used in topology files and reports: "train", "memory", "skip", ...
@@ -74,14 +74,18 @@ struct DatasetOptions {
   std::uint64_t events = 0;
   // kMemory: every event is read once at opening and kept, zeros packed. kDisk: the same in files
   // of `cache_folder`, which the processes of a machine share (packed_file.h). kNone: the chunks of
-  // the last `window_bytes` are kept; sample by blocks then (sampler.h).
+  // the last `window_bytes` are kept; sample by blocks then (sampler.h). kShard: of those events
+  // that Dataset::want() has named, `shard_bytes` are kept, in any order.
   CacheMode cache = CacheMode::kMemory;
   // For kDisk, created if missing; and what all files there may take, 0: no bound (shared_file.h).
   std::string cache_folder;
   std::uint64_t cache_limit = 0;
   // Bytes of decoded images that a shuffling window may cover when cache is kNone.
   std::uint64_t window_bytes = 256ULL << 20;
-  // Threads that decompress and preprocess, the caller of open() and read() being one of them.
+  // For kShard.
+  std::uint64_t shard_bytes = 256ULL << 20;
+  // Threads that decompress and preprocess, the caller of open() and read() being one of them; 0:
+  // one, until Dataset::set_threads() says otherwise.
   int threads = 1;
   // An event with a NaN, an infinite or a negative cell, an energy not above 0, an angle outside
   // (0, pi), a number in a column that may not be there, or values that no float holds once

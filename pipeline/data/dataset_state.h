@@ -3,6 +3,7 @@
 // The members of an open Dataset; for dataset.cpp (reading) and dataset_open.cpp only.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "pipeline/data/dataset_file.h"
 #include "pipeline/data/dataset_index.h"
 #include "pipeline/data/dataset_paths.h"
+#include "pipeline/data/event_shard.h"
 #include "pipeline/data/packed_events.h"
 #include "pipeline/data/packed_file.h"
 #include "runtime/base/descriptor.h"
@@ -29,6 +31,14 @@ struct Dataset::State {
     // With CacheMode::kDisk: its accepted events of both splits, and what keeps them there.
     std::optional<PackedFile> packed = {};
     runtime::Descriptor held = {};
+  };
+
+  // Wanted events that are still to be read.
+  struct Coming {
+    std::vector<std::uint64_t> ids = {};     // ascending
+    std::vector<std::uint32_t> blocks = {};  // of theirs; ascending
+    std::size_t next = 0;                    // into blocks
+    std::size_t reads = 0;
   };
 
   // A block with accepted events of the split.
@@ -80,16 +90,42 @@ struct Dataset::State {
                                      std::span<const EventState> states,
                                      std::span<const float> images) const;
   std::uint32_t block_of(std::uint64_t id) const;
-  // Makes every block of the ids present.
-  runtime::Result<void> load(std::span<const std::uint64_t> ids);
+  // An event that a read() asks for, and its place among the others.
+  struct Asked {
+    std::uint64_t id;
+    std::size_t place;
+    auto operator<=>(const Asked&) const = default;
+  };
+  // Makes events present. Returns those that are to be read straight to their places, as nothing
+  // keeps them; ascending.
+  runtime::Result<std::vector<Asked>> load(std::span<const std::uint64_t> ids);
   runtime::Result<void> load_blocks(std::uint32_t file, std::span<const std::uint32_t> blocks);
   runtime::Result<void> load_packed(const File& file, std::span<const std::uint32_t> blocks);
+  // Does the work for the blocks, which ascend, of each file in turn.
+  runtime::Result<void> by_file(
+      std::span<const std::uint32_t> wanted,
+      const std::function<runtime::Result<void>(
+          std::uint32_t file, std::span<const std::uint32_t> blocks)>& work) const;
+  // Hands the sink each of the file's blocks; any thread of the team, several at a time.
+  using BlockSink = std::function<void(const Block& block, std::span<const float> images)>;
+  runtime::Result<void> read_blocks(std::uint32_t file, std::span<const std::uint32_t> wanted,
+                                    const BlockSink& sink);
+  // The same for each accepted event of blocks of any files, as it is stored.
+  using EventSink = std::function<void(std::uint64_t id, std::span<const float> stored)>;
+  runtime::Result<void> read_events(std::span<const std::uint32_t> wanted, const EventSink& sink);
+  runtime::Result<void> read_straight(std::span<const Asked> asked, std::span<float> images);
   runtime::Result<const DatasetFile*> opened(std::uint32_t file);
+  // Blocks of the ids, each once; both ascend.
+  std::vector<std::uint32_t> blocks_of(std::span<const std::uint64_t> ids) const;
+  // Reads the part of `coming` that belongs to one of so many reads.
+  runtime::Result<void> gather();
+  // Writes all cells of an event that is present.
+  void unpack(std::uint64_t id, std::span<float> out) const;
 
   DatasetOptions options;
   FileLayout layout;
   Preprocessing preprocessing;
-  runtime::ThreadTeam team;
+  std::unique_ptr<runtime::ThreadTeam> team;
   ImageShape shape;
   std::vector<File> files;
   std::vector<Block> blocks;
@@ -101,6 +137,8 @@ struct Dataset::State {
   std::vector<float> ecals;
   std::vector<float> columns;  // [id][DatasetOptions::columns]
   BlockStore store;
+  std::optional<EventShard> shard;  // with CacheMode::kShard
+  Coming coming;
   ReadScratch scratch;
   // Files that stay open for reading without a memory cache, the last used first.
   std::vector<std::pair<std::uint32_t, DatasetFile>> open_files;

@@ -47,7 +47,7 @@ std::uint64_t marks_of(std::span<const float> cells, float lowest) {
 PackedEvents::PackedEvents(std::span<const std::span<const float>> stored,
                            const Preprocessing& preprocessing)
     : events_(stored.size()), words_(stored.empty() ? 0 : words_of(stored.front().size())) {
-  const float lowest = std::max(preprocessing.threshold, std::numeric_limits<float>::denorm_min());
+  const float lowest = lowest_kept(preprocessing);
   std::vector<std::uint64_t> head(head_words(events_, words_));
   std::size_t kept = 0;
   auto first_value = head.begin();

@@ -75,6 +75,19 @@ EventVerdict judge_event(const StoredEvent& event, const Preprocessing& preproce
   return {above ? EventState::kAccepted : EventState::kCut, static_cast<float>(scaled_sum)};
 }
 
+void preprocess_cells(std::span<const float> stored, const Preprocessing& preprocessing,
+                      std::span<float> out) {
+  const float lowest = lowest_kept(preprocessing);
+  const float scale = preprocessing.scale;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    out[i] = (stored[i] < lowest ? 0.0F : stored[i]) * scale;
+  }
+  if (preprocessing.power == 1.0) return;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (out[i] != 0.0F) out[i] = preprocess_cell(stored[i], preprocessing);
+  }
+}
+
 BadEvent describe_bad_event(const StoredEvent& event, const Preprocessing& preprocessing,
                             const ImageShape& shape) {
   if (!good_energy(event.energy_gev)) {

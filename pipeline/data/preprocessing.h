@@ -2,8 +2,10 @@
 
 // Turns a stored image into what a model sees, and judges whether an event may be used at all.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -53,5 +55,14 @@ inline float preprocess_cell(float cell, const Preprocessing& preprocessing) {
   if (preprocessing.power == 1.0 || value == 0.0f) return value;
   return static_cast<float>(runtime::math::pow(static_cast<double>(value), preprocessing.power));
 }
+
+// The least cell that does not become 0 for being small.
+inline float lowest_kept(const Preprocessing& preprocessing) {
+  return std::max(preprocessing.threshold, std::numeric_limits<float>::denorm_min());
+}
+
+// The same for all cells of an image. Those that are 0, of either sign, become 0.
+void preprocess_cells(std::span<const float> stored, const Preprocessing& preprocessing,
+                      std::span<float> out);
 
 }  // namespace troupe::pipeline

@@ -51,7 +51,7 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "
     "idx, tfrecord, found text "
     "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
-    "t.yaml:6:51: data.cache: expected one of memory, disk, none, found text \"disc\"; did you "
+    "t.yaml:6:51: data.cache: expected one of memory, disk, shard, none, found text \"disc\"; did you "
     "mean \"disk\"?",
     "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
     "t.yaml:9:3: \"epochs\" is given twice in one section (first at line 8)",

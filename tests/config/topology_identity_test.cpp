@@ -91,6 +91,8 @@ const std::vector<std::string> kFreeChanges{
     "data.cache_folder=elsewhere",
     "data.cache_limit=1GiB",
     "data.cache=disk",
+    "data.cache=shard",
+    "data.shard_memory=1GiB",
     "cluster.failure.stuck_after=2min",
     "cluster.failure.heartbeat=100ms",
     "cluster.failure.dead_after=9s",

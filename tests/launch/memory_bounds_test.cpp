@@ -68,6 +68,25 @@ TEST(CheckMemory, ALimitOfEachProcessIsNotSharedByThem) {
           "a run needs 1.6 GB of memory or more in one process, and 1.5 GB may be used here"));
 }
 
+TEST(CheckMemory, EventsThatAreKeptCountInEveryProcess) {
+  RunBounds kept = bounds({4, 4});
+  EXPECT_EQ(refusal(kept, {0, 1}, {kEnough, 1.5e9}), "");
+  kept.cache_bytes = 1'000'000'000;
+  EXPECT_THAT(refusal(kept, {0, 1}, {kEnough, 1.5e9}),
+              HasSubstr("1000.0 MB of events (data.shard_memory)"));
+}
+
+TEST(RunBounds, OnlyAShardHasABoundOfEvents) {
+  const auto cache_bytes = [](const std::string& cache) {
+    const auto loaded = config::parse_topology(
+        "model: {zoo: toy}\ndata: {train: toy.h5, shard_memory: 3MiB, cache: " + cache + "}\n",
+        "t.yaml", ".");
+    return run_bounds(loaded.value(), 2).value().cache_bytes;
+  };
+  EXPECT_EQ(cache_bytes("shard"), 3 << 20);
+  EXPECT_EQ(cache_bytes("memory"), 0);
+}
+
 TEST(RunBounds, SharesAreThoseOfTheMembers) {
   const auto loaded = config::parse_topology(
       "model: {zoo: toy}\ndata: {train: toy.h5}\ntrain: {micro_batches: 8}\n"

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "tests/main/cluster_run.h"
+#include "tests/main/ledger_check.h"
 
 namespace troupe {
 namespace {
@@ -127,6 +128,37 @@ TEST_F(ClusterDeath, KilledMembersAreReplacedAndCostNeitherStepNorBit) {
   for (const char* name : {"member.0", "member.1"}) EXPECT_EQ(nodes().at(name).state, "dead");
   for (const char* name : {"member.2", "member.3"}) EXPECT_EQ(nodes().at(name).state, "ended");
   expect_goes_on({"--workers", "0"});
+}
+
+// With data that lie elsewhere, and with an epoch that ends with fewer micro-batches (180 events
+// are 11 iterations of 16, and 4 more). Both members of the beginning are killed, and others join.
+TEST_F(ClusterDeath, DataOfEveryKindGoOnToTheSameHashBehindKillsAndJoins) {
+  const std::vector<std::pair<std::string, Words>> kinds{
+      {"disk", {"--set", "data.cache=disk", "--set", "data.cache_folder=" + path("cache")}},
+      {"shard", {"--set", "data.cache=shard", "--set", "data.shard_memory=64KiB"}},
+      {"partial", {"--set", "train.remainder=partial"}}};
+  for (const auto& [kind, words] : kinds) {
+    SCOPED_TRACE(kind);
+    std::filesystem::remove_all(path("a"));
+    Process process(endless("a", 2, 2) + words);
+    wait_until_training(process);
+    for (const int victim : {1, 0}) {
+      const std::string next = fmt::format("member.{}", 3 - victim);
+      ASSERT_GT(member(victim), 0);
+      ::kill(member(victim), SIGKILL);
+      ASSERT_TRUE(process.wait_until([&] { return has_stepped_with(next); })) << process.wait().err;
+    }
+    stop(process);
+    const std::uint64_t iterations = newest_step("a") / 4 + 25;
+    const Words usual = kind == "partial" ? words : Words{};
+    const std::string whole = hash_of("whole", until_iteration(iterations, usual));
+    const JsonValue end =
+        resumed("a", until_iteration(iterations, usual + Words{"--workers", "3"}));
+    EXPECT_EQ(end["state_hash"].text(), whole);
+    const ProcessEnd ledger = check_ledger(path("a"));
+    EXPECT_EQ(ledger.exit_code, 0) << ledger.out << ledger.err;
+    std::filesystem::remove_all(path("whole"));
+  }
 }
 
 TEST_F(ClusterDeath, LastMemberThatIsKilledEndsTheRunWhichGoesOnToTheSameHash) {

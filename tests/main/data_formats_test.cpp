@@ -80,6 +80,28 @@ TEST_F(DataFormats, OrderCapAndRemainderGiveOneHashAloneAndWithWorkers) {
             usual);
 }
 
+// Alone and shared out, whatever the bound, and changed from one to the other when it goes on.
+TEST_F(DataFormats, EveryCacheGivesOneHash) {
+  const Words to_13{"--set", "train.iterations=13"};
+  const std::string usual = hash_of("usual", to_13);
+  int runs = 0;
+  for (const char* const cache : {"memory", "disk", "shard"}) {
+    for (const char* const workers : {"0", "2", "3"}) {
+      const std::string name = fmt::format("run{}", ++runs);
+      const Words words{"--set",     fmt::format("data.cache={}", cache),
+                        "--set",     "data.shard_memory=64KiB",
+                        "--workers", workers};
+      EXPECT_EQ(hash_of(name, to_13 + words), usual) << cache << " " << workers;
+    }
+  }
+  const Words to_20{"--set", "train.epochs=3", "--set", "train.iterations=20"};
+  const std::string further = hash_of("further", to_20);
+  EXPECT_EQ(resumed("run1", to_20 + Words{"--set", "data.cache=shard"})["state_hash"].text(),
+            further);
+  EXPECT_EQ(resumed("run8", to_20 + Words{"--set", "data.cache=memory"})["state_hash"].text(),
+            further);
+}
+
 TEST_F(DataFormats, FileThatIsNotUnderstoodEndsWithWhatToDo) {
   {
     pipeline::Hdf5Scribe file(path("odd.h5"));

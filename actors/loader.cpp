@@ -1,6 +1,7 @@
 #include "actors/loader.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +22,10 @@ std::string port_name(std::uint32_t replica) { return fmt::format("batches.{}", 
 Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler)
     : options_(std::move(options)), dataset_(dataset), sampler_(sampler) {
   ids_.resize(sampler.options().micro_batch);
+  if (options_.most_threads > 0) {
+    threads_.emplace(options_.most_threads);
+    dataset_.set_threads(threads_->threads());
+  }
 }
 
 void Loader::start(Context& context) {
@@ -77,11 +82,26 @@ void Loader::credit_returned(Context& context, std::string_view) { schedule(cont
 // and a stop is heard between turns.
 void Loader::timer(Context& context, runtime::TimerId) {
   turn_ = {};
+  if (waits_since_) note_pace(context, {}, context.now() - *waits_since_);
+  waits_since_.reset();
   bool moved = false;
   for (auto& [replica, line] : lines_) moved |= advance(context, line);
   std::erase_if(lines_, [&](const auto& each) { return has_ended(each.second); });
   if (lines_.empty()) samples_.tell_all(context);
-  if (moved) schedule(context);
+  if (moved) {
+    schedule(context);
+  } else {
+    waits_since_ = context.now();
+  }
+}
+
+void Loader::note_pace(Context& context, runtime::Duration reading, runtime::Duration waiting) {
+  const auto seconds = [](runtime::Duration time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  if (!threads_ || !threads_->note(seconds(reading), seconds(waiting))) return;
+  dataset_.set_threads(threads_->threads());
+  context.log().debug(fmt::format("reads with {} threads", threads_->threads()));
 }
 
 // A message that comes back returns its credit, so without this everything would be read for
@@ -170,6 +190,7 @@ bool Loader::advance(Context& context, Line& line) {
   if (line.waiting.empty()) {
     const runtime::TimePoint start = context.now();
     auto message = read(line);
+    note_pace(context, context.now() - start, {});
     if (message.ok() && line.told_end) {
       samples_.add(context, "read_seconds",
                    std::chrono::duration<double>(context.now() - start).count());

@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
 #include "pipeline/data/dataset.h"
+#include "pipeline/data/read_threads.h"
 #include "pipeline/data/sampler.h"
 #include "pipeline/steps/spot_check.h"
 #include "runtime/actor.h"
@@ -30,6 +32,8 @@ struct LoaderOptions {
   std::uint64_t iterations = 0;  // of the whole run; nothing is read beyond
   // Which micro-batches are computed twice; members and owners come from each View.
   pipeline::SpotChecks checks;
+  // The most threads that read, as many as are measured to be needed; 0: those of the dataset.
+  int most_threads = 0;
 };
 
 class Loader final : public runtime::Actor {
@@ -81,6 +85,8 @@ class Loader final : public runtime::Actor {
   runtime::Result<Message> read(const Line& line);
   runtime::Result<Message> read(const Line& line, const Which& which);
   void schedule(Context& context);
+  // So long it read, or waited for room.
+  void note_pace(Context& context, runtime::Duration reading, runtime::Duration waiting);
 
   LoaderOptions options_;
   pipeline::Dataset& dataset_;
@@ -91,6 +97,8 @@ class Loader final : public runtime::Actor {
   std::size_t reads_ahead_ = 0;  // how many more before it looks ahead again
   bool knows_ahead_ = false;     // it has, since the last feed
   runtime::TimerId turn_;
+  std::optional<pipeline::ReadThreads> threads_;
+  std::optional<runtime::TimePoint> waits_since_;  // for room
   SampleTeller samples_;
 };
 

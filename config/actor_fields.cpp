@@ -18,9 +18,12 @@ constexpr std::size_t kMostBins = 100;  // of the validator, of a kind
 RecordOf<Topology> loader_record() {
   auto record = std::make_shared<Record<Topology>>("the loader");
   record
-      ->field("threads",
-              within(&Topology::data, &DataSection::dataset, &pipeline::DatasetOptions::threads),
-              integer(1, 256), Scope::kFree, "Threads that decompress and preprocess.")
+      ->field(
+          "threads",
+          within(&Topology::data, &DataSection::dataset, &pipeline::DatasetOptions::threads),
+          integer(0, 256), Scope::kFree,
+          "Threads that decompress and preprocess; 0: as many as reading needs to stay ahead of "
+          "the replicas, which is measured.")
       .field("credits", within(&Topology::loader, &LoaderSection::credits),
              integer<std::int64_t>(1, 1024), Scope::kFixed,
              "Micro-batches read ahead for each replica.");

@@ -58,8 +58,12 @@ struct DataSection {
   // Whether to train on generated showers; else on dataset.paths. No default: a file must say it.
   bool synthetic = true;
   // Paths are absolute, preprocessing is set, expected_shape is the discriminator's input.
-  // `threads` is actors.loader.threads. `split` is left to whoever opens the data.
-  pipeline::DatasetOptions dataset;
+  // `threads` is actors.loader.threads, 0 by default. `split` is left to whoever opens the data.
+  pipeline::DatasetOptions dataset = [] {
+    pipeline::DatasetOptions options;
+    options.threads = 0;
+    return options;
+  }();
   // Default true.
   bool shuffle = true;
   // Their detector is the one of the schema and the discriminator's input. An empty `folder` leaves

@@ -108,6 +108,9 @@ runtime::Error nothing_to_validate(const pipeline::DatasetReport& report,
 Result<TrainingData> open_files(const config::Topology& topology, pipeline::DatasetOptions options,
                                 bool with_test_data, Log& log) {
   options.split = pipeline::DataSplit::kTrain;
+  // Opening has the machine to itself.
+  const bool is_measured = options.threads == 0;
+  if (is_measured) options.threads = usable_processors();
   ASSIGN_OR_RETURN(pipeline::Dataset train,
                    pipeline::Dataset::open(options, opening_watch("training", log)));
   describe("training", train, log);
@@ -117,12 +120,16 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
     // Reading the one split has counted the events of the other one.
     if (train.report().other_split == 0) return nothing_to_validate(train.report(), options);
     options.split = pipeline::DataSplit::kTest;
+    // Nobody tells which of these come next.
+    if (options.cache == pipeline::CacheMode::kShard) options.cache = pipeline::CacheMode::kNone;
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));
     describe("test", *test, log);
   }
-    // Nobody tells which of these come next.
-    if (options.cache == pipeline::CacheMode::kShard) options.cache = pipeline::CacheMode::kNone;
 
+  if (is_measured) {
+    train.set_threads(1);
+    if (test) test->set_threads(1);
+  }
   pipeline::SamplerOptions sampling;
   sampling.events = train.size();
   sampling.seed = topology.train.options.seed;

@@ -142,6 +142,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   checks.replicas_per_member = topology.replica.count;
   checks.short_iteration = options.short_iteration;
   parts.loader = {setup.iterations, checks};
+  if (topology.data.dataset.threads == 0) parts.loader.most_threads = usable_processors();
   // A member without data is fed by the head's loader, whose name the only loader of a run in one
   // process has, too.
   const bool own_data = members > 0 && setup.data;
@@ -158,8 +159,8 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.member = member;
   parts.reducer.micro_batches = options.micro_batches;
   parts.reducer.events = std::uint64_t{options.micro_batches} * options.micro_batch;
-  parts.reducer.lossy = options.lossy;
   parts.reducer.short_iteration = options.short_iteration;
+  parts.reducer.lossy = options.lossy;
   parts.reducer.slot_floats.clear();
   parts.reducer.replay_bytes = topology.cluster.replay_bytes;
   for (const model::SlotKind slot : options.schedule) {

@@ -23,6 +23,7 @@
 #include "model/physics/observables.h"
 #include "model/streams.h"
 #include "pipeline/data/condition_law.h"
+#include "pipeline/data/dataset_file.h"
 #include "pipeline/data/generation.h"
 #include "pipeline/data/int8_generation.h"
 #include "pipeline/data/shower_file.h"
@@ -179,7 +180,8 @@ class TrainedShowers {
         with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
 
   // Networks take energies in units of 100 GeV.
-  void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells) {
+  void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells,
+            std::span<double> written) {
     first += wanted_.first;
     std::vector<float> energies, angles;
     std::vector<std::vector<float>> columns(wanted_.laws.columns.size());
@@ -192,6 +194,7 @@ class TrainedShowers {
       for (std::size_t k = 0; k < columns.size(); ++k) {
         const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(2 + k));
         columns[k].push_back(static_cast<float>(wanted_.laws.columns[k].second.at(event, u)));
+        written[i * columns.size() + k] = static_cast<double>(columns[k].back());
       }
       energies.push_back(static_cast<float>(energy / 100.0));
       if (with_angle_) angles.push_back(static_cast<float>(angle));
@@ -245,8 +248,8 @@ std::string precision_text(const CommandLine& line, const Trained& trained) {
   return trained.topology.model.precision == model::Precision::kBf16 ? "bf16" : "fp32";
 }
 
-pipeline::ShowerFileOptions file_options(const CommandLine& line, const Trained& trained,
-                                         model::Shape shape) {
+Result<pipeline::ShowerFileOptions> file_options(const CommandLine& line, const Trained& trained,
+                                                 model::Shape shape, const Laws& laws) {
   pipeline::ShowerFileOptions options;
   options.schema = written_schema(trained.topology);
   options.shape = {static_cast<std::uint32_t>(shape.space[0]),
@@ -267,6 +270,19 @@ pipeline::ShowerFileOptions file_options(const CommandLine& line, const Trained&
   line.take("condition", conditions);
   if (!conditions.empty()) {
     options.attributes.emplace_back("conditions", fmt::format("{}", fmt::join(conditions, " ")));
+  }
+  // Under the names that a model which learns from this file asks for.
+  const auto own = pipeline::written_parts(options.schema);
+  const std::string species = pipeline::species_column(options.schema);
+  for (const auto& [name, law] : laws.columns) {
+    const bool is_species = name == species || species == name + ".0";
+    options.columns.push_back({is_species ? species : name});
+    options.particles = options.particles || is_species;
+    if (is_species || !pipeline::names_column(name, own)) continue;
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} files have a part {} of their own; showers that are asked for by "
+                             "that name cannot be written",
+                             pipeline::text(options.schema), name)};
   }
   return options;
 }
@@ -326,13 +342,14 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
     }
     return ending.check();
   });
-  const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells) {
-    source.make(first, primaries, cells);
+  const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells, auto columns) {
+    source.make(first, primaries, cells, columns);
   };
+  ASSIGN_OR_RETURN(const auto options, file_options(line, trained, maker->shape(), wants.laws));
   Generated made;
-  ASSIGN_OR_RETURN(made.files, pipeline::write_shower_files(
-                                   file_options(line, trained, maker->shape()), wants.files, make,
-                                   line.get<std::string>("out"), team, tell));
+  ASSIGN_OR_RETURN(made.files,
+                   pipeline::write_shower_files(options, wants.files, make,
+                                                line.get<std::string>("out"), team, tell));
   made.seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   return made;
 }

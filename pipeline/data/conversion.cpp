@@ -65,9 +65,27 @@ class Converter {
         factor_(static_cast<float>(facts_of(to).units_per_gev /
                                    facts_of(events.schema()).units_per_gev)) {}
 
-  void take(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells) {
+  // Tells which of the sources' columns are written.
+  std::vector<ShowerColumn> columns() {
+    std::vector<std::string> own = written_parts(to_);
+    std::vector<ShowerColumn> kept;
+    for (ShowerColumn column : events_.columns()) {
+      if (column.name == species_column(DataSchema::kLcdAngle)) column.name = species_column(to_);
+      const bool is_own = std::ranges::find(own, column.name) != own.end();
+      is_kept_.push_back(to_ != DataSchema::kIdx && !is_own);
+      if (is_kept_.back()) kept.push_back(std::move(column));
+    }
+    return kept;
+  }
+
+  void take(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells,
+            std::span<double> columns) {
     if (error_) return;
-    const Result<void> read = events_.next(primaries, cells);
+    std::size_t numbers = 0;
+    for (const ShowerColumn& column : events_.columns()) numbers += column.numbers();
+    stored_.resize(primaries.size() * numbers);
+    const Result<void> read = events_.next(primaries, cells, stored_);
+    give(columns);
     if (!read.ok()) {
       error_ = read.error();
       return;
@@ -86,6 +104,17 @@ class Converter {
   const std::optional<Error>& error() const { return error_; }
 
  private:
+  void give(std::span<double> columns) {
+    auto to = columns.begin();
+    for (auto from = stored_.begin(); from != stored_.end();) {
+      for (std::size_t i = 0; i < is_kept_.size(); ++i) {
+        const auto end = from + static_cast<std::ptrdiff_t>(events_.columns()[i].numbers());
+        if (is_kept_[i]) to = std::copy(from, end, to);
+        from = end;
+      }
+    }
+  }
+
   void check(std::uint64_t event, const Primary& primary) {
     const double theta = static_cast<double>(primary.theta_rad);
     if (error_ || holds_angles(to_) || std::abs(theta - std::numbers::pi / 2) < kRightAngleRad) {
@@ -100,6 +129,8 @@ class Converter {
   StoredEvents& events_;
   DataSchema to_;
   float factor_;
+  std::vector<bool> is_kept_;   // of each of the sources' columns
+  std::vector<double> stored_;  // of those
   std::optional<Error> error_;
 };
 
@@ -167,9 +198,13 @@ Result<std::uint64_t> convert_dataset(const ConversionOptions& options, const st
   ASSIGN_OR_RETURN(ShowerFileOptions file, file_options(options, events));
   file.last_attributes = [&] { return origin_of(events, options.program); };
   Converter converter(events, options.to);
+  file.columns = converter.columns();
+  file.particles = std::ranges::any_of(file.columns, [&](const ShowerColumn& column) {
+    return column.name == species_column(options.to);
+  });
   const ShowerSource source = [&](std::uint64_t first, std::span<Primary> primaries,
-                                  std::span<float> cells) {
-    converter.take(first, primaries, cells);
+                                  std::span<float> cells, std::span<double> columns) {
+    converter.take(first, primaries, cells, columns);
   };
   // An error of reading ends the writing here.
   const Progress watch = [&](std::uint64_t done, std::uint64_t total) -> Result<void> {

@@ -54,22 +54,26 @@ class GrowingFile {
   std::uint64_t end_ = 0;
 };
 
-// Calls write(first event, primaries, cells) with all events in turn.
+// Calls write(primary, cells, columns) with all events in turn.
 template <class Write>
 Result<void> for_rounds(const ShowerFileOptions& options, const ShowerSource& source,
                         const Progress& progress, const Write& write) {
   const std::size_t values =
       std::size_t{options.shape[0]} * options.shape[1] * options.shape[2] * options.channels;
   const std::uint64_t most = std::max<std::uint64_t>(1, kFlatRoundBytes / sizeof(float) / values);
+  std::size_t numbers = 0;
+  for (const ShowerColumn& column : options.columns) numbers += column.numbers();
   std::vector<float> cells;
+  std::vector<double> columns;
   for (std::uint64_t done = 0; done < options.events;) {
     const std::uint64_t count = std::min(most, options.events - done);
     std::vector<Primary> primaries(count);
     cells.resize(count * values);
-    source(done, primaries, cells);
+    columns.assign(count * numbers, 0.0);
+    source(done, primaries, cells, columns);
     for (std::uint64_t i = 0; i < count; ++i) {
-      RETURN_IF_ERROR(
-          write(primaries[i], std::span<const float>(cells).subspan(i * values, values)));
+      RETURN_IF_ERROR(write(primaries[i], std::span<const float>(cells).subspan(i * values, values),
+                            std::span<const double>(columns).subspan(i * numbers, numbers)));
     }
     done += count;
     if (progress) RETURN_IF_ERROR(progress(done, options.events));
@@ -165,7 +169,8 @@ Result<void> write_record_file(const ShowerFileOptions& options, const ShowerSou
   std::vector<std::int64_t> shape(options.shape.begin(), options.shape.end());
   if (options.channels > 1) shape.push_back(options.channels);
   const DatasetNames names = default_names(DataSchema::kTfRecord);
-  const auto write = [&](const Primary& primary, std::span<const float> cells) {
+  const auto write = [&](const Primary& primary, std::span<const float> cells,
+                         std::span<const double> numbers) {
     ExampleWriter example;
     if (options.bytes) {
       example.bytes(names.image, bytes_text(cells));
@@ -174,6 +179,12 @@ Result<void> write_record_file(const ShowerFileOptions& options, const ShowerSou
     }
     example.integers("shape", shape).floats(names.energy, std::span(&primary.energy_gev, 1));
     if (options.angles) example.floats("theta", std::span(&primary.theta_rad, 1));
+    for (const ShowerColumn& column : options.columns) {
+      const std::vector<float> values(
+          numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(column.numbers()));
+      example.floats(column.name, values);
+      numbers = numbers.subspan(column.numbers());
+    }
     return file.add(runtime::tf_record(example.message()));
   };
   RETURN_IF_ERROR(for_rounds(options, source, progress, write));
@@ -202,7 +213,8 @@ Result<void> write_idx_file(const ShowerFileOptions& options, const ShowerSource
   RETURN_IF_ERROR(labels.add(idx_header_bytes(label)));
   const DatasetNames names = default_names(DataSchema::kIdx);
   std::uint64_t event = 0;
-  const auto write = [&](const Primary& primary, std::span<const float> cells) -> Result<void> {
+  const auto write = [&](const Primary& primary, std::span<const float> cells,
+                         std::span<const double>) -> Result<void> {
     const double number =
         static_cast<double>(primary.energy_gev) / names.energy_unit_gev - names.energy_offset;
     ASSIGN_OR_RETURN(const std::string bytes, idx_label(label.type, event++, number));

@@ -79,7 +79,7 @@ Result<std::vector<std::string>> write_shower_dataset(const ShowerDatasetOptions
   RETURN_IF_ERROR(check_options(options, path));
   ASSIGN_OR_RETURN(const ShowerGenerator generator, ShowerGenerator::create(options.showers));
   const ShowerSource showers = [&](std::uint64_t first, std::span<Primary> primaries,
-                                   std::span<float> cells) {
+                                   std::span<float> cells, std::span<double>) {
     generator.generate(first, primaries, cells, team);
   };
   return write_shower_files(file_options(options, generator.detector()), options.files, showers,

@@ -28,6 +28,7 @@ constexpr std::size_t kRoundBytes = 32u << 20;
 // The facts of an event besides its cells.
 struct EventFacts {
   Primary primary;
+  double particle = 0;        // PDG number
   double measured_angle = 0;  // lcd-angle only
   double sum = 0;             // of its cells
 };
@@ -43,9 +44,7 @@ struct ColumnFormat {
 double energy_of(const EventFacts& event, std::size_t) { return event.primary.energy_gev; }
 double theta_of(const EventFacts& event, std::size_t) { return event.primary.theta_rad; }
 double sum_of(const EventFacts& event, std::size_t) { return event.sum; }
-double number_of(const EventFacts& event, std::size_t) {
-  return static_cast<double>(event.primary.particle);
-}
+double number_of(const EventFacts& event, std::size_t) { return event.particle; }
 
 // In the order in which they are written.
 std::span<const ColumnFormat> columns_of(DataSchema schema, bool particles) {
@@ -91,6 +90,10 @@ class FileWriter {
         team_(team),
         columns_(columns_of(options.schema, options.particles)),
         events_(options.events) {
+    for (const ShowerColumn& column : options.columns) {
+      if (column.name == species_column(options.schema)) species_ = numbers_;
+      numbers_ += column.numbers();
+    }
     const std::size_t image_bytes = values() * sizeof(float);
     const std::uint64_t asked = options.chunk_events;
     chunk_events_ = std::min<std::uint64_t>(
@@ -153,13 +156,16 @@ class FileWriter {
     images_.assign(chunks * chunk_events_ * cells(), 0.0f);
     std::vector<Primary> primaries(count);
     const std::span<float> used = std::span(images_).first(count * cells());
-    source_(done, primaries, used);
+    further_.assign(count * numbers_, 0.0);
+    source_(done, primaries, used, further_);
     facts_.assign(count, {});
     team_.run(static_cast<std::int64_t>(count), [&](std::int64_t index, int) {
       const auto i = static_cast<std::size_t>(index);
       const std::span<const float> image = used.subspan(i * cells(), cells());
       EventFacts& facts = facts_[i];
       facts.primary = primaries[i];
+      facts.particle = species_ ? further_[i * numbers_ + *species_]
+                                : static_cast<double>(primaries[i].particle);
       for (const float cell : image) facts.sum += static_cast<double>(cell);
       if (tilted()) facts.measured_angle = measure_angle(image, options_.shape);
     });
@@ -212,7 +218,18 @@ class FileWriter {
       targets.push_back(column.wide ? file.add_rows<double>(column.name, rows)
                                     : file.add_rows<float>(column.name, rows));
     }
+    for (const ShowerColumn& column : options_.columns) {
+      std::vector<std::int64_t> rows{static_cast<std::int64_t>(events_)};
+      if (column.width > 0) rows.push_back(static_cast<std::int64_t>(column.width));
+      if (is_written_apart(column)) targets.push_back(file.add_rows<double>(column.name, rows));
+    }
     return targets;
+  }
+  // Not as a number of the schema's own part.
+  bool is_written_apart(const ShowerColumn& column) const {
+    const bool has_species =
+        options_.schema == DataSchema::kLcdFixed || (tilted() && options_.particles);
+    return !has_species || column.name != species_column(options_.schema);
   }
 
   template <class T>
@@ -228,12 +245,25 @@ class FileWriter {
 
   void write_columns(Hdf5Writer& file, const std::vector<Hdf5Target>& targets,
                      std::uint64_t done) const {
-    for (std::size_t i = 0; i < targets.size(); ++i) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (columns_[i].wide) {
         file.write_rows(targets[i], done, values_of<double>(columns_[i]));
       } else {
         file.write_rows(targets[i], done, values_of<float>(columns_[i]));
       }
+    }
+    std::size_t target = columns_.size();
+    std::size_t first = 0;
+    for (const ShowerColumn& column : options_.columns) {
+      if (is_written_apart(column)) {
+        std::vector<double> all;
+        for (std::size_t at = first; at < further_.size(); at += numbers_) {
+          all.insert(all.end(), further_.begin() + static_cast<std::ptrdiff_t>(at),
+                     further_.begin() + static_cast<std::ptrdiff_t>(at + column.numbers()));
+        }
+        file.write_rows(targets[target++], done, all);
+      }
+      first += column.numbers();
     }
   }
 
@@ -246,6 +276,9 @@ class FileWriter {
   std::uint64_t round_chunks_ = 1;
   std::vector<float> images_;
   std::vector<EventFacts> facts_;
+  std::size_t numbers_ = 0;             // of an event in further_
+  std::optional<std::size_t> species_;  // where the particle's stands among these
+  std::vector<double> further_;
   std::vector<Deflater> deflaters_;
 };
 
@@ -288,6 +321,19 @@ std::vector<std::string> written_columns(DataSchema schema, bool particles) {
   return names;
 }
 
+std::vector<std::string> written_parts(DataSchema schema) {
+  const DatasetNames names = default_names(schema);
+  std::vector<std::string> parts{names.image, names.energy};
+  if (schema == DataSchema::kTfRecord) parts.insert(parts.end(), {"shape", "theta"});
+  if (facts_of(schema).format != FileFormat::kHdf5 || schema == DataSchema::kCustom) return parts;
+  for (const ColumnFormat& column : columns_of(schema, false)) parts.emplace_back(column.name);
+  return parts;
+}
+
+std::string species_column(DataSchema schema) {
+  return schema == DataSchema::kLcdFixed ? "target.0" : "pdg";
+}
+
 std::string shower_file_name(const std::string& path, std::uint32_t file, std::uint32_t files) {
   if (files == 1) return path;
   const bool suffixed = path.size() > 3 && path.ends_with(".h5");
@@ -308,8 +354,8 @@ Result<std::vector<std::string>> write_shower_files(const ShowerFileOptions& opt
     ShowerFileOptions part = options;
     part.events = options.events * (file + 1) / files - first;
     const ShowerSource showers = [&](std::uint64_t in_file, std::span<Primary> primaries,
-                                     std::span<float> cells) {
-      source(first + in_file, primaries, cells);
+                                     std::span<float> cells, std::span<double> columns) {
+      source(first + in_file, primaries, cells, columns);
     };
     const Progress report = [&](std::uint64_t done, std::uint64_t) -> Result<void> {
       return progress ? progress(first + done, options.events) : Result<void>{};

@@ -3,7 +3,9 @@
 // Files of showers in any schema but custom, from any source. They are written as the showers are
 // made: memory does not grow with their number.
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -23,9 +25,18 @@
 namespace troupe::pipeline {
 
 // Makes showers [first, first + primaries.size()), in stored units; called once for each, in order.
-// cells: [n][X][Y][Z], overwritten.
-using ShowerSource =
-    std::function<void(std::uint64_t first, std::span<Primary> primaries, std::span<float> cells)>;
+// cells: [n][X][Y][Z], overwritten; columns: [n][numbers of all ShowerFileOptions::columns], 0.
+using ShowerSource = std::function<void(std::uint64_t first, std::span<Primary> primaries,
+                                        std::span<float> cells, std::span<double> columns)>;
+
+// Further numbers of each event, under a name of their own.
+struct ShowerColumn {
+  std::string name;
+  std::size_t width = 0;  // numbers of an event; 0: one, in a dataset of one axis
+
+  std::size_t numbers() const { return std::max<std::size_t>(1, width); }
+  bool operator==(const ShowerColumn&) const = default;
+};
 
 struct ShowerFileOptions {
   DataSchema schema = DataSchema::kLcdFixed;  // not kCustom
@@ -35,6 +46,10 @@ struct ShowerFileOptions {
   bool labels = false;                        // idx: so are the labels
   bool angles = false;                        // tfrecord: with a feature theta
   bool particles = false;                     // lcd-angle: with a dataset of their numbers
+  // Written behind those of the schema, float64 in HDF5 and float32 in TFRecord; idx has no place
+  // for any. One that species_column() names stands in place of Primary::particle. No other name
+  // may be one of written_parts().
+  std::vector<ShowerColumn> columns = {};
   // calochallenge: images are boxes, and are written as the rows of voxels that these are made of.
   std::optional<CaloBinning> binning;
   std::uint64_t events = 0;        // at least 1
@@ -60,6 +75,11 @@ runtime::Result<void> write_shower_file(const ShowerFileOptions& options,
 // The columns (DataColumn::name) beside the images in files of an HDF5 schema that are written;
 // none for others.
 std::vector<std::string> written_columns(DataSchema schema, bool particles);
+
+// The parts that files of the schema are written with, whatever the options.
+std::vector<std::string> written_parts(DataSchema schema);
+// The column that says which particle it is: "target.0" of lcd-fixed, "pdg" of all others.
+std::string species_column(DataSchema schema);
 
 // Name of file `file` of `files`: the path itself if there is one file, else PATH without .h5 + "_"
 // + the number in decimals of equal length + ".h5".

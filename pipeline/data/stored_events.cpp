@@ -15,6 +15,14 @@ using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
 
+namespace {
+
+// Further parts have a few numbers of each event; more is something else, as another image.
+constexpr std::uint64_t kMostNumbers = 64;
+constexpr std::size_t kMostNumbersInAll = 1024;
+
+}  // namespace
+
 Result<StoredEvents> StoredEvents::open(const std::vector<std::string>& paths,
                                         const DescribeOptions& options, runtime::ThreadTeam& team) {
   StoredEvents events(team);
@@ -26,17 +34,31 @@ Result<StoredEvents> StoredEvents::open(const std::vector<std::string>& paths,
   }
   events.layout_ = options.layout(events.schema_);
   for (const std::string& path : events.paths_) RETURN_IF_ERROR(events.look_at(path, options));
+  for (const Source& source : events.sources_) {
+    events.columns_.push_back(source.column);
+    events.numbers_ += source.column.numbers();
+  }
+  if (events.numbers_ > kMostNumbersInAll) {
+    return Error{ErrorKind::kData,
+                 fmt::format("{}: {} numbers of each event beside its image; {} at most are kept",
+                             events.paths_.front(), events.numbers_, kMostNumbersInAll)};
+  }
   return events;
 }
 
 Result<void> StoredEvents::look_at(const std::string& path, const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const DatasetFile file,
                    DatasetFile::open(path, layout_, shape_.is_known() ? shape_ : options.shape));
+  ASSIGN_OR_RETURN(const auto container, open_container(path));
+  ASSIGN_OR_RETURN(const auto sources, sources_in(*container, file.rows()));
   if (!shape_.is_known()) {
     shape_ = file.shape();
-    ASSIGN_OR_RETURN(const auto container, open_container(path));
     attributes_ = container->attributes();
+    sources_ = sources;
   }
+  std::erase_if(sources_, [&](const Source& each) {
+    return std::ranges::find(sources, each) == sources.end();
+  });
   if (file.shape() != shape_) {
     return Error{ErrorKind::kData, fmt::format("{}: images of {}; expected {} as in {}", path,
                                                file.shape().text(), shape_.text(), paths_.front())};
@@ -45,6 +67,75 @@ Result<void> StoredEvents::look_at(const std::string& path, const DescribeOption
   rows_.push_back(file.rows());
   of_bytes_ = of_bytes_ && file.images().of_bytes();
   has_angles_ = has_angles_ || file.angle().has_value();
+  return {};
+}
+
+Result<std::vector<StoredEvents::Source>> StoredEvents::sources_in(const EventContainer& file,
+                                                                   std::uint64_t rows) const {
+  const DatasetNames& names = layout_.names;
+  const bool fixed = schema_ == DataSchema::kLcdFixed;
+  std::vector<std::string> own;
+  if (schema_ != DataSchema::kCustom) own = written_parts(schema_);
+  own.insert(own.end(), {names.image, names.angle});
+  std::vector<Source> found;
+  const auto add = [&](std::string name, std::uint64_t width, const PartInfo& part,
+                       std::uint64_t first) {
+    Source& source = found.emplace_back();
+    source.column.name = std::move(name);
+    source.column.width = width;
+    source.part = part.name;
+    source.first = first;
+  };
+  ASSIGN_OR_RETURN(const PartList list, file.parts());
+  for (const PartInfo& part : list.parts) {
+    const std::uint64_t width = part.shape.size() > 1 ? part.shape[1] : 1;
+    const bool fits = !part.shape.empty() && part.shape.size() <= 2 && part.shape[0] == rows &&
+                      width >= 1 && width <= kMostNumbers;
+    if (!fits) continue;
+    if (fixed && part.name == names.energy && names.energy_column == 1) {
+      // The particle, and what stands behind the energy.
+      add(species_column(DataSchema::kLcdAngle), 0, part, 0);
+      for (std::uint64_t i = 2; i < width; ++i) {
+        add(fmt::format("{}.{}", part.name, i), 0, part, i);
+      }
+      continue;
+    }
+    // A part of several numbers has others besides the energy.
+    const bool is_energy = part.name == names.energy && width == 1;
+    if (is_energy || std::ranges::find(own, part.name) != own.end()) continue;
+    ASSIGN_OR_RETURN(const Column column, file.column(part.name));
+    if (column.of_numbers) add(part.name, width > 1 ? width : 0, part, 0);
+  }
+  return found;
+}
+
+// Those of the whole file, in slices of rows.
+Result<void> StoredEvents::read_columns(const std::string& path) {
+  constexpr std::uint64_t kSlice = 65536;
+  further_.assign(numbers_ * file_->rows(), 0.0);
+  if (sources_.empty()) return {};
+  ASSIGN_OR_RETURN(const auto container, open_container(path));
+  std::vector<double> slice;
+  std::size_t place = 0;
+  for (const Source& source : sources_) {
+    ASSIGN_OR_RETURN(const Column column, container->column(source.part));
+    if (column.rows() != file_->rows()) {
+      return Error{ErrorKind::kData, column.place + ": has other rows than before"};
+    }
+    if (column.check) RETURN_IF_ERROR(column.check());
+    const std::uint64_t width = column.row_size();
+    for (std::uint64_t first = 0; first < column.rows(); first += kSlice) {
+      const std::uint64_t count = std::min(kSlice, column.rows() - first);
+      slice.resize(count * width);
+      RETURN_IF_ERROR(column.read(first, count, slice.data()));
+      for (std::uint64_t row = 0; row < count; ++row) {
+        for (std::size_t i = 0; i < source.column.numbers(); ++i) {
+          further_[(first + row) * numbers_ + place + i] = slice.at(row * width + source.first + i);
+        }
+      }
+    }
+    place += source.column.numbers();
+  }
   return {};
 }
 
@@ -62,6 +153,7 @@ Result<void> StoredEvents::refill() {
     ++next_file_;
     file_ = std::make_unique<DatasetFile>(std::move(opened));
     ASSIGN_OR_RETURN(conditions_, file_->read_conditions());
+    RETURN_IF_ERROR(read_columns(path));
     next_block_ = 0;
   }
   const BlockReader& images = file_->images();
@@ -89,7 +181,8 @@ Result<void> StoredEvents::check(std::span<const float> cells, std::uint64_t row
                fmt::format("{}, event {}: {}", file_->place(bad.part), row, bad.text)};
 }
 
-Result<void> StoredEvents::next(std::span<Primary> primaries, std::span<float> cells) {
+Result<void> StoredEvents::next(std::span<Primary> primaries, std::span<float> cells,
+                                std::span<double> columns) {
   const std::size_t values = shape_.size();
   for (std::size_t i = 0; i < primaries.size(); ++i) {
     if (ready_row_ == ready_end_) RETURN_IF_ERROR(refill());
@@ -103,6 +196,9 @@ Result<void> StoredEvents::next(std::span<Primary> primaries, std::span<float> c
     content_.add_value(primaries[i].energy_gev);
     content_.add_value(primaries[i].theta_rad);
     content_.add(std::as_bytes(image));
+    const auto numbers = std::span<const double>(further_).subspan(row * numbers_, numbers_);
+    std::ranges::copy(numbers, columns.begin() + static_cast<std::ptrdiff_t>(i * numbers_));
+    content_.add(std::as_bytes(numbers));
     if (++ready_row_ == file_->rows()) file_.reset();
   }
   return {};

@@ -150,6 +150,38 @@ train: {iterations: 2, micro_batch: 4, micro_batches: 1}
 actors: {validator: {every: none}}
 )";
 
+// A model that is asked for further numbers, and one that learns from its showers.
+TEST_F(ToyRun, GeneratedShowersHaveTheNumbersThatTheyWereAskedFor) {
+  std::string two = kWide;
+  two.replace(two.find("[energy]"), 8, "[energy, target, eta]");
+  write_text(path("two.yaml"), two);
+  {
+    const ToyData data(60);
+    pipeline::Hdf5Scribe file(path("two.h5"));
+    file.add("ECAL", {60, 4, 4, 4}, data.cells);
+    file.add("target", {60, 2}, data.target);
+    file.add("eta", {60}, std::vector<float>(60, 0.5F));
+  }
+  const Words run{"run", path("two.yaml"), "--set", "train.iterations=1", "--out"};
+  const ProcessEnd trained =
+      call(run + Words{path("a"), "--set", "data.train=[" + path("two.h5") + "]"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const Words asked{"generate",      path("a"),     "--events",      "8",    "--condition",
+                    "target=22,211", "--condition", "eta=0.25:0.75", "--out"};
+  const ProcessEnd made = call(asked + Words{path("g.h5"), "--energy", "50"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(
+      rows_of(path("g.h5"), "target", 8, 2),
+      (std::vector<float>{22, 50, 211, 50, 22, 50, 211, 50, 22, 50, 211, 50, 22, 50, 211, 50}));
+  for (const float eta : rows_of(path("g.h5"), "eta", 8, 1)) {
+    EXPECT_GE(eta, 0.25F);
+    EXPECT_LE(eta, 0.75F);
+  }
+  const ProcessEnd again = call(run + Words{path("b"), "--set", "data.train=[" + path("g.h5") + "]",
+                                            "--set", "data.preprocessing.min_ecal=-1"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
 TEST_F(ToyRun, ShowersInInt8DoNotDependOnThreadsOrTheCallAndAreNearlyTheSame) {
   write_text(path("wide.yaml"), kWide);
   const ProcessEnd trained = call({"run", path("wide.yaml"), "--out", path("a"), "--set",

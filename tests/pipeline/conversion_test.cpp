@@ -114,6 +114,92 @@ TEST_F(Conversion, EverySchemaHoldsTheSameShowers) {
   EXPECT_EQ(content("b.h5", DataSchema::kLcdFixed), want);
 }
 
+// A column of a file, by its name.
+std::vector<float> numbers_of(const std::string& path, DataSchema schema, const std::string& name) {
+  DatasetOptions options;
+  options.paths = {path};
+  options.schema = schema;
+  options.preprocessing.emplace();
+  options.columns = {{name}};
+  auto dataset = Dataset::open(options);
+  CHECK(dataset.ok(), dataset.ok() ? "" : dataset.error().message);
+  std::vector<std::uint64_t> ids(dataset->size());
+  std::iota(ids.begin(), ids.end(), 0u);
+  Batch batch;
+  CHECK(dataset->read(ids, batch).ok());
+  const auto numbers = batch.column(0);
+  return {numbers.begin(), numbers.end()};
+}
+
+TEST_F(Conversion, FurtherNumbersStayUnderTheirNamesInEverySchemaThatHasAPlaceForThem) {
+  constexpr std::size_t kRows = 9;
+  const SmallData data(kRows);
+  std::vector<float> target, eta, pair;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const auto n = static_cast<float>(i);
+    target.insert(target.end(), {i % 3 == 2 ? 2212.0f : 11.0f, 10.0f + n, n * n});
+    eta.push_back(n / 8);
+    pair.insert(pair.end(), {n, -n});
+  }
+  {
+    Hdf5Scribe file(folder_ / "a.h5");
+    file.add("ECAL", {kRows, 3, 4, 5}, data.cells);
+    file.add("HCAL", {kRows, 3, 4, 5}, data.cells);
+    file.add("target", {kRows, 3}, target);
+    file.add("more/eta", {kRows}, eta);
+    file.add("pair", {kRows, 2}, pair);
+    file.add("energy", {kRows}, eta);
+    file.add("short", {kRows - 1}, std::vector<float>(kRows - 1));
+  }
+  std::vector<float> species, squares, second;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    species.push_back(target[3 * i]);
+    squares.push_back(target[3 * i + 2]);
+    second.push_back(pair[2 * i + 1]);
+  }
+  std::string from = "a.h5";
+  for (const auto& [to, name] :
+       {std::pair(DataSchema::kNnlo, "n.h5"), std::pair(DataSchema::kTfRecord, "t.tfrecord"),
+        std::pair(DataSchema::kLcdAngle, "l.h5"), std::pair(DataSchema::kLcdFixed, "f.h5")}) {
+    converted(from, to, name);
+    const std::string path = folder_ / name;
+    const bool fixed = to == DataSchema::kLcdFixed;
+    EXPECT_EQ(numbers_of(path, to, fixed ? "target.0" : "pdg"), species) << name;
+    EXPECT_EQ(numbers_of(path, to, "target.2"), squares) << name;
+    EXPECT_EQ(numbers_of(path, to, "more/eta"), eta) << name;
+    EXPECT_EQ(numbers_of(path, to, "pair.1"), second) << name;
+    from = name;
+  }
+  // The schema's own part stands where a further one has its name.
+  EXPECT_EQ(content("l.h5", DataSchema::kLcdAngle).energies,
+            content("a.h5", DataSchema::kLcdFixed).energies);
+  const auto file = Hdf5File::open(folder_ / "n.h5");
+  EXPECT_FALSE(file->contains("HCAL"));
+  EXPECT_FALSE(file->contains("short"));
+  converted("a.h5", DataSchema::kIdx, "images");
+  EXPECT_EQ(content("images", DataSchema::kIdx).cells,
+            content("a.h5", DataSchema::kLcdFixed).cells);
+}
+
+TEST_F(Conversion, OfSeveralFilesTheNumbersStayThatAllOfThemHave) {
+  for (const std::string name : {"a_0.h5", "a_1.h5"}) {
+    const SmallData data(4);
+    Hdf5Scribe file(folder_ / name);
+    file.add("ECAL", {4, 3, 4, 5}, data.cells);
+    file.add("target", {4, 2}, std::vector<float>{11, 20, 22, 30, 22, 40, 11, 50});
+    file.add("both", {4}, std::vector<float>{1, 2, 3, 4});
+    file.add(name == "a_0.h5" ? "first" : "second", {4}, std::vector<float>(4));
+  }
+  converted("a_*.h5", DataSchema::kNnlo, "n.h5");
+  EXPECT_EQ(numbers_of(folder_ / "n.h5", DataSchema::kNnlo, "both"),
+            (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(numbers_of(folder_ / "n.h5", DataSchema::kNnlo, "pdg"),
+            (std::vector<float>{11, 22, 22, 11, 11, 22, 22, 11}));
+  const auto file = Hdf5File::open(folder_ / "n.h5");
+  EXPECT_FALSE(file->contains("first"));
+  EXPECT_FALSE(file->contains("second"));
+}
+
 TEST_F(Conversion, DigitsStayBytesAndComeBackAsTheSameFiles) {
   SmallDigits{9}.write(folder_.path(), "u");
   converted("u-images-idx3-ubyte", DataSchema::kTfRecord, "t.tfrecord");
@@ -228,7 +314,8 @@ TEST_F(Conversion, FileThatShrinksOrGrowsMeanwhileIsRefused) {
     SmallData(later).write(folder_ / "a_1.h5");
     std::vector<Primary> primaries(10);
     std::vector<float> cells(10 * SmallData::kCells);
-    EXPECT_THAT(events->next(primaries, cells),
+    std::vector<double> columns(10);
+    EXPECT_THAT(events->next(primaries, cells, columns),
                 FailsWith(ErrorKind::kData, "events, and had 5 before; it changes"));
   }
 }

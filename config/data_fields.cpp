@@ -190,6 +190,11 @@ void add_reading_fields(Record<Topology>& record) {
              integer<std::uint32_t>(0, 1'000'000), Scope::kState,
              "One file in so many, or one event where there are fewer files, is for testing; 0: "
              "none.")
+      .field("test_part",
+             within(&Topology::data, &DataSection::dataset, &DatasetOptions::test_part),
+             newer(integer<std::uint32_t>(0, 999'999), std::uint32_t{0}), Scope::kState,
+             "Which part of the files or events these are, of as many equal ones as `test_one_in` "
+             "says: 0 is the last one, 1 the one before it, and so on.")
       .field("events", within(&Topology::data, &DataSection::dataset, &DatasetOptions::events),
              newer(integer<std::uint64_t>(0, INT64_MAX), std::uint64_t{0}), Scope::kState,
              "For trials: the most events that are trained on, and as many for testing; 0: all.")

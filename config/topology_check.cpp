@@ -200,6 +200,14 @@ void check_data(const Topology& topology, Reader& reader) {
   }
 }
 
+void check_test_part(const Topology& topology, Reader& reader) {
+  const pipeline::DatasetOptions& options = topology.data.dataset;
+  if (options.test_part == 0 || options.test_part < options.test_one_in) return;
+  reader.broken_rule({"data.test_part", "data.test_one_in"},
+                     fmt::format("{} is no part of {}; they are counted from 0", options.test_part,
+                                 options.test_one_in));
+}
+
 void check_validator(const Topology& topology, Reader& reader) {
   if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
@@ -317,6 +325,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
       {check_synthetic, {"model", "data"}},
       {check_power, {"model", "data"}},
       {check_event_count, {"data", "train"}},
+      {check_test_part, {"data"}},
       {check_validator, {"model", "data", "actors.validator"}},
       {check_best, {"model", "actors.validator"}},
       {check_penalty, {"model", "train", "actors.replica"}},

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/dataset_paths.h"
 #include "pipeline/steps/view.h"
 
 namespace troupe::config {
@@ -77,8 +78,10 @@ runtime::Result<void> check_workers(const Topology& topology, std::uint32_t work
 std::string event_shortage(const Topology& topology, std::uint32_t workers) {
   if (!topology.data.synthetic) return "";
   const std::uint64_t events = topology.data.showers.events;
-  const std::uint64_t one_in = topology.data.dataset.test_one_in;
-  const std::uint64_t training = events - (one_in == 0 ? 0 : events / one_in);
+  const std::uint32_t one_in = topology.data.dataset.test_one_in;
+  const std::uint32_t part = topology.data.dataset.test_part;
+  const pipeline::RowRange test = pipeline::part_of(events, {one_in, part < one_in ? part : 0});
+  const std::uint64_t training = events - (test.end - test.first);
   const auto& options = topology.train.options;
   const bool weak = topology.train.scaling == Scaling::kWeak && workers > 1;
   const std::uint64_t taken =

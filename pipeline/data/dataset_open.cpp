@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,6 +47,7 @@ void hash_rules(const DatasetOptions& options, const Preprocessing& preprocessin
   hasher.add(text(options.schema));
   hasher.add(text(options.split));
   hasher.add_value(options.test_one_in);
+  if (options.test_part > 0) hasher.add_value(options.test_part);
   hasher.add_value(preprocessing.threshold);
   hasher.add_value(preprocessing.min_ecal);
   hasher.add_value(preprocessing.scale);
@@ -89,32 +91,34 @@ Result<void> Dataset::State::open_all(const OpeningWatch& watch) {
   // Every file is opened before one is read, because the split depends on the rows of all of them,
   // and a file that does not fit is refused at once.
   std::vector<std::uint64_t> rows;
+  std::vector<FileStamp> stamps;
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(const DatasetFile opened,
                      DatasetFile::open(path, layout, options.expected_shape));
-    RETURN_IF_ERROR(check_shape(opened));
+    RETURN_IF_ERROR(check_shape(opened, paths.front()));
     if (!opened.images().note().empty()) report.notes.push_back(opened.images().note());
     rows.push_back(opened.rows());
-    files.push_back({path, opened.stamp(), {}});
+    stamps.push_back(opened.stamp());
   }
-  const std::vector<RowRange> ranges = split_rows(paths, rows, options.split, options.test_one_in);
+  report.files = paths.size();
+  report.rows = std::accumulate(rows.begin(), rows.end(), report.rows);
+  report.other_split = report.rows;
   Opening opening{watch, {}, {}, {}};
-  for (std::uint32_t i = 0; i < files.size(); ++i) {
-    if (ranges[i].first != ranges[i].end) opening.progress.all_rows += rows[i];
+  for (const auto& [file, range] :
+       split_rows(paths, rows, options.split, {options.test_one_in, options.test_part})) {
+    files.push_back({paths[file], stamps[file], range});
+    report.other_split -= range.end - range.first;
+    if (range.first != range.end) opening.progress.all_rows += rows[file];
   }
   hash_rules(options, preprocessing, content);
   for (std::uint32_t i = 0; i < files.size(); ++i) {
-    files[i].rows = ranges[i];
-    report.rows += rows[i];
-    const std::uint64_t in_split = ranges[i].end - ranges[i].first;
-    report.other_split += rows[i] - in_split;
+    const std::uint64_t in_split = files[i].rows.end - files[i].rows.first;
     if (events_left() == 0) {
       report.beyond += in_split;
     } else if (in_split > 0) {
       RETURN_IF_ERROR(open_file(i, opening));
     }
   }
-  report.files = files.size();
   report.events = energies.size();
   if (energies.empty()) return nothing_left();
   const std::uint64_t window =
@@ -246,12 +250,12 @@ Result<FileIndex> Dataset::State::index_with_packed(File& entry, const DatasetFi
   return index;
 }
 
-Result<void> Dataset::State::check_shape(const DatasetFile& opened) {
+Result<void> Dataset::State::check_shape(const DatasetFile& opened, const std::string& first) {
   if (!shape.is_known()) shape = opened.shape();
   if (shape == opened.shape()) return {};
   return Error{ErrorKind::kData,
                fmt::format("{}: {}; expected images of {} as in {}", opened.images().place(),
-                           opened.images().shape_text(), shape.text(), files.front().path)};
+                           opened.images().shape_text(), shape.text(), first)};
 }
 
 void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {

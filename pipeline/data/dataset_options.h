@@ -70,6 +70,8 @@ struct DatasetOptions {
   // up to the first '_' where there are `test_one_in` or more of them, else the last events of each
   // file. 0: no event is.
   std::uint32_t test_one_in = 10;
+  // Which of the parts it is that are as large, counted from 0, the last one first.
+  std::uint32_t test_part = 0;
   // The split ends with so many accepted events, and files behind them are not read; 0: no bound.
   std::uint64_t events = 0;
   // kMemory: every event is read once at opening and kept, zeros packed. kDisk: the same in files

@@ -96,33 +96,43 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
   return files;
 }
 
-std::vector<RowRange> split_rows(std::span<const std::string> paths,
-                                 std::span<const std::uint64_t> rows, DataSplit split,
-                                 std::uint32_t test_one_in) {
+RowRange part_of(std::uint64_t all, Part part) {
+  if (part.of == 0) return {all, all};
+  CHECK(part.number < part.of, "parts are counted from 0");
+  // Where so many parts end, rounded up.
+  const auto end_of = [&](std::uint64_t parts) {
+    return all / part.of * parts + (all % part.of * parts + part.of - 1) / part.of;
+  };
+  return {end_of(part.of - part.number - 1), end_of(part.of - part.number)};
+}
+
+std::vector<FileRows> split_rows(std::span<const std::string> paths,
+                                 std::span<const std::uint64_t> rows, DataSplit split, Part test) {
   CHECK(paths.size() == rows.size(), "one number of rows per file");
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < paths.size(); ++i) groups[particle(paths[i])].push_back(i);
-  std::vector<RowRange> ranges(paths.size());
+  std::vector<RowRange> for_testing(paths.size());
   for (const auto& [name, members] : groups) {
-    const bool by_file = test_one_in > 0 && members.size() >= test_one_in;
+    const bool by_file = test.of > 0 && members.size() >= test.of;
     for (std::size_t rank = 0; rank < members.size(); ++rank) {
-      const std::size_t file = members[rank];
-      const std::uint64_t all = rows[file];
-      // Rows from first_test on are for testing: all or none of a file where whole files are
-      // divided.
-      std::uint64_t first_test = all;
-      if (by_file) {
-        const std::size_t training = members.size() - members.size() / test_one_in;
-        first_test = rank < training ? all : 0;
-      } else if (test_one_in > 0) {
-        first_test = all - all / test_one_in;
-      }
-      ranges[file] = split == DataSplit::kAll     ? RowRange{0, all}
-                     : split == DataSplit::kTrain ? RowRange{0, first_test}
-                                                  : RowRange{first_test, all};
+      const std::uint64_t all = rows[members[rank]];
+      const bool is_whole = by_file && part_of(members.size(), test).has(rank);
+      for_testing[members[rank]] = is_whole  ? RowRange{0, all}
+                                   : by_file ? RowRange{all, all}
+                                             : part_of(all, test);
     }
   }
-  return ranges;
+  std::vector<FileRows> parts;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const auto [first_test, end_test] = for_testing[i];
+    if (split == DataSplit::kAll) parts.push_back({i, {0, rows[i]}});
+    if (split == DataSplit::kTest) parts.push_back({i, for_testing[i]});
+    if (split != DataSplit::kTrain) continue;
+    const bool is_behind = end_test < rows[i];
+    if (first_test > 0 || !is_behind) parts.push_back({i, {0, first_test}});
+    if (is_behind) parts.push_back({i, {end_test, rows[i]}});
+  }
+  return parts;
 }
 
 }  // namespace troupe::pipeline

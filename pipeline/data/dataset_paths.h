@@ -2,6 +2,7 @@
 
 // From path patterns to the files of a dataset, and which of their rows belong to a split.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -30,12 +31,30 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-// For every file the rows of `split`. Files with the same name up to the first '_' (the particle,
-// as in Ele_1.h5) are a group; where a group has `test_one_in` files or more, its last floor(files
-// / test_one_in) are for testing, else the last floor(rows / test_one_in) of each file. `paths` are
-// sorted; `rows` are the stored rows of each.
-std::vector<RowRange> split_rows(std::span<const std::string> paths,
-                                 std::span<const std::uint64_t> rows, DataSplit split,
-                                 std::uint32_t test_one_in);
+// One of `of` parts into which a sequence is cut. They are counted from 0, the last one first.
+struct Part {
+  std::uint32_t of = 10;  // 0: there is none
+  std::uint32_t number = 0;
+};
+
+// What a part has of so many. Parts have no item together and all items between them, and differ by
+// one at most; the last one is no larger than another.
+RowRange part_of(std::uint64_t all, Part part);
+
+// Rows of a file, which is named by its index.
+struct FileRows {
+  std::size_t file = 0;
+  RowRange rows;
+
+  bool operator==(const FileRows&) const = default;
+};
+
+// The rows of `split`, in the order of the files. Each has one entry, which may be empty, or, where
+// rows of both ends are taken, two. Files with the same name up to the first '_' (the particle, as
+// in Ele_1.h5) are a group; where a group has `test.of` files or more, those of the part are for
+// testing, else the part of each file's rows. `paths` are sorted; `rows` are the stored rows of
+// each.
+std::vector<FileRows> split_rows(std::span<const std::string> paths,
+                                 std::span<const std::uint64_t> rows, DataSplit split, Part test);
 
 }  // namespace troupe::pipeline

@@ -26,7 +26,7 @@ struct Dataset::State {
   struct File {
     std::string path;
     FileStamp stamp;
-    RowRange rows;                        // of the split
+    RowRange rows;                        // of the split; a file with two ranges is there twice
     std::vector<EventState> states = {};  // of every row; empty where the split takes none
     // With CacheMode::kDisk: its accepted events of both splits, and what keeps them there.
     std::optional<PackedFile> packed = {};
@@ -76,7 +76,8 @@ struct Dataset::State {
   // The index of a file, whose packed events are mapped then, or written first.
   runtime::Result<FileIndex> index_with_packed(File& entry, const DatasetFile& opened,
                                                Opening& opening);
-  runtime::Result<void> check_shape(const DatasetFile& opened);
+  // `first`: the path of the first file, which has the shape.
+  runtime::Result<void> check_shape(const DatasetFile& opened, const std::string& first);
   void take_index(std::uint32_t file, const FileIndex& index);
   // Ends the file's rows behind the last event that DatasetOptions::events allows.
   void end_rows(File& entry, const FileIndex& index) const;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numbers>
 #include <numeric>
+#include <set>
 
 #include "pipeline/data/preprocessing.h"
 #include "pipeline/data/sampler.h"
@@ -187,6 +188,43 @@ TEST_F(ThreeFiles, TrainAndTestShareEveryEvent) {
   EXPECT_NE(train.fingerprint(), test.fingerprint());
   EXPECT_EQ(test.energy(0), energies_[18]);
   EXPECT_EQ(read_events(test, {2}).images.as<float>()[3], cells_[39 * kCells + 3]);
+}
+
+TEST_F(ThreeFiles, EachPartTestsOtherEventsAndTrainsOnTheRest) {
+  const TemporaryFolder cache;
+  for (const CacheMode mode : {CacheMode::kMemory, CacheMode::kDisk, CacheMode::kNone}) {
+    options_.cache = mode;
+    options_.cache_folder = cache.path();
+    options_.test_one_in = 5;
+    std::vector<float> tested;
+    std::set<std::string> fingerprints;
+    for (std::uint32_t part = 0; part < 5; ++part) {
+      options_.test_part = part;
+      options_.split = DataSplit::kTrain;
+      Dataset train = open_dataset(options_);
+      options_.split = DataSplit::kTest;
+      Dataset test = open_dataset(options_);
+      EXPECT_EQ(train.size() + test.size(), 40u);
+      EXPECT_EQ(train.report().other_split, test.size());
+      EXPECT_EQ(train.report().files, 3u);
+      EXPECT_EQ(train.report().rows, 40u);
+      fingerprints.insert(train.fingerprint().text());
+      std::vector<float> images = images_of(read_events(train, all_ids(train)));
+      const std::vector<float> others = images_of(read_events(test, all_ids(test)));
+      tested.insert(tested.end(), others.begin(), others.end());
+      // All events of the files, once.
+      images.insert(images.end(), others.begin(), others.end());
+      std::vector<float> all = cells_;
+      std::ranges::sort(images);
+      std::ranges::sort(all);
+      EXPECT_EQ(images, all) << part;
+    }
+    EXPECT_EQ(fingerprints.size(), 5u);
+    std::vector<float> all = cells_;
+    std::ranges::sort(tested);
+    std::ranges::sort(all);
+    EXPECT_EQ(tested, all);
+  }
 }
 
 TEST_F(ThreeFiles, FingerprintDependsOnContentAndRulesOnly) {

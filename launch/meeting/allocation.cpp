@@ -1,8 +1,5 @@
 #include "launch/meeting/allocation.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -16,10 +13,10 @@
 
 #include <fmt/format.h>
 
+#include "launch/machine/free_ports.h"
 #include "launch/machine/this_host.h"
 #include "launch/meeting/key_folder.h"
 #include "launch/meeting/pmi.h"
-#include "runtime/base/descriptor.h"
 #include "runtime/base/host_name.h"
 #include "runtime/base/json_reader.h"
 #include "runtime/transport/resolve.h"
@@ -184,26 +181,6 @@ std::string folder_of(const Allocation& allocation, const std::string& prefix) {
   return prefix + name;
 }
 
-bool is_free(std::uint16_t port) {
-  const runtime::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_addr.s_addr = htonl(INADDR_ANY);
-  at.sin_port = htons(port);
-  return ::bind(socket.number(), reinterpret_cast<sockaddr*>(&at), sizeof(at)) == 0;
-}
-
-// The first of three neighbouring ports that nobody has now. Others look from elsewhere on.
-Result<std::uint16_t> free_ports() {
-  constexpr std::uint16_t kFirst = 20000, kCount = 12000;
-  const auto begin = static_cast<std::uint16_t>(::getpid() % (kCount / 3) * 3);
-  for (std::uint16_t i = 0; i < kCount; i += 3) {
-    const auto port = static_cast<std::uint16_t>(kFirst + (begin + i) % kCount);
-    if (is_free(port) && is_free(port + 1) && is_free(port + 2)) return port;
-  }
-  return bad("no three neighbouring ports from 20000 on are free");
-}
-
 std::string with_key(const std::string& address, const std::string& key) {
   return key.empty() ? address : fmt::format("{}#{}", address, key);
 }
@@ -332,7 +309,7 @@ Result<Meeting> open_meeting(const Allocation& allocation, const std::optional<s
     ASSIGN_OR_RETURN(at, runtime::parse_address(*listen));
   }
   if (at.port == 0) {
-    ASSIGN_OR_RETURN(at.port, free_ports());
+    ASSIGN_OR_RETURN(at.port, free_ports(0));
   }
   Meeting meeting;
   meeting.listen = at.text().substr(std::string_view("tcp://").size());

@@ -146,18 +146,32 @@ int resume(const CommandLine& line) {
   return carry_on(open, *folder, *journal, line);
 }
 
+// Those of the best trials, each of its first repeat.
+std::vector<study::Curve> curves_of(const OpenStudy& open, const StudyFolder& folder) {
+  constexpr std::size_t kMost = 30;
+  std::vector<study::Curve> curves;
+  for (const std::uint32_t trial : study::by_figure(open.loaded.study, open.book)) {
+    if (curves.size() == kMost || !open.book.figure(open.book.trials()[trial])) break;
+    const std::string run = folder.run_folder({trial}, open.loaded.study.repeats());
+    curves.push_back(study::read_curve(open.loaded.study.objective, trial, run));
+  }
+  std::erase_if(curves, [](const study::Curve& curve) { return curve.points.size() < 2; });
+  return curves;
+}
+
 // The study may go on meanwhile: nothing is locked or changed.
 int tell_report(const CommandLine& line) {
   const auto path = line.get<std::string>("study");
-  if (const auto can = StudyFolder::check(path); !can.ok()) return report(can.error());
+  const auto folder = StudyFolder::look_at(path);
+  if (!folder.ok()) return report(folder.error());
   auto loaded = study::load_study(study_file(path));
   if (!loaded.ok()) return report(loaded.error());
   OpenStudy open(std::move(*loaded));
-  const auto lines = study::read_study_journal(path + "/" + StudyJournal::kName);
+  const auto lines = study::read_study_journal(folder->journal());
   if (!lines.ok()) return report(lines.error());
   if (const auto told = replay(*lines, open); !told.ok()) return report(told.error());
   if (line.has("html")) {
-    const std::string page = study_html(open.loaded.study, open.book);
+    const std::string page = study_html(open.loaded.study, open.book, curves_of(open, *folder));
     runtime::FileDisk disk;
     const auto written =
         disk.replace(line.get<std::string>("html"), std::as_bytes(std::span{page}));

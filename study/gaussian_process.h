@@ -52,7 +52,7 @@ class GaussianProcess {
 };
 
 // The options under which the values are the most plausible: the maximum of the likelihood times
-// what is thought of lengths and noise before (Hvarfner et al., Vanilla Bayesian Optimization
+// what is thought of lengths and noise before (after Hvarfner et al., Vanilla Bayesian Optimization
 // Performs Great in High Dimensions, ICML 2024), found from a few beginnings. For places within the
 // unit cube and values of variance 1. The same arguments give the same options.
 KernelOptions fit_kernel(const std::vector<bool>& is_word, const std::vector<Coordinates>& places,

@@ -5,6 +5,7 @@
 // child that was proposed before is drawn again, some times.
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/math.h"
 #include "study/draws.h"
@@ -57,7 +58,7 @@ class GeneticMethod final : public Method {
       const double value = of_two ? crossed(i, better[i], worse[i], birth) : better[i];
       child.push_back(mutated(i, value, birth));
     }
-    return child;
+    return settled(space_, std::move(child));
   }
 
   // Those that have not failed, the best first; of equal ones the older.
@@ -92,6 +93,9 @@ class GeneticMethod final : public Method {
 
   double crossed(std::uint32_t dimension, double better, double worse, Birth birth) const {
     const Dimension& own = space_[dimension];
+    // A child may have what only one of its parents has.
+    if (worse == kAbsent) return better;
+    if (better == kAbsent) return worse;
     const double share = drawn(dimension, 0, birth);
     if (own.choice) return share < 0.5 ? better : worse;
     const double from = share_of(own, worse), to = share_of(own, better);
@@ -99,10 +103,10 @@ class GeneticMethod final : public Method {
   }
 
   double mutated(std::uint32_t dimension, double value, Birth birth) const {
-    if (drawn(dimension, 1, birth) >= options_.mutation) return value;
+    if (value != kAbsent && drawn(dimension, 1, birth) >= options_.mutation) return value;
     const Dimension& own = space_[dimension];
     const double amount = drawn(dimension, 2, birth), direction = drawn(dimension, 3, birth);
-    if (own.choice) return value_at(own, amount);
+    if (own.choice || value == kAbsent) return value_at(own, amount);
     const std::uint32_t trials = std::max(options_.trials, birth.trial + 1);
     const double left = 1.0 - birth.trial / static_cast<double>(trials);
     const double part = 1.0 - math::pow(amount, math::pow(left, kNonUniformity));

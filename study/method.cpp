@@ -1,6 +1,7 @@
 #include "study/method.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "study/draws.h"
@@ -23,40 +24,35 @@ class RandomMethod final : public Method {
   const MethodOptions options_;
 };
 
-// The last dimension changes from trial to trial.
 class GridMethod final : public Method {
  public:
-  explicit GridMethod(const Study& study) : space_(study.space) {
-    for (const Dimension& dimension : space_) {
-      const std::uint64_t count = levels(dimension);
-      counts_.push_back(count == 0 ? study.method.levels : static_cast<std::uint32_t>(count));
-      trials_ *= counts_.back();
-    }
-  }
+  explicit GridMethod(const Study& study)
+      : points_(grid_points(study.space, study.method.levels, kMostTrials)) {}
 
-  std::uint32_t trials() const override { return trials_; }
+  std::uint32_t trials() const override { return static_cast<std::uint32_t>(points_.size()); }
   bool learns_for(std::uint32_t) const override { return false; }
   Point propose(std::uint32_t trial, const Known&) const override {
-    Point point(space_.size());
-    for (std::size_t i = space_.size(); i-- > 0;) {
-      point[i] = level(space_[i], trial % counts_[i], counts_[i]);
-      trial /= counts_[i];
-    }
-    return point;
+    return points_[trial % points_.size()];
   }
 
  private:
-  // Levels have their own shares; those of continuous dimensions are both bounds and in between.
-  static double level(const Dimension& dimension, std::uint32_t number, std::uint32_t count) {
-    const bool is_continuous = levels(dimension) == 0;
-    const double share = is_continuous ? number / (count - 1.0) : (number + 0.5) / count;
-    return value_at(dimension, share);
-  }
-
-  const Space space_;
-  std::vector<std::uint32_t> counts_;
-  std::uint32_t trials_ = 1;
+  const std::vector<Point> points_;
 };
+
+// The values of a dimension in a grid.
+std::vector<double> grid_values(const Dimension& dimension, std::uint32_t continuous,
+                                std::size_t most) {
+  const std::uint64_t own = levels(dimension);
+  const std::uint64_t count = own == 0 ? continuous : own;
+  std::vector<double> values;
+  for (std::uint64_t i = 0; i < count && values.size() < most; ++i) {
+    const auto number = static_cast<double>(i);
+    const double share = own == 0 ? number / (static_cast<double>(count) - 1.0)
+                                  : (number + 0.5) / static_cast<double>(count);
+    values.push_back(value_at(dimension, share));
+  }
+  return values;
+}
 
 }  // namespace
 
@@ -70,7 +66,41 @@ Point random_point(const Space& space, std::uint64_t seed, std::uint32_t trial) 
   for (std::uint32_t i = 0; i < space.size(); ++i) {
     point.push_back(value_at(space[i], draw(seed, trial, DrawUse::kPoint, i)));
   }
+  return settled(space, std::move(point));
+}
+
+Point spread_point(const Space& space, std::uint64_t seed, std::uint32_t number,
+                   std::uint32_t count) {
+  Point point;
+  for (std::uint32_t i = 0; i < space.size(); ++i) {
+    std::vector<std::pair<double, std::uint32_t>> order;
+    for (std::uint32_t j = 0; j < count; ++j) {
+      order.emplace_back(draw(seed, 0, DrawUse::kStratum, i * count + j), j);
+    }
+    std::ranges::sort(order);
+    const double within = draw(seed, number, DrawUse::kPoint, i);
+    point.push_back(value_at(space[i], (order[number].second + within) / count));
+  }
   return point;
+}
+
+// Each dimension in turn makes several points of each there is. Every point of the dimensions so
+// far becomes one of the grid at least, so that no more than `most` are kept.
+std::vector<Point> grid_points(const Space& space, std::uint32_t levels, std::size_t most) {
+  std::vector<Point> points{{}};
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    const std::vector<double> values = grid_values(space[i], levels, most);
+    std::vector<Point> longer;
+    for (const Point& point : points) {
+      for (const double value : exists(space, i, point) ? values : std::vector{kAbsent}) {
+        if (longer.size() == most) break;
+        longer.push_back(point);
+        longer.back().push_back(value);
+      }
+    }
+    points = std::move(longer);
+  }
+  return points;
 }
 
 std::unique_ptr<Method> make_random(const Study& study) {

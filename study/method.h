@@ -49,4 +49,14 @@ std::unique_ptr<Method> make_bayesian(const Study& study);
 // A point drawn for a trial, each value as likely as the next.
 Point random_point(const Space& space, std::uint64_t seed, std::uint32_t trial);
 
+// Number `number` of `count` points that are spread over the space, one in each stratum of every
+// dimension (McKay, Beckman and Conover, Technometrics 21, 1979). It has a value of every
+// dimension, whether it exists there or not.
+Point spread_point(const Space& space, std::uint64_t seed, std::uint32_t number,
+                   std::uint32_t count);
+
+// Every combination of values once, but no more than so many: `levels` of a continuous dimension,
+// with both bounds, and all of another one. The last dimension changes from one to the next.
+std::vector<Point> grid_points(const Space& space, std::uint32_t levels, std::size_t most);
+
 }  // namespace troupe::study

@@ -29,6 +29,22 @@ double rounded(double value, double share, const std::array<double, 2>& bounds) 
 
 }  // namespace
 
+bool exists(const Space& space, std::size_t number, const Point& point) {
+  const auto& condition = space[number].only_with;
+  if (!condition) return true;
+  const auto other = std::ranges::find(space, condition->path, &Dimension::path);
+  const double value = point.at(static_cast<std::size_t>(other - space.begin()));
+  if (value == kAbsent) return false;
+  return std::ranges::find(condition->values, text_of(*other, value)) != condition->values.end();
+}
+
+Point settled(const Space& space, Point point) {
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (!exists(space, i, point)) point[i] = kAbsent;
+  }
+  return point;
+}
+
 std::uint64_t levels(const Dimension& dimension) {
   if (dimension.choice) return dimension.choice->size();
   if (!dimension.integer) return 0;
@@ -107,22 +123,28 @@ Settings settings_of(const Space& space, const Point& point) {
   CHECK(space.size() == point.size());
   Settings settings;
   for (std::size_t i = 0; i < space.size(); ++i) {
+    if (point[i] == kAbsent) continue;
     settings.emplace_back(space[i].path, text_of(space[i], point[i]));
   }
   return settings;
 }
 
 std::optional<Point> point_of(const Space& space, const Settings& settings) {
-  if (settings.size() != space.size()) return std::nullopt;
   Point point;
-  for (const Dimension& dimension : space) {
-    const auto setting = std::ranges::find(settings, dimension.path, &Settings::value_type::first);
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (!exists(space, i, point)) {
+      point.push_back(kAbsent);
+      continue;
+    }
+    const auto setting = std::ranges::find(settings, space[i].path, &Settings::value_type::first);
     if (setting == settings.end()) return std::nullopt;
-    const auto value = value_of(dimension, setting->second);
+    const auto value = value_of(space[i], setting->second);
     if (!value) return std::nullopt;
     point.push_back(*value);
+    ++taken;
   }
-  return point;
+  return taken == settings.size() ? std::optional(point) : std::nullopt;
 }
 
 }  // namespace troupe::study

@@ -88,44 +88,77 @@ class SpaceCheck {
   Result<config::Topology> check() {
     ASSIGN_OR_RETURN(LoadedTopology plain, topology_with(loaded_, {}));
     plain_ = std::move(plain.topology);
+    if (const std::string why = why_not_shared(plain_); !why.empty()) add_problem("workers", why);
     for (const Dimension& dimension : loaded_.study.space) check_dimension(dimension);
     check_objective();
     if (study().stop.halves()) check_rungs();
+    if (study().folds > 1) check_folds();
     if (problems_.empty()) return std::move(plain_);
     return problems_.error();
   }
 
  private:
-  void problem(const std::string& field, const std::string& what) {
+  void add_problem(const std::string& field, const std::string& what) {
     const config::Problem made = config::problem_of(loaded_.origins, field, what);
     problems_.add(made.place, made.message);
   }
 
+  // A field that exists only with values of another one is tried with each of these.
   void check_dimension(const Dimension& dimension) {
-    const std::string field = "space." + dimension.path;
-    std::set<std::string> effects;
     bool always_validates = true;
+    for (const std::vector<std::string>& others : settings_around(dimension)) {
+      if (!check_values(dimension, others, always_validates)) return;
+    }
+    is_validation_set_ = is_validation_set_ || (always_validates && !dimension.only_with);
+  }
+
+  // What is set with it: nothing or, of each value with which it exists, the settings that it
+  // needs.
+  std::vector<std::vector<std::string>> settings_around(const Dimension& dimension) const {
+    if (!dimension.only_with) return {{}};
+    const Condition& condition = *dimension.only_with;
+    const auto other = std::ranges::find(study().space, condition.path, &Dimension::path);
+    std::vector<std::vector<std::string>> all;
+    for (const std::string& value : condition.values) {
+      all.push_back(settings_around(*other).front());
+      all.back().push_back(fmt::format("{}={}", condition.path, value));
+    }
+    return all;
+  }
+
+  // False: there is a problem.
+  bool check_values(const Dimension& dimension, const std::vector<std::string>& others,
+                    bool& always_validates) {
+    const std::string field = "space." + dimension.path;
+    const auto problem = [&](const std::string& what) {
+      add_problem(field, what);
+      return false;
+    };
+    std::set<std::string> effects;
     for (const double value : values_to_try(dimension)) {
       const std::string text = text_of(dimension, value);
       const std::string setting = fmt::format("{}={}", dimension.path, text);
-      const auto made = topology_with(loaded_, {setting});
+      std::vector<std::string> settings = others;
+      settings.push_back(setting);
+      const auto made = topology_with(loaded_, settings);
       if (!made.ok()) {
-        return problem(field, fmt::format("the topology does not take {} here: {}", text,
-                                          first_reason(made.error().message, setting)));
+        return problem(fmt::format("the topology does not take {} here: {}", text,
+                                   first_reason(made.error().message, setting)));
       }
       always_validates = always_validates && validates(made->topology);
       const std::string conflict = conflict_of(text, made->topology);
-      if (!conflict.empty()) return problem(field, conflict);
+      if (!conflict.empty()) return problem(conflict);
       const YamlValue written = values_of(made->topology);
       if (const std::string path = relative_path(text, written); !path.empty()) {
-        return problem(field, fmt::format("{} depends on the folder in which the study goes on; "
-                                          "write the whole path, from the root",
-                                          path));
+        return problem(
+            fmt::format("{} depends on the folder in which the study goes on; write the "
+                        "whole path, from the root",
+                        path));
       }
       if (effects.insert(config::print_yaml(written)).second) continue;
-      return problem(field, fmt::format("{} makes the same topology as a value before it", text));
+      return problem(fmt::format("{} makes the same topology as a value before it", text));
     }
-    is_validation_set_ = is_validation_set_ || always_validates;
+    return true;
   }
 
   static bool validates(const config::Topology& topology) {
@@ -137,12 +170,34 @@ class SpaceCheck {
     if (study().seeds > 1 && made.train.options.seed != plain_.train.options.seed) {
       return "repeat.seeds gives every trial the same seeds; leave one of them out";
     }
+    const pipeline::DatasetOptions &data = made.data.dataset, &plain = plain_.data.dataset;
+    if (study().folds > 1 &&
+        (data.test_one_in != plain.test_one_in || data.test_part != plain.test_part)) {
+      return "repeat.folds sets which events are for testing; leave one of them out";
+    }
     if (study().stop.halves() && (made.train.epochs != plain_.train.epochs ||
                                   made.train.iterations != plain_.train.iterations)) {
       return "halving sets from rung to rung how far a trial trains; leave one of them out";
     }
+    if (const std::string why = why_not_shared(made); !why.empty()) return why;
     if (is_of_validation() && validates(plain_) && !validates(made)) {
       return fmt::format("with {} a trial has no validation, and so no figure", text);
+    }
+    return "";
+  }
+
+  // Why workers cannot come and go in such a topology without changing its bits; "": they can, or
+  // shall not.
+  std::string why_not_shared(const config::Topology& made) const {
+    if (study().workers == 0) return "";
+    if (made.train.scaling != config::Scaling::kStrong || made.train.options.lossy) {
+      return "workers may come and go only with train.scaling: strong and "
+             "actors.reducer.reduction: "
+             "exact, where they change no bit";
+    }
+    const config::ClusterSection& cluster = made.cluster;
+    if (!cluster.hosts.empty() || !cluster.pools.empty() || cluster.keys) {
+      return "the workers are those of this machine; leave out cluster.hosts, pools and keys";
     }
     return "";
   }
@@ -151,29 +206,42 @@ class SpaceCheck {
 
   void check_objective() {
     if (!is_of_validation() || validates(plain_) || is_validation_set_) return;
-    problem("objective",
-            fmt::format("a run of {} has no validation (actors.validator.every: none); give it one "
-                        "or take a figure `of: metrics`",
-                        study().topology));
+    add_problem(
+        "objective",
+        fmt::format("a run of {} has no validation (actors.validator.every: none); give it one "
+                    "or take a figure `of: metrics`",
+                    study().topology));
+  }
+
+  // There may be too few events for them.
+  void check_folds() {
+    std::vector<std::string> settings = fold_settings(study().folds, 0);
+    const auto made = topology_with(loaded_, settings);
+    if (made.ok()) return;
+    add_problem("repeat.folds",
+                fmt::format("the topology does not take {}: {}", fmt::join(settings, " and "),
+                            first_reason(made.error().message, settings.front())));
   }
 
   void check_rungs() {
     const StopOptions& stop = study().stop;
     const std::string field = counts_epochs(stop) ? "train.epochs" : "train.iterations";
     if (counts_epochs(stop) && plain_.train.iterations) {
-      return problem("stop.from", fmt::format("the topology's train.iterations ends trials after "
-                                              "{}, whatever the epochs; leave it out, or count "
-                                              "iterations",
-                                              *plain_.train.iterations));
+      return add_problem("stop.from",
+                         fmt::format("the topology's train.iterations ends trials after "
+                                     "{}, whatever the epochs; leave it out, or count "
+                                     "iterations",
+                                     *plain_.train.iterations));
     }
     if (length_of(stop, plain_) == 0) {
-      return problem("stop.from",
-                     "the topology has no train.iterations, so that nobody knows how "
-                     "far a trial goes; give it some, or count epochs");
+      return add_problem("stop.from",
+                         "the topology has no train.iterations, so that nobody knows how "
+                         "far a trial goes; give it some, or count epochs");
     }
     if (rungs_of(study(), plain_).size() < 2) {
-      problem("stop.from", fmt::format("trials train no further than that: the topology's {} is {}",
-                                       field, length_of(stop, plain_)));
+      add_problem("stop.from",
+                  fmt::format("trials train no further than that: the topology's {} is {}", field,
+                              length_of(stop, plain_)));
     }
   }
 
@@ -189,6 +257,10 @@ class SpaceCheck {
 
 Result<config::Topology> check_against_topology(const LoadedStudy& loaded) {
   return SpaceCheck(loaded).check();
+}
+
+std::vector<std::string> fold_settings(std::uint32_t folds, std::uint32_t number) {
+  return {fmt::format("data.test_one_in={}", folds), fmt::format("data.test_part={}", number)};
 }
 
 std::vector<std::uint64_t> rungs_of(const Study& study, const config::Topology& topology) {

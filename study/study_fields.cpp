@@ -8,6 +8,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/shipped.h"
+#include "study/method.h"
 
 namespace troupe::study {
 namespace {
@@ -57,6 +58,35 @@ CodecOf<std::string> topology_value() {
       });
 }
 
+// A section of one field of the space, and one or several of its values. SpaceCodec checks them.
+CodecOf<Condition> condition() {
+  constexpr const char* kWhat =
+      "a field of the space with one of its values or a list of these, such as "
+      "{train.optimiser.g.kind: adam}";
+  TypeDescription type = TypeDescription::of(Kind::kNamed, kWhat);
+  type.parts = {topology_value()->describe()};
+  return config::codec_of<Condition>(
+      std::move(type),
+      [](const YamlValue& value, Condition& into, Reader& reader) {
+        if (!value.is_map() || value.members.size() != 1) return reader.expected(value, kWhat);
+        const YamlMember& member = value.members.front();
+        const YamlValue& values = member.value;
+        into = {member.key, {}};
+        for (const YamlValue& each : values.is_list() ? values.items : std::vector{values}) {
+          into.values.push_back(config::flow_yaml(each));
+        }
+      },
+      [](const Condition& value, Selection) {
+        Problems none;
+        YamlValue values = YamlValue::list(), section = YamlValue::map();
+        for (const std::string& each : value.values) {
+          values.items.push_back(config::parse_yaml(each, "", none));
+        }
+        section.add(value.path, std::move(values));
+        return section;
+      });
+}
+
 template <class T>
 void check_order(const char* kind, const std::optional<std::array<T, 2>>& bounds, Reader& reader) {
   if (!bounds || bounds->front() < bounds->back()) return;
@@ -102,6 +132,9 @@ RecordOf<Dimension> dimension_record() {
       .field("choice", &Dimension::choice,
              optional(config::list<std::string>(topology_value(), 1, 100)), Scope::kState,
              "Values without an order; a single one fixes the field.")
+      .field("only_with", &Dimension::only_with, optional(condition()), Scope::kState,
+             "Field with a choice that stands before this one, and those of its values with which "
+             "this one exists. With others it is left out.")
       .check(check_dimension);
   return record;
 }
@@ -155,6 +188,9 @@ class SpaceCodec final : public config::Codec<Space> {
         if (!is_within(other.path, member.key) && !is_within(member.key, other.path)) continue;
         reader.problem(member.key_place, fmt::format("{} varies a part of the same", other.path));
       }
+      if (dimension.only_with && !reader.has_problem_below(reader.path() + ".only_with")) {
+        check_condition(*dimension.only_with, into, reader);
+      }
       into.push_back(std::move(dimension));
     }
   }
@@ -172,6 +208,20 @@ class SpaceCodec final : public config::Codec<Space> {
   }
 
  private:
+  static void check_condition(const Condition& condition, const Space& before, Reader& reader) {
+    const std::string field = reader.path() + ".only_with";
+    const auto other = std::ranges::find(before, condition.path, &Dimension::path);
+    if (other == before.end() || !other->choice) {
+      return reader.problem_at(
+          field, fmt::format("no choice of {} stands before it in the space", condition.path));
+    }
+    for (const std::string& value : condition.values) {
+      if (std::ranges::find(*other->choice, value) != other->choice->end()) continue;
+      reader.problem_at(field, fmt::format("{} is none of the choices of {}", value, other->path));
+    }
+    if (condition.values.empty()) reader.problem_at(field, "it names no value");
+  }
+
   RecordOf<Dimension> record_ = dimension_record();
 };
 
@@ -289,26 +339,35 @@ RecordOf<StopOptions> stop_record() {
 
 // The section `repeat`, of the whole study.
 RecordOf<Study> repeat_record() {
-  auto record = std::make_shared<Record<Study>>("repeats such as {seeds: 3}");
-  record->field("seeds", &Study::seeds, config::integer<std::uint32_t>(1, 100), Scope::kState,
-                "Runs of each trial, with the topology's train.seed and those that follow it. A "
-                "trial's figure is their mean.");
+  auto record = std::make_shared<Record<Study>>("repeats such as {seeds: 3} or {folds: 5}");
+  record
+      ->field("seeds", &Study::seeds, config::integer<std::uint32_t>(1, 100), Scope::kState,
+              "Runs of each trial, with the topology's train.seed and those that follow it. A "
+              "trial's figure is their mean.")
+      .field("folds", &Study::folds,
+             config::newer(config::integer<std::uint32_t>(1, 100), std::uint32_t{1}), Scope::kState,
+             "Runs of each trial, of which each leaves another part of the events out of training "
+             "and is tested with it. A trial's figure is their mean.")
+      .check([](const YamlValue& value, const Study& study, Reader& reader) {
+        if (study.seeds == 1 || study.folds == 1) return;
+        reader.problem(value.place, "give one of seeds and folds");
+      });
   return record;
 }
 
 void check_study(const YamlValue&, const Study& study, Reader& reader) {
+  if (study.workers > 0 && study.workers < study.parallel) {
+    reader.broken_rule({"workers", "parallel"},
+                       fmt::format("each of {} trials at a time needs a worker, and there are {}",
+                                   study.parallel, study.workers));
+  }
   const MethodOptions& method = study.method;
   if (method.kind != MethodKind::kGrid || study.space.empty()) return;
-  double trials = 1.0;
-  for (const Dimension& dimension : study.space) {
-    const std::uint64_t count = levels(dimension);
-    trials *= static_cast<double>(count == 0 ? method.levels : count);
-  }
-  if (trials <= kMostTrials) return;
+  if (grid_points(study.space, method.levels, kMostTrials + 1).size() <= kMostTrials) return;
   reader.broken_rule({"space", "method.levels"},
-                     fmt::format("the grid has {:.3g} trials, more than {}; widen steps, or take "
-                                 "kind: random",
-                                 trials, kMostTrials));
+                     fmt::format("the grid has more than {} trials; widen steps, or take kind: "
+                                 "random",
+                                 kMostTrials));
 }
 
 }  // namespace
@@ -343,6 +402,10 @@ const Record<Study>& study_record() {
             Scope::kState,
             "Trials at a time. A trial is chosen by the figures of those that were chosen so many "
             "before it, or earlier.")
+        .field("workers", &Study::workers, config::integer<std::uint32_t>(0, kMostWorkers),
+               Scope::kFree,
+               "Worker processes of this machine that the trials which go on share out among them; "
+               "0: each trial has the workers that its topology says.")
         .check(check_study);
     return record;
   }();

@@ -75,9 +75,14 @@ struct Study {
   Objective objective;
   MethodOptions method;
   StopOptions stop;
-  std::uint32_t seeds = 1;     // runs of a trial, each with a seed of its own
+  // Runs of a trial, each with a seed of its own, or each tested with another part of the events.
+  // One of the two is 1.
+  std::uint32_t seeds = 1, folds = 1;
   std::uint32_t parallel = 1;  // trials at a time
+  // Processes that compute, which these share; 0: each trial has those of its topology.
+  std::uint32_t workers = 0;
 
+  std::uint32_t repeats() const { return seeds * folds; }
   bool operator==(const Study&) const = default;
 };
 
@@ -85,6 +90,7 @@ inline constexpr std::uint32_t kMostTrials = 10'000;
 // The effort of a proposal grows with the cube of the trials before it.
 inline constexpr std::uint32_t kMostBayesianTrials = 500;
 inline constexpr std::uint32_t kMostParallel = 256;
+inline constexpr std::uint32_t kMostWorkers = 256;
 inline constexpr std::size_t kMostDimensions = 50;
 
 struct LoadedStudy {

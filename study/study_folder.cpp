@@ -64,14 +64,13 @@ Result<StudyFolder> StudyFolder::create(const std::string& path, const Study& st
 }
 
 Result<StudyFolder> StudyFolder::reopen(const std::string& path) {
-  RETURN_IF_ERROR(check(path));
-  StudyFolder folder(path);
+  ASSIGN_OR_RETURN(StudyFolder folder, look_at(path));
   RETURN_IF_ERROR(folder.lock());
   return folder;
 }
 
-Result<void> StudyFolder::check(const std::string& path) {
-  if (holds_study(path)) return {};
+Result<StudyFolder> StudyFolder::look_at(const std::string& path) {
+  if (holds_study(path)) return StudyFolder(path);
   return Error{ErrorKind::kUsage,
                fmt::format("{} is no study's folder, such as runs/search", path)};
 }
@@ -89,9 +88,9 @@ bool StudyFolder::has_trials() const {
 
 std::string StudyFolder::journal() const { return file_of(path_, StudyJournal::kName); }
 
-std::string StudyFolder::run_folder(RunNumber run, std::uint32_t seeds) const {
+std::string StudyFolder::run_folder(RunNumber run, std::uint32_t repeats) const {
   const std::string trial = fmt::format("{}/{}/{}", path_, kTrials, run.trial);
-  return seeds == 1 ? trial : fmt::format("{}.{}", trial, run.repeat);
+  return repeats == 1 ? trial : fmt::format("{}.{}", trial, run.repeat);
 }
 
 Result<void> StudyFolder::lock() {

@@ -22,8 +22,8 @@ class StudyFolder {
                                              runtime::Disk& disk);
   // Finds it again. kUsage: it holds no study, or the study goes on.
   static runtime::Result<StudyFolder> reopen(const std::string& path);
-  // Without the lock. kUsage: it holds no study.
-  static runtime::Result<void> check(const std::string& path);
+  // Without the lock, to read what is there. kUsage: it holds no study.
+  static runtime::Result<StudyFolder> look_at(const std::string& path);
   // Whether a process has the lock of this folder, which is that of a study or a run.
   static bool is_locked(const std::string& path);
 
@@ -31,8 +31,8 @@ class StudyFolder {
   std::string journal() const;
   // Whether a trial's run was ever begun in it.
   bool has_trials() const;
-  // The folder of a trial's run; `seeds`: how many runs a trial has.
-  std::string run_folder(RunNumber run, std::uint32_t seeds) const;
+  // The folder of a trial's run; `repeats`: how many runs a trial has.
+  std::string run_folder(RunNumber run, std::uint32_t repeats) const;
 
  private:
   explicit StudyFolder(std::string path) : path_(std::move(path)) {}

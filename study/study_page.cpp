@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 figure { margin: 0; } figcaption { font-weight: 600; } svg { width: 100%; height: auto; }
 svg text { fill: var(--ink); font: 12px system-ui, sans-serif; }
 .frame { fill: none; stroke: var(--line); } .dot { fill: var(--dot); }
+.curve { fill: none; stroke: var(--dot); opacity: 0.5; }
 .best { fill: none; stroke: var(--best); stroke-width: 2; } .dot.best { fill: var(--best); stroke: none; }
 pre { overflow-x: auto; border: 1px solid var(--line); padding: 0.5rem; }
 )";
@@ -41,7 +43,8 @@ struct Picture {
   std::string title;
   std::vector<std::pair<double, std::string>> ticks;  // where, from 0 to 1, and what
   std::vector<Dot> dots;
-  bool tells_best = false;  // a line of the best figure so far, in the order of the dots
+  bool tells_best = false;         // a line of the best figure so far, in the order of the dots
+  std::vector<Curve> curves = {};  // from left to right, from 0 to 1
 };
 
 class Drawing {
@@ -70,6 +73,7 @@ class Drawing {
     }
     for (const auto& [at, what] : picture.ticks) svg += text(x(at), kBottom + 18, "middle", what);
     if (picture.tells_best) svg += best_line(picture.dots);
+    for (const Curve& curve : picture.curves) svg += curve_line(curve);
     for (const Dot& dot : picture.dots) {
       svg += fmt::format(
           "<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>trial {}: "
@@ -103,6 +107,15 @@ class Drawing {
     return fmt::format("<polyline class=\"best\" points=\"{}\"/>\n", points);
   }
 
+  std::string curve_line(const Curve& curve) const {
+    std::string points;
+    for (const auto& [at, figure] : curve.points) {
+      points += fmt::format("{:.1f},{:.1f} ", x(at), y(study_.objective.cost(figure)));
+    }
+    return fmt::format("<polyline class=\"{}\" points=\"{}\"><title>trial {}</title></polyline>\n",
+                       curve.trial == best_ ? "best" : "curve", points, curve.trial);
+  }
+
   const Study& study_;
   const std::optional<std::uint32_t> best_;
   double low_ = 0.0, high_ = 1.0;
@@ -120,6 +133,21 @@ Picture course(const Study& study, const TrialBook& book) {
   return picture;
 }
 
+// The figure over the steps of each run.
+Picture courses(const Study& study, std::vector<Curve> curves) {
+  Picture picture{
+      study.objective.figure() + " by step, of the best trials", {}, {}, false, std::move(curves)};
+  double last = 1.0;
+  for (const Curve& curve : picture.curves) {
+    if (!curve.points.empty()) last = std::max(last, curve.points.back().first);
+  }
+  for (Curve& curve : picture.curves) {
+    for (auto& [step, figure] : curve.points) step /= last;
+  }
+  picture.ticks = {{0.0, "0"}, {1.0, fmt::format("{}", last)}};
+  return picture;
+}
+
 Picture slice(const Study& study, std::size_t number, const std::string& name,
               const std::vector<Dot>& all, const TrialBook& book) {
   const Dimension& dimension = study.space[number];
@@ -130,7 +158,9 @@ Picture slice(const Study& study, std::size_t number, const std::string& name,
     return dimension.choice ? (share + 0.5) / words : share;
   };
   for (Dot dot : all) {
-    dot.x = place(book.trials()[dot.trial].point[number]);
+    const double value = book.trials()[dot.trial].point[number];
+    if (value == kAbsent) continue;
+    dot.x = place(value);
     picture.dots.push_back(dot);
   }
   if (!dimension.choice) {
@@ -148,7 +178,8 @@ Picture slice(const Study& study, std::size_t number, const std::string& name,
 
 }  // namespace
 
-std::string study_html(const Study& study, const TrialBook& book) {
+std::string study_html(const Study& study, const TrialBook& book,
+                       const std::vector<Curve>& curves) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{}: a study</title>\n"
@@ -158,6 +189,7 @@ std::string study_html(const Study& study, const TrialBook& book) {
   if (!all.dots.empty()) {
     const Drawing drawing(study, book.best(), all.dots);
     html += "<div class=\"pictures\">\n" + drawing.html(all);
+    if (!curves.empty()) html += drawing.html(courses(study, curves));
     const std::vector<std::string> names = short_names(study.space);
     for (std::size_t i = 0; i < study.space.size(); ++i) {
       if (levels(study.space[i]) == 1) continue;

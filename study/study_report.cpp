@@ -8,6 +8,7 @@
 #include "config/codec.h"
 #include "launch/processes/shell_word.h"
 #include "runtime/base/json_writer.h"
+#include "study/importance.h"
 #include "study/study_fields.h"
 
 namespace troupe::study {
@@ -37,22 +38,6 @@ double seconds_of(const TrialBook& book, const Trial& trial) {
   return seconds;
 }
 
-// The best of the highest rung first; those without a figure behind all, as they were proposed.
-std::vector<std::uint32_t> by_figure(const Study& study, const TrialBook& book) {
-  std::vector<std::pair<std::pair<double, double>, std::uint32_t>> order;
-  constexpr double kLast = std::numeric_limits<double>::infinity();
-  for (std::uint32_t i = 0; i < book.trials().size(); ++i) {
-    const Trial& trial = book.trials()[i];
-    const auto figure = book.figure(trial);
-    const double rung = figure ? -static_cast<double>(figure->rung) : kLast;
-    order.push_back({{rung, figure ? study.objective.cost(figure->mean) : kLast}, i});
-  }
-  std::ranges::sort(order);
-  std::vector<std::uint32_t> numbers;
-  for (const auto& [key, number] : order) numbers.push_back(number);
-  return numbers;
-}
-
 std::string figure_text(const std::optional<TrialFigure>& figure) {
   if (!figure) return "-";
   if (!figure->deviation) return fmt::format("{:.6g}", figure->mean);
@@ -73,7 +58,10 @@ Row row_of(const Study& study, const TrialBook& book, std::uint32_t number) {
   Row row{fmt::format("{}", number), figure_text(book.figure(trial)), state_of(book, trial),
           fmt::format("{:.1f}", seconds_of(book, trial))};
   if (book.rungs() > 1) row.push_back(fmt::format("{}", last.rung));
-  for (const auto& [path, value] : settings_of(study.space, trial.point)) row.push_back(value);
+  for (std::size_t i = 0; i < study.space.size(); ++i) {
+    const double value = trial.point[i];
+    row.push_back(value == kAbsent ? "-" : text_of(study.space[i], value));
+  }
   const std::string error = last.has_failed() ? last.results.back().error : "";
   row.push_back(config::shown(error, kLongestError));
   return row;
@@ -104,6 +92,22 @@ std::string best_text(const Study& study, const TrialBook& book) {
   }
   return fmt::format("the best is trial {}: {} {}\n  {}\n", *best, study.objective.figure(),
                      figure_text(book.figure(trial)), launch::command_line(words));
+}
+
+// The fields that matter, most first; "": too little is known.
+std::string importance_text(const Study& study, const TrialBook& book) {
+  const std::vector<double> shares = importance_of(study.space, book.observations());
+  const std::vector<std::string> names = short_names(study.space);
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < shares.size(); ++i) order.emplace_back(-shares[i], i);
+  std::ranges::sort(order);
+  std::vector<std::string> texts;
+  for (const auto& [share, i] : order) {
+    if (levels(study.space[i]) != 1) texts.push_back(fmt::format("{} {:.2f}", names[i], -share));
+  }
+  if (texts.empty()) return "";
+  return fmt::format("share of what differs that a field explains by itself: {}\n",
+                     fmt::join(texts, ", "));
 }
 
 template <class Archive>
@@ -144,6 +148,7 @@ void fields(Archive& archive, runtime::Like<TrialAnswer> auto& answer) {
 struct StudyAnswer {
   const Study& study;
   const TrialBook& book;
+  std::vector<std::pair<std::string, double>> importance;
   std::vector<TrialAnswer> trials;
 };
 
@@ -163,6 +168,8 @@ void fields(Archive& archive, runtime::Like<StudyAnswer> auto& answer) {
   archive.text("method", word_of(study, "method", "kind"), SIZE_MAX);
   archive.number("trials_wanted", answer.book.all_trials());
   archive.perhaps("best", answer.book.best());
+  archive.map("importance", answer.importance,
+              [](auto& item, double share) { item.real("", share, 6); });
   archive.list("trials", answer.trials, SIZE_MAX);
 }
 
@@ -176,6 +183,21 @@ std::string state_of(const TrialBook& book, const Trial& trial) {
   return last.rung + 1 < book.rungs() ? "left" : "done";
 }
 
+std::vector<std::uint32_t> by_figure(const Study& study, const TrialBook& book) {
+  std::vector<std::pair<std::pair<double, double>, std::uint32_t>> order;
+  constexpr double kLast = std::numeric_limits<double>::infinity();
+  for (std::uint32_t i = 0; i < book.trials().size(); ++i) {
+    const Trial& trial = book.trials()[i];
+    const auto figure = book.figure(trial);
+    const double rung = figure ? -static_cast<double>(figure->rung) : kLast;
+    order.push_back({{rung, figure ? study.objective.cost(figure->mean) : kLast}, i});
+  }
+  std::ranges::sort(order);
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [key, number] : order) numbers.push_back(number);
+  return numbers;
+}
+
 std::string report_text(const Study& study, const TrialBook& book) {
   std::vector<Row> rows{headings(study, book)};
   std::size_t ended = 0;
@@ -183,12 +205,16 @@ std::string report_text(const Study& study, const TrialBook& book) {
     rows.push_back(row_of(study, book, number));
     ended += book.has_ended(book.last_job(book.trials()[number])) ? 1 : 0;
   }
-  return fmt::format("{}{} of {} trials have ended; {}", text_of(rows), ended, book.all_trials(),
-                     best_text(study, book));
+  return fmt::format("{}{} of {} trials have ended; {}{}", text_of(rows), ended, book.all_trials(),
+                     best_text(study, book), importance_text(study, book));
 }
 
 std::string report_members(const Study& study, const TrialBook& book) {
-  StudyAnswer answer{study, book, {}};
+  StudyAnswer answer{study, book, {}, {}};
+  const std::vector<double> shares = importance_of(study.space, book.observations());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    answer.importance.emplace_back(study.space[i].path, shares[i]);
+  }
   for (std::uint32_t i = 0; i < book.trials().size(); ++i) {
     const Trial& trial = book.trials()[i];
     answer.trials.push_back({i, state_of(book, trial), book.last_job(trial).rung,

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "config/topology_file.h"
+#include "launch/machine/free_ports.h"
 #include "launch/processes/child_process.h"
 #include "launch/processes/command.h"
 #include "launch/processes/shell_word.h"
@@ -22,6 +23,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "study/trial_run.h"
+#include "study/worker_shares.h"
 
 namespace troupe::study {
 namespace {
@@ -32,6 +34,7 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr auto kEndsWithin = std::chrono::seconds(30);
+constexpr std::uint32_t kMostFailures = 3;  // of members, behind which a run gets no more
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 // The requests to end that have come so far; readable in `descriptor` when one comes.
@@ -62,9 +65,13 @@ class StopRequests {
   launch::SignalWatch watch_{[this](int number, int request) { hear(number, request); }};
 };
 
-// A run's process, and what it has said.
+// The process of a run or of a member of it, and what it has said.
 struct Watched {
   RunNumber run;
+  bool is_member = false;      // besides the first one
+  bool is_leaving = false;     // it was told to
+  std::string address;         // of a run: where members join; "": none do
+  std::uint32_t failures = 0;  // of a run: members that have ended by themselves
   std::string folder;
   runtime::TimePoint began{0};
   std::string last_line;  // of its standard output
@@ -93,6 +100,7 @@ class StudyRunner {
     }
     while (true) {
       if (fault.ok() && stops_.count() == 0) fault = do_what_is_next();
+      if (fault.ok() && stops_.count() == 0) fault = share_workers();
       if (!fault.ok()) stop(SIGTERM);
       if (children_.empty()) break;
       launch::wait_for_children(children_, stops_.descriptor());
@@ -111,7 +119,7 @@ class StudyRunner {
   // The run had begun before this process did. Where it has come to its end since, that is its end:
   // to begin it again would train nothing, and tell other figures of speed.
   Result<void> go_on_with(RunNumber run) {
-    const std::string folder = request_.folder.run_folder(run, study().seeds);
+    const std::string folder = request_.folder.run_folder(run, study().repeats());
     RETURN_IF_ERROR(wait_until_free(folder));
     if (stops_.count() > 0) return {};
     const std::string summary = whole_summary(request_.loaded, run, folder);
@@ -178,29 +186,99 @@ class StudyRunner {
     const Point& point = book_.trials()[run.trial].point;
     auto watched = std::make_unique<Watched>();
     watched->run = run;
-    watched->folder = request_.folder.run_folder(run, study().seeds);
-    watched->began = clock_.now();
+    watched->folder = request_.folder.run_folder(run, study().repeats());
+    if (study().workers > 0) {
+      ASSIGN_OR_RETURN(const std::uint16_t port, launch::free_ports(turn_++));
+      watched->address = fmt::format("127.0.0.1:{}", port);
+    }
+    log_.info(fmt::format("{} begins: {}", name_of(run),
+                          fmt::join(overrides_of(request_.loaded, point, run), " ")));
+    const auto words = run_words(request_.loaded, point, run, watched->folder, watched->address);
+    return start(words, std::move(watched));
+  }
+
+  // The words are those behind `troupe`.
+  Result<void> start(const std::vector<std::string>& words, std::unique_ptr<Watched> watched) {
     launch::ChildOptions options;
     options.words = {request_.program};
-    for (const auto& words :
-         {run_words(request_.loaded, point, run, watched->folder), request_.more_words}) {
-      options.words.insert(options.words.end(), words.begin(), words.end());
+    for (const auto& some : {words, request_.more_words}) {
+      options.words.insert(options.words.end(), some.begin(), some.end());
     }
     options.out = [own = watched.get()](std::string_view line) { own->hear(line); };
     options.err = [own = watched.get()](std::string_view line) { own->last_error = line; };
-    log_.info(fmt::format("{} begins: {}", name_of(run),
-                          fmt::join(overrides_of(request_.loaded, point, run), " ")));
+    watched->began = clock_.now();
     ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));
     children_.push_back(std::move(child));
     watched_.push_back(std::move(watched));
     return {};
   }
 
-  // Each signal once.
+  // Members of runs that have too many leave, and others come where there are too few.
+  Result<void> share_workers() {
+    if (study().workers == 0) return {};
+    std::vector<Watched*> runs;
+    for (const auto& each : watched_) {
+      if (!each->is_member) runs.push_back(each.get());
+    }
+    std::vector<RunMembers> members;
+    for (const Watched* run : runs) {
+      members.push_back({0, 0, run->failures < kMostFailures});
+      for (const auto& each : watched_) {
+        if (!each->is_member || each->run != run->run) continue;
+        ++(each->is_leaving ? members.back().leaving : members.back().here);
+      }
+    }
+    const std::vector<MemberChange> changes = member_changes(study().workers, members);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      let_leave(runs[i]->run, changes[i].leave);
+      for (std::uint32_t j = 0; j < changes[i].come; ++j) {
+        auto watched = std::make_unique<Watched>();
+        watched->run = runs[i]->run;
+        watched->is_member = true;
+        RETURN_IF_ERROR(start({"join", runs[i]->address}, std::move(watched)));
+      }
+    }
+    return {};
+  }
+
+  // Of a run that has ended. Those that were about to join it would wait for its head.
+  void end_members(RunNumber run) {
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      if (!watched_[i]->is_member || watched_[i]->run != run) continue;
+      watched_[i]->is_leaving = true;
+      children_[i]->send(SIGKILL);
+    }
+  }
+
+  // So many members of a run, those first that came last.
+  void let_leave(RunNumber run, std::size_t count) {
+    for (std::size_t i = children_.size(); i-- > 0 && count > 0;) {
+      if (!watched_[i]->is_member || watched_[i]->is_leaving || watched_[i]->run != run) continue;
+      watched_[i]->is_leaving = true;
+      children_[i]->send(SIGTERM);
+      --count;
+    }
+  }
+
+  // A member has ended that nobody has told to. One that was killed costs its run nothing, and
+  // another one comes; one that cannot join or go on has a reason that the next one will have, too.
+  void take_member(const Watched& member, const launch::ChildEnd& end) {
+    if (member.is_leaving || end == launch::ChildEnd{0, 0} || stops_.count() > 0) return;
+    const auto run = std::ranges::find_if(
+        watched_, [&](const auto& each) { return !each->is_member && each->run == member.run; });
+    if (run == watched_.end()) return;
+    if (end.signal == 0) ++(*run)->failures;
+    log_.warning(fmt::format("a worker of {} {}{}", name_of(member.run), end.text(),
+                             end.signal == 0 ? ": " + launch::shown_line(member.last_error) : ""));
+  }
+
+  // Each signal once. Members end with their runs.
   void stop(int signal_number) {
     if (signal_number == told_ || told_ == SIGKILL) return;
     told_ = signal_number;
-    for (const auto& child : children_) child->send(signal_number);
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      if (signal_number == SIGKILL || !watched_[i]->is_member) children_[i]->send(signal_number);
+    }
   }
 
   // `writes`: what has become of them counts; else they are gone on with another time.
@@ -212,6 +290,11 @@ class StudyRunner {
       const auto watched = std::move(watched_[i]);
       children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
       watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (watched->is_member) {
+        take_member(*watched, *child->end());
+        continue;
+      }
+      end_members(watched->run);
       const RunEnd end{*child->end(), watched->last_line, launch::shown_line(watched->last_error),
                        runtime::seconds(clock_.now() - watched->began)};
       // One that has ended well has done so, signal or not.
@@ -268,7 +351,7 @@ class StudyRunner {
   std::string name_of(RunNumber run) const {
     std::string name = fmt::format("trial {}", run.trial);
     if (book_.rungs() > 1) name += fmt::format(", rung {} of {}", run.rung, book_.rungs());
-    if (study().seeds > 1) name += fmt::format(", run {} of {}", run.repeat, study().seeds);
+    if (study().repeats() > 1) name += fmt::format(", run {} of {}", run.repeat, study().repeats());
     return name;
   }
 
@@ -279,10 +362,11 @@ class StudyRunner {
   TrialBook& book_;
   const runtime::Log& log_;
   const runtime::SteadyClock clock_;
-  StopRequests stops_;  // before any process
-  int told_ = 0;        // the last signal that the runs were sent
-  std::vector<std::unique_ptr<ChildProcess>> children_;
-  std::vector<std::unique_ptr<Watched>> watched_;  // of each of them
+  StopRequests stops_;                                   // before any process
+  int told_ = 0;                                         // the last signal that the runs were sent
+  std::uint32_t turn_ = 0;                               // of looking for ports
+  std::vector<std::unique_ptr<ChildProcess>> children_;  // in the order in which they began
+  std::vector<std::unique_ptr<Watched>> watched_;        // of each of them
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
 // Carries a study out: starts the runs of its trials as processes, as many at a time as it says,
-// and writes to the journal what the book of trials is told.
+// shares its workers out among them, and writes to the journal what the book of trials is told.
 
 #include <functional>
 #include <optional>

@@ -22,7 +22,7 @@ Error impossible(std::uint32_t trial, const std::string& what) {
 }  // namespace
 
 bool TrialBook::has_ended(const Job& job) const {
-  return job.has_failed() || job.results.size() == study_.seeds;
+  return job.has_failed() || job.results.size() == study_.repeats();
 }
 
 // Repeats of a job follow each other.
@@ -216,6 +216,16 @@ std::optional<std::uint32_t> TrialBook::best() const {
     least = found;
   }
   return best;
+}
+
+std::vector<Observation> TrialBook::observations() const {
+  std::vector<Observation> all;
+  for (const Trial& trial : trials_) {
+    const auto found = figure(trial);
+    if (found) all.push_back({trial.point, study_.objective.cost(found->mean)});
+    if (last_job(trial).has_failed()) all.push_back({trial.point, std::nullopt});
+  }
+  return all;
 }
 
 }  // namespace troupe::study

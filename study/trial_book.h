@@ -106,6 +106,8 @@ class TrialBook {
   // The number of the best of those that have a figure of the highest rung of all; of equal ones
   // the older. Nothing: none has a figure.
   std::optional<std::uint32_t> best() const;
+  // The trials that have a figure, by that of their highest rung, and those that have failed.
+  std::vector<Observation> observations() const;
 
  private:
   Step decide() const;

@@ -1,8 +1,10 @@
 #include "study/trial_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "launch/processes/command.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_reader.h"
+#include "study/space_check.h"
 #include "telemetry/record.h"
 
 namespace troupe::study {
@@ -31,6 +34,8 @@ constexpr const char* kValidation = "validation/";
 constexpr const char* kMerit = "merit";  // as people call validation/total
 constexpr const char* kTotal = "total";
 constexpr std::size_t kMostError = 1000;
+constexpr int kMostJoiners = 500;         // of one run, over its whole time
+constexpr std::size_t kMostPoints = 200;  // of a curve
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // The name of a validation's figure as a series (telemetry/record.h).
@@ -62,21 +67,27 @@ void forget_validation(const telemetry::ValidationFacts& next, const Objective& 
   if (tells && objective.of == FigureSource::kValidation) values[series_of(objective)] = kNoNumber;
 }
 
+// What a run has told, from the beginning on.
+void each_record(const std::string& folder,
+                 const std::function<void(const telemetry::Record&)>& take) {
+  std::ifstream in(folder + "/" + launch::MetricsFile::kName, std::ios::binary);
+  for (std::string line; std::getline(in, line);) {
+    if (const auto record = telemetry::read_record(line); record.ok()) take(*record);
+  }
+}
+
 // The last value of every series that was ever told; one of an earlier validation alone is no
 // number.
 std::map<std::string, double> last_values(const Objective& objective, const std::string& folder) {
   std::map<std::string, double> values;
-  std::ifstream in(folder + "/" + launch::MetricsFile::kName, std::ios::binary);
-  for (std::string line; std::getline(in, line);) {
-    const auto record = telemetry::read_record(line);
-    if (!record.ok()) continue;
-    if (const auto* validation = std::get_if<telemetry::ValidationFacts>(&record->body)) {
+  each_record(folder, [&](const telemetry::Record& record) {
+    if (const auto* validation = std::get_if<telemetry::ValidationFacts>(&record.body)) {
       forget_validation(*validation, objective, values);
     }
-    for (const telemetry::RecordPoint& point : telemetry::points_of(*record)) {
+    for (const telemetry::RecordPoint& point : telemetry::points_of(record)) {
       values[point.series] = point.value;
     }
-  }
+  });
   return values;
 }
 
@@ -143,6 +154,11 @@ std::vector<std::string> overrides_of(const LoadedStudy& loaded, const Point& po
   if (loaded.study.seeds > 1) {
     overrides.push_back(fmt::format("train.seed={}", loaded.train_seed + run.repeat));
   }
+  if (loaded.study.folds > 1) {
+    for (std::string& setting : fold_settings(loaded.study.folds, run.repeat)) {
+      overrides.push_back(std::move(setting));
+    }
+  }
   if (const std::string length = length_of(loaded, run.rung); !length.empty()) {
     overrides.push_back(length);
   }
@@ -151,7 +167,7 @@ std::vector<std::string> overrides_of(const LoadedStudy& loaded, const Point& po
 
 // A run that is there has all settings, and may only train further.
 std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point, RunNumber run,
-                                   const std::string& folder) {
+                                   const std::string& folder, const std::string& address) {
   std::vector<std::string> words{"run", loaded.study.topology}, settings;
   if (launch::RunFolder::check(folder).ok()) {
     words = {"run", "--resume", folder};
@@ -161,6 +177,10 @@ std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point
     settings = overrides_of(loaded, point, run);
   }
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  if (!address.empty()) {
+    words.insert(words.end(), {"--workers", "1", "--set", "cluster.listen=" + address, "--set",
+                               fmt::format("cluster.joiners={}", kMostJoiners)});
+  }
   words.emplace_back("--json");
   return words;
 }
@@ -229,6 +249,27 @@ Result<double> read_figure(const Objective& objective, const std::string& folder
                launch::shown_line(fmt::format("the run has no figure {}{}{}", objective.figure(),
                                               what, config::suggestion(objective.figure(), names)),
                                   kMostError)};
+}
+
+// A step that was told again, by a run that went on, counts once.
+Curve read_curve(const Objective& objective, std::uint32_t trial, const std::string& folder) {
+  Curve curve{trial, {}};
+  if (objective.of == FigureSource::kSummary) return curve;
+  std::map<double, double> told;
+  each_record(folder, [&](const telemetry::Record& record) {
+    for (const telemetry::RecordPoint& point : telemetry::points_of(record)) {
+      if (point.series != series_of(objective) || !std::isfinite(point.value)) continue;
+      told[static_cast<double>(record.step)] = point.value;
+    }
+  });
+  const std::vector<std::pair<double, double>> all(told.begin(), told.end());
+  const std::size_t count = std::min(all.size(), kMostPoints);
+  // The first and the last among them.
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = count < 2 ? 0 : i * (all.size() - 1) / (count - 1);
+    curve.points.push_back(all[at]);
+  }
+  return curve;
 }
 
 }  // namespace troupe::study

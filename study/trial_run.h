@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/processes/child_process.h"
@@ -14,13 +15,14 @@
 
 namespace troupe::study {
 
-// The --set of a run: the trial's settings, the seed of the repeat where there are several, and how
-// far its rung trains.
+// The --set of a run: the trial's settings, the seed or the fold of the repeat where there are
+// several, and how far its rung trains.
 std::vector<std::string> overrides_of(const LoadedStudy& loaded, const Point& point, RunNumber run);
 
 // The words behind `troupe` that make the run in this folder, or go on with one that is there.
+// `address`: where members join it, besides one of its own; "": the workers are the topology's.
 std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point, RunNumber run,
-                                   const std::string& folder);
+                                   const std::string& folder, const std::string& address);
 
 // The most bytes of a summary.
 inline constexpr std::size_t kMostSummary = std::size_t{1} << 20;
@@ -56,5 +58,15 @@ std::string whole_summary(const LoadedStudy& loaded, RunNumber run, const std::s
 // does. kData: it is no number.
 runtime::Result<double> read_figure(const Objective& objective, const std::string& folder,
                                     const std::string& summary);
+
+// The course of the objective over a run.
+struct Curve {
+  std::uint32_t trial = 0;
+  std::vector<std::pair<double, double>> points;  // the step and the figure, in order of steps
+};
+
+// What the run in a folder has told so far, with no more points than a picture shows; no points of
+// an objective of a summary.
+Curve read_curve(const Objective& objective, std::uint32_t trial, const std::string& folder);
 
 }  // namespace troupe::study

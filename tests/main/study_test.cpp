@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -88,6 +89,27 @@ TEST_F(StudyVerb, TrialIsTheRunOfItsSettingsByHash) {
   EXPECT_THAT(table.out, HasSubstr("3 of 3 trials have ended; the best is trial "));
   EXPECT_THAT(table.out,
               HasSubstr("troupe run " + path("toy.yaml") + " --set train.learning_rate"));
+}
+
+// Each fold tests with other events, and is the run that leaves these out.
+TEST_F(StudyVerb, FoldsAreRunsThatTestDifferentEvents) {
+  write_study("method: {kind: random, trials: 1}\nrepeat: {folds: 3}\n");
+  const ProcessEnd end = call(study_words("search"));
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const JsonValue report = last_line(end);
+  const JsonValue& trial = report["trials"].list()[0];
+  ASSERT_EQ(trial["runs"].list().size(), 3u);
+  std::set<std::string> hashes;
+  for (std::size_t fold = 0; fold < 3; ++fold) {
+    Words words{"--set", "data.test_one_in=3", "--set", fmt::format("data.test_part={}", fold)};
+    for (const auto& [path, value] : std::get<JsonValue::Object>(trial["settings"].content)) {
+      words = words + Words{"--set", path + "=" + value.text()};
+    }
+    const std::string hash = trial["runs"].list()[fold]["state_hash"].text();
+    EXPECT_EQ(hash, hash_of(fmt::format("own.{}", fold), words));
+    hashes.insert(hash);
+  }
+  EXPECT_EQ(hashes.size(), 3u);
 }
 
 TEST_F(StudyVerb, FailingTrialIsToldAndCostsTheOthersNothing) {
@@ -278,6 +300,56 @@ parallel: 2
   }
   EXPECT_GE(done, 1u);
   EXPECT_LT(done, 4u);
+}
+
+// Members join the runs while these train; one is killed, the study is stopped, and goes on with
+// another number of them.
+TEST_F(StudyVerb, WorkersThatMoveAndDieAndChangeInNumberChangeNothing) {
+  const std::string text = R"(topology: toy.yaml
+space:
+  train.learning_rate.g: {log: [1e-4, 1e-2]}
+  train.iterations: {choice: [2000]}
+  train.epochs: {choice: [1000]}
+  actors.validator.every: {choice: [50 epochs]}
+  cluster.failure: {choice: [{heartbeat: 50ms, dead_after: 200ms}]}
+  actors.validator.events: {choice: [20]}
+objective: {minimise: merit}
+method: {kind: random, trials: 2}
+parallel: 2
+)";
+  write_text(path("s.yaml"), text);
+  const auto whole = found_by(last_line(call(study_words("whole"))));
+  ASSERT_EQ(whole.size(), 2u);
+  write_text(path("s.yaml"), text + "workers: 4\n");
+  Process first(command(study_words("cut")));
+  // The name of a member besides the first one that makes steps of the first trial.
+  const auto joined = [&]() -> std::string {
+    if (!std::filesystem::exists(path("cut/trials/0/metrics.jsonl"))) return "";
+    const std::string metrics = read_text(path("cut/trials/0/metrics.jsonl"));
+    const std::string before = "\"joined\":[\"";
+    const std::size_t at = metrics.find(before);
+    if (at == std::string::npos) return "";
+    const std::size_t from = at + before.size(), to = metrics.find('"', from);
+    return to == std::string::npos ? "" : metrics.substr(from, to - from);
+  };
+  ASSERT_TRUE(first.wait_until([&] { return !joined().empty() || !first.running(); }));
+  bool is_killed = false;
+  const JsonValue nodes = parse_json(read_text(path("cut/trials/0/nodes.json")));
+  for (const JsonValue& node : nodes.list()) {
+    if (node["name"].text() != joined()) continue;
+    is_killed = ::kill(static_cast<pid_t>(node["pid"].integer()), SIGKILL) == 0;
+  }
+  EXPECT_TRUE(is_killed);
+  first.send(SIGINT);
+  const ProcessEnd stopped = first.wait();
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
+  std::string study = read_text(path("cut/study.yaml"));
+  const std::size_t at = study.find("workers: 4");
+  ASSERT_NE(at, std::string::npos);
+  write_text(path("cut/study.yaml"), study.replace(at, 10, "workers: 3"));
+  const ProcessEnd last = call({"study", "--resume", path("cut"), "--json"});
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(found_by(last_line(last)), whole);
 }
 
 TEST_F(StudyVerb, GoesOnWithMoreTrialsAndWithNothingElseChanged) {

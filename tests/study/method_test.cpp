@@ -55,6 +55,33 @@ TEST_P(AnyMethod, ProposesThePointsOfTheSpaceThatItsArgumentsGive) {
   EXPECT_EQ(different > 15, GetParam() != MethodKind::kGrid);
 }
 
+TEST_P(AnyMethod, ProposesSettledPointsOfASpaceWithFieldsThatHangOnOthers) {
+  const Study study = study_of(hanging_space(), GetParam(), 60);
+  const auto method = make_method(study);
+  Known known;
+  std::set<Point> seen;
+  std::size_t betas = 0;
+  for (std::uint32_t trial = 0; trial < std::min(60u, method->trials()); ++trial) {
+    const Point point = method->propose(trial, known);
+    expect_within(study.space, point);
+    const bool has_beta = point[2] != kAbsent;
+    // Best with the one that has a beta.
+    known.ended.push_back({point, has_beta ? std::abs(point[2] - 0.3) : 1.0 + point[1]});
+    betas += has_beta;
+    seen.insert(point);
+  }
+  EXPECT_GT(betas, 0u);
+  EXPECT_LT(betas, known.ended.size());
+  if (GetParam() == MethodKind::kBayesian || GetParam() == MethodKind::kGenetic) {
+    EXPECT_GT(betas, 30u);
+  }
+  if (GetParam() == MethodKind::kGrid) {
+    // Three rates; with them three betas, or no nesterov or three delays with either of two.
+    EXPECT_EQ(method->trials(), 3u * (3 + 2 * (1 + 3)));
+    EXPECT_EQ(seen.size(), method->trials());
+  }
+}
+
 TEST_P(AnyMethod, GoesOnWhereEveryTrialHasFailed) {
   const Study study = study_of(mixed_space(), GetParam(), 40);
   const auto method = make_method(study);

@@ -54,6 +54,21 @@ TEST(Space, TextsOfAPointGiveItAgain) {
   }
 }
 
+TEST(Space, FieldExistsOnlyWithTheValuesItHangsOn) {
+  const Space space = hanging_space();
+  EXPECT_EQ(settled(space, {0.0, 0.5, 0.25, 1.0, 2.0}), (Point{0.0, 0.5, 0.25, kAbsent, kAbsent}));
+  EXPECT_EQ(settled(space, {2.0, 0.5, 0.25, 1.0, 2.0}), (Point{2.0, 0.5, kAbsent, 1.0, 2.0}));
+  EXPECT_EQ(settled(space, {1.0, 0.5, 0.25, 0.0, 2.0}), (Point{1.0, 0.5, kAbsent, 0.0, kAbsent}));
+  const Settings settings{{"optimiser", "adam"}, {"rate", "0.5"}, {"beta", "0.25"}};
+  EXPECT_EQ(settings_of(space, {0.0, 0.5, 0.25, kAbsent, kAbsent}), settings);
+  EXPECT_EQ(point_of(space, settings), (Point{0.0, 0.5, 0.25, kAbsent, kAbsent}));
+  // One that does not exist has no value, and one that exists has.
+  EXPECT_FALSE(point_of(space, {{"optimiser", "sgd"}, {"rate", "0.5"}, {"beta", "0.25"}}));
+  EXPECT_FALSE(point_of(space, {{"optimiser", "adam"}, {"rate", "0.5"}}));
+  EXPECT_FALSE(point_of(
+      space, {{"optimiser", "adam"}, {"rate", "0.5"}, {"beta", "0.25"}, {"nesterov", "yes"}}));
+}
+
 TEST(Space, ForeignSettingsAreNoPoint) {
   const Space space = mixed_space();
   const Settings right{{"rate", "0.01"}, {"share", "0.5"}, {"batch", "16"}, {"optimiser", "sgd"}};

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "config/yaml_value.h"
+#include "study/trial_run.h"
 #include "tests/study/study_support.h"
 #include "tests/support/fails_with.h"
 
@@ -75,6 +76,39 @@ TEST(StudyFile, ChoiceMayBeOfListsAndSections) {
   EXPECT_EQ(parsed(print_study(study)).study, study);
 }
 
+constexpr const char* kHanging = R"(topology: toy
+space:
+  train.optimiser.g.kind: {choice: [rmsprop, adam, sgd]}
+  train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: {train.optimiser.g.kind: adam}}
+  train.optimiser.g.momentum: {linear: [0, 0.9], only_with: {train.optimiser.g.kind: [rmsprop, sgd]}}
+objective: {minimise: merit}
+)";
+
+TEST(StudyFile, FieldMayHangOnAChoice) {
+  const LoadedStudy loaded = parsed(kHanging);
+  const Space& space = loaded.study.space;
+  ASSERT_EQ(space.size(), 3u);
+  EXPECT_EQ(space[1].only_with, (Condition{"train.optimiser.g.kind", {"adam"}}));
+  EXPECT_EQ(space[2].only_with, (Condition{"train.optimiser.g.kind", {"rmsprop", "sgd"}}));
+  const LoadedStudy again = parsed(print_study(loaded.study));
+  EXPECT_EQ(again.study, loaded.study);
+  EXPECT_EQ(study_hash(again), study_hash(loaded));
+  const Point point{1.0, 0.5, kAbsent};
+  EXPECT_EQ(
+      overrides_of(loaded, point, {}),
+      (std::vector<std::string>{"train.optimiser.g.kind=adam", "train.optimiser.g.beta_1=0.5"}));
+}
+
+TEST(StudyFile, FoldsSetWhichEventsAreForTesting) {
+  const LoadedStudy loaded = parsed(kLeast + "repeat: {folds: 4}\n");
+  EXPECT_EQ(loaded.study.repeats(), 4u);
+  EXPECT_EQ(overrides_of(loaded, {1e-3}, {0, 0, 2}),
+            (std::vector<std::string>{"train.learning_rate.g=0.001", "data.test_one_in=4",
+                                      "data.test_part=2"}));
+  EXPECT_NE(study_hash(loaded), study_hash(parsed(kLeast)));
+  EXPECT_EQ(study_hash(parsed(kLeast + "repeat: {folds: 1}\n")), study_hash(parsed(kLeast)));
+}
+
 TEST(StudyFile, OnlyTheNumberOfTrialsAndNamesLeaveTheHashAlone) {
   const std::string hash = study_hash(parsed(kLeast));
   EXPECT_EQ(study_hash(parsed(kLeast + "method: {trials: 60}\nname: other\n")), hash);
@@ -98,7 +132,7 @@ space:
   train.optimiser.d: {choise: [adam]}
 objective: {minimise: merit, maximise: merit, of: everything}
 method: {kind: bayesian, trials: 501, population: 3}
-repeat: {folds: 5}
+repeat: {folds: 5, seeds: 2}
 parallel: 0
 )";
 
@@ -118,12 +152,12 @@ TEST(StudyErrors, EveryProblemOfAFileIsReportedAtOnceWithItsPlace) {
            "s.yaml:7:26: space.train.epochs.choice: a value stands here twice",
            "s.yaml:8:39: space.train.micro_batch: step acts only with integer",
            "s.yaml:9:18: space.train.scaling: expected a section (log, linear, integer, step, "
-           "choice), found a list",
+           "choice, only_with), found a list",
            "s.yaml:10:23: space.train.optimiser.d: unknown key \"choise\"; did you mean "
            "\"choice\"?",
            "s.yaml:11:51: objective.of: expected one of validation, metrics, summary",
            "s.yaml:12:39: method: population acts only with kind: genetic",
-           "s.yaml:13:10: repeat: unknown key \"folds\"",
+           "s.yaml:13:9: repeat: give one of seeds and folds",
            "s.yaml:14:11: parallel: expected a whole number from 1 to 256",
        }) {
     std::string line;
@@ -179,6 +213,32 @@ INSTANTIATE_TEST_SUITE_P(
                 "s.yaml:3:9: space.train.iterations: halving sets from rung to rung how far"},
         Mistake{with_space("actors.validator.every: {choice: [1 epoch, none]}"),
                 "s.yaml:3:9: space.actors.validator.every: with none a trial has no validation"},
+        Mistake{with_space("data.test_one_in: {choice: [3, 4]}") + "repeat: {folds: 2}\n",
+                "s.yaml:3:9: space.data.test_one_in: repeat.folds sets which events are for "
+                "testing"},
+        Mistake{kLeast + "workers: 2\nparallel: 3\n",
+                "s.yaml:4:10: workers: each of 3 trials at a time needs a worker, and there are 2"},
+        Mistake{with_space("train.scaling: {choice: [strong, weak]}") + "workers: 2\n",
+                "s.yaml:3:9: space.train.scaling: workers may come and go only with "
+                "train.scaling: strong"},
+        // Fields that hang on what is not there.
+        Mistake{with_space("train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: "
+                           "{train.optimiser.g.kind: adam}}"),
+                "space.train.optimiser.g.beta_1.only_with: no choice of train.optimiser.g.kind "
+                "stands before it"},
+        Mistake{with_space("train.optimiser.g.kind: {choice: [rmsprop, adam]}, "
+                           "train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: "
+                           "{train.optimiser.g.kind: [sgd]}}"),
+                "only_with: sgd is none of the choices of train.optimiser.g.kind"},
+        Mistake{with_space("train.optimiser.g.kind: {choice: [rmsprop, adam]}, "
+                           "train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: adam}"),
+                "only_with: expected a field of the space with one of its values"},
+        // It does not act there.
+        Mistake{with_space("train.optimiser.g.kind: {choice: [rmsprop, adam]}, "
+                           "train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: "
+                           "{train.optimiser.g.kind: rmsprop}}"),
+                "space.train.optimiser.g.beta_1: the topology does not take 0.1 here: "
+                "train.optimiser.g: beta_1 acts only with kind: adam"},
         // Another file in another folder.
         Mistake{with_space("data.synthetic.folder: {choice: [/a, b]}"),
                 "s.yaml:3:9: space.data.synthetic.folder: b depends on the folder in which"},
@@ -209,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{with_space("train.learning_rate.g: {log: [1e-4, 1e-2]}, train.micro_batch: "
                            "{integer: [1, 6000]}") +
                     "method: {kind: grid}\n",
-                "the grid has 1.8e+04 trials, more than 10000"},
+                "the grid has more than 10000 trials; widen steps"},
         Mistake{with_space("actors.validator.every: {choice: [1 epoch, none]}") +
                     "method: {kind: random, first: 3}\n",
                 "s.yaml:4:24: method: first acts only with kind: bayesian"},

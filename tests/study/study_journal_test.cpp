@@ -177,10 +177,12 @@ TEST_F(Report, ObjectHasEveryRun) {
 
 TEST_F(Report, PageHasAPictureOfEachFieldAndNothingFromElsewhere) {
   study_.name = "<search>";
-  const std::string page = study_html(study_, book_);
+  const std::string page = study_html(study_, book_, {{0, {{0, 9}, {4, 2}}}, {1, {{2, 1.25}}}});
   std::size_t pictures = 0;
   for (std::size_t at = 0; (at = page.find("<figure>", at)) != std::string::npos; ++at) ++pictures;
-  EXPECT_EQ(pictures, 5u);
+  EXPECT_EQ(pictures, 6u);
+  EXPECT_THAT(page, HasSubstr("merit by step"));
+  EXPECT_THAT(page, HasSubstr("<title>trial 0</title>"));
   EXPECT_THAT(page, HasSubstr("<h1>&lt;search&gt;</h1>"));
   EXPECT_THAT(page, HasSubstr("<title>trial 1: 1.25</title>"));
   EXPECT_THAT(page, testing::Not(HasSubstr("trial 2: ")));  // it has failed
@@ -213,6 +215,20 @@ TEST(ReportOfRungs, OrdersByTheRungThatAFigureIsOf) {
   EXPECT_LT(second, third) << text;
 }
 
+TEST(ReportOfHangingFields, HasNoValueWhereThereIsNoField) {
+  const Study study = study_of(hanging_space(), MethodKind::kRandom, 1);
+  const auto method = make_method(study);
+  TrialBook book(study, *method, 1);
+  ASSERT_TRUE(book.propose({1.0, 0.5, kAbsent, 1.0, 3.0}).ok());
+  ASSERT_TRUE(book.begin({0, 0, 0}).ok());
+  ASSERT_TRUE(book.end({0, 0, 0}, {1.0, "", "abc", 0, 1.0}).ok());
+  EXPECT_THAT(report_text(study, book), HasSubstr("rmsprop    0.5   -     yes       3\n"));
+  const JsonValue object = parse_json("{" + report_members(study, book) + "}");
+  const auto& settings = object["trials"].list()[0]["settings"];
+  EXPECT_EQ(std::get<JsonValue::Object>(settings.content).size(), 4u);
+  EXPECT_THAT(study_html(study, book, {}), HasSubstr("merit by beta"));
+}
+
 TEST(ReportOfNothing, SaysSo) {
   const Study study = study_of(mixed_space(), MethodKind::kRandom, 5);
   const auto method = make_method(study);
@@ -220,7 +236,7 @@ TEST(ReportOfNothing, SaysSo) {
   EXPECT_THAT(report_text(study, book),
               HasSubstr("0 of 5 trials have ended; no trial has a figure"));
   EXPECT_TRUE(parse_json("{" + report_members(study, book) + "}")["best"].is_null());
-  EXPECT_THAT(study_html(study, book), HasSubstr("no trial has a figure"));
+  EXPECT_THAT(study_html(study, book, {}), HasSubstr("no trial has a figure"));
 }
 
 TEST(ReportNames, AreAsShortAsTellsThemApart) {

@@ -79,6 +79,19 @@ inline Space mixed_space() {
           words("optimiser", {"adam", "rmsprop", "sgd"})};
 }
 
+inline Dimension only_with(Dimension dimension, std::string path, std::vector<std::string> values) {
+  dimension.only_with = {std::move(path), std::move(values)};
+  return dimension;
+}
+
+// Fields that hang on a choice, one of them by another one that does.
+inline Space hanging_space() {
+  return {words("optimiser", {"adam", "rmsprop", "sgd"}), linear("rate", 0.0, 1.0),
+          only_with(linear("beta", 0.0, 1.0), "optimiser", {"adam"}),
+          only_with(words("nesterov", {"no", "yes"}), "optimiser", {"rmsprop", "sgd"}),
+          only_with(whole("delay", 1, 3), "nesterov", {"yes"})};
+}
+
 inline Study study_of(Space space, MethodKind kind, std::uint32_t trials) {
   Study study;
   study.space = std::move(space);

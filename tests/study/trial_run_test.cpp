@@ -54,6 +54,27 @@ TEST(Figure, OfASummaryIsANumberOfIt) {
               FailsWith(ErrorKind::kTopology, "it has none at all"));
 }
 
+TEST(Curve, HasTheObjectiveOfEveryValidationOnce) {
+  const TemporaryFolder folder;
+  std::string text = validation_line(1, R"({"spread":5})") + validation_line(2, R"({"spread":4})");
+  // A run that went on tells a step again.
+  text += validation_line(2, R"({"spread":3})") + validation_line(3, R"({"spread":null})");
+  write_text(folder / "metrics.jsonl", text + validation_line(4, R"({"spread":2})"));
+  const Curve curve = read_curve(least("spread"), 7, folder.path());
+  EXPECT_EQ(curve.trial, 7u);
+  EXPECT_EQ(curve.points, (std::vector<std::pair<double, double>>{{1, 5}, {2, 3}, {4, 2}}));
+  EXPECT_TRUE(read_curve(least("other"), 7, folder.path()).points.empty());
+  EXPECT_TRUE(read_curve(least("spread"), 7, folder / "nowhere").points.empty());
+  EXPECT_TRUE(read_curve(least("spread", FigureSource::kSummary), 7, folder.path()).points.empty());
+  std::string many;
+  for (std::uint64_t i = 0; i <= 999; ++i) many += validation_line(i, R"({"spread":1})");
+  write_text(folder / "metrics.jsonl", many);
+  const Curve thin = read_curve(least("spread"), 7, folder.path());
+  EXPECT_EQ(thin.points.size(), 200u);
+  EXPECT_EQ(thin.points.front().first, 0.0);
+  EXPECT_EQ(thin.points.back().first, 999.0);
+}
+
 class RunEnds : public testing::Test {
  protected:
   RunFound found(int exit_code, const std::string& summary, std::uint32_t rung = 0) const {

@@ -15,6 +15,7 @@
 #include "main/common_options.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"
+#include "study/optuna_storage.h"
 #include "study/study_folder.h"
 #include "study/study_journal.h"
 #include "study/study_page.h"
@@ -118,10 +119,52 @@ int carry_on(OpenStudy& open, const StudyFolder& folder, StudyJournal& journal,
   return finish(open, line.get<bool>("json"), "", 128 + ended->signal);
 }
 
+// Trials of a study of Optuna, with which this one begins.
+Result<std::vector<study::ForeignTrial>> known_trials(const CommandLine& line,
+                                                      const OpenStudy& open) {
+  if (!line.has("from")) return std::vector<study::ForeignTrial>{};
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  const study::Study& study = open.loaded.study;
+  const auto file = line.get<std::string>("from");
+  const auto wrong = [&](const std::string& what) {
+    return Error{ErrorKind::kUsage, fmt::format("--from {}: {}", file, what)};
+  };
+  if (study.method.kind == study::MethodKind::kGrid || study.stop.halves() || study.repeats() > 1) {
+    return wrong("only a study without a grid, halving and repeats begins with other trials");
+  }
+  ASSIGN_OR_RETURN(std::string bytes, runtime::read_file(file, kMostBytes));
+  std::string name;
+  line.take("from-study", name);
+  auto trials = study::read_optuna_storage(std::move(bytes), name, study);
+  if (!trials.ok()) return Error{trials.error().kind, file + ": " + trials.error().message};
+  if (trials->size() <= open.book.all_trials()) return trials;
+  return wrong(fmt::format("it has {} trials, more than method.trials, which is {}", trials->size(),
+                           open.book.all_trials()));
+}
+
+// They count as trials of this study that have been run.
+Result<void> take_trials(const std::vector<study::ForeignTrial>& trials, OpenStudy& open,
+                         StudyJournal& journal) {
+  for (const study::ForeignTrial& trial : trials) {
+    const study::RunNumber run{static_cast<std::uint32_t>(open.book.trials().size())};
+    const std::string now = study::time_of_day();
+    for (const study::JournalLine& each :
+         {study::JournalLine(study::TrialLine{run.trial, trial.settings}),
+          study::JournalLine(study::BeginLine{run, now}),
+          study::JournalLine(study::EndLine{run, {trial.figure, "", "", 0, 0.0}, now})}) {
+      RETURN_IF_ERROR(journal.add(each));
+      RETURN_IF_ERROR(tell(each, open.loaded.study.space, open.book));
+    }
+  }
+  return {};
+}
+
 int begin(const CommandLine& line) {
   auto loaded = study::load_study(line.get<std::string>("study"));
   if (!loaded.ok()) return report(loaded.error());
   OpenStudy open(std::move(*loaded));
+  const auto known = known_trials(line, open);
+  if (!known.ok()) return report(known.error());
   std::string path = launch::new_run_folder(open.loaded.study.name);
   line.take("out", path);
   launch::hold_signals();
@@ -130,6 +173,9 @@ int begin(const CommandLine& line) {
   if (!folder.ok()) return report(folder.error());
   auto journal = open_journal(*folder, open);
   if (!journal.ok()) return report(journal.error());
+  if (const auto taken = take_trials(*known, open, *journal); !taken.ok()) {
+    return report(taken.error());
+  }
   return carry_on(open, *folder, *journal, line);
 }
 
@@ -159,6 +205,24 @@ std::vector<study::Curve> curves_of(const OpenStudy& open, const StudyFolder& fo
   return curves;
 }
 
+// With --html and --optuna.
+Result<void> write_files(const CommandLine& line, const OpenStudy& open, const StudyFolder& folder,
+                         const std::vector<study::JournalLine>& lines) {
+  runtime::FileDisk disk;
+  const auto write = [&](const char* option, const std::string& text) {
+    return disk.replace(line.get<std::string>(option), std::as_bytes(std::span{text}));
+  };
+  if (line.has("html")) {
+    RETURN_IF_ERROR(
+        write("html", study_html(open.loaded.study, open.book, curves_of(open, folder))));
+  }
+  if (line.has("optuna")) {
+    ASSIGN_OR_RETURN(const std::string bytes, optuna_storage(open.loaded, open.book, lines));
+    RETURN_IF_ERROR(write("optuna", bytes));
+  }
+  return {};
+}
+
 // The study may go on meanwhile: nothing is locked or changed.
 int tell_report(const CommandLine& line) {
   const auto path = line.get<std::string>("study");
@@ -170,12 +234,8 @@ int tell_report(const CommandLine& line) {
   const auto lines = study::read_study_journal(folder->journal());
   if (!lines.ok()) return report(lines.error());
   if (const auto told = replay(*lines, open); !told.ok()) return report(told.error());
-  if (line.has("html")) {
-    const std::string page = study_html(open.loaded.study, open.book, curves_of(open, *folder));
-    runtime::FileDisk disk;
-    const auto written =
-        disk.replace(line.get<std::string>("html"), std::as_bytes(std::span{page}));
-    if (!written.ok()) return report(written.error());
+  if (const auto written = write_files(line, open, *folder, *lines); !written.ok()) {
+    return report(written.error());
   }
   return finish(open, line.get<bool>("json"));
 }
@@ -191,8 +251,16 @@ int carry_out_study(const CommandLine& line) {
   if (line.has("out") && reports) {
     return line.usage_error("--report begins no study; leave out --out");
   }
-  if (line.has("html") && !reports) {
-    return line.usage_error("--html goes with --report");
+  for (const char* file : {"html", "optuna"}) {
+    if (line.has(file) && !reports) {
+      return line.usage_error(fmt::format("--{} goes with --report", file));
+    }
+  }
+  if (line.has("from") && (line.has("resume") || reports)) {
+    return line.usage_error("--from goes with a study that begins");
+  }
+  if (line.has("from-study") && !line.has("from")) {
+    return line.usage_error("--from-study goes with --from");
   }
   if (line.has("resume")) return resume(line);
   if (!line.has("study")) return line.usage_error("which study file?");
@@ -226,6 +294,19 @@ Command study_verb() {
                        .value = "FILE",
                        .about = "with --report: writes it, with pictures, as a page of HTML",
                        .takes = Takes::kFile},
+                      {.name = "optuna",
+                       .value = "FILE",
+                       .about = "with --report: writes the study as Optuna keeps its own, for "
+                                "sqlite:///FILE",
+                       .takes = Takes::kFile},
+                      {.name = "from",
+                       .value = "FILE",
+                       .about = "begins with the complete trials of a study in such a file",
+                       .takes = Takes::kFile},
+                      {.name = "from-study",
+                       .value = "NAME",
+                       .about = "which one of several in that file",
+                       .takes = Takes::kText},
                       log_level_option(),
                       json_option()},
           .synonyms = {"tune", "search", "optimise", "optimize", "sweep"},

@@ -18,7 +18,7 @@ constexpr double kDisorder = 20.0, kOrderedShare = 1.0 / 3.0;  // %, of it when 
 constexpr double kCopies = 5.0;                                // %
 constexpr double kDiversity = 0.8, kSameness = 0.5;
 constexpr double kResponse = 0.05, kEnergyDependence = 5.0;  // share, %
-constexpr double kWidth = 1.2;
+constexpr double kTooWide = 1.2;
 constexpr double kProfile = 10.0;  // %
 constexpr double kDepth = 0.5;     // layers
 constexpr double kHits = 0.1;
@@ -174,7 +174,7 @@ void find_response(Finder& finder) {
         "response_energy",
         fmt::format("the response depends otherwise on the energy: off by {}", with_floor(*trend)));
   }
-  if (const Figure* width = finder.beyond_times("response_width", kWidth)) {
+  if (const Figure* width = finder.beyond_times("response_width", kTooWide)) {
     const double times = *width->value;
     finder.tell(
         "response_width",

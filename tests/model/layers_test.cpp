@@ -16,7 +16,7 @@ namespace {
 
 using Runner = ProgramRunner<double>;
 
-constexpr std::int64_t kBatch = 2;
+constexpr std::int64_t kLayerBatch = 2;
 
 NetworkDescription network_of(Shape input, LayerKind kind) {
   return {"n", input, {layer("a", std::move(kind))}, {}};
@@ -34,7 +34,7 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& wa
 struct Ran {
   explicit Ran(const NetworkDescription& network, std::uint64_t seed)
       : backend(make_reference_backend(DataType::kFloat64)),
-        runner(network, *backend, kBatch, seed) {
+        runner(network, *backend, kLayerBatch, seed) {
     runner.forward();
     runner.backward(Pass::kBackwardParameters);
     runner.forward();
@@ -61,7 +61,7 @@ std::vector<double> with_bias(std::vector<double> kernel, const Runner& runner, 
 // The same convolution without phases, as one in a single group.
 GroupedGeometry cell_by_cell(const Convolution& convolution, const Shape& in, const Shape& out) {
   GroupedGeometry g;
-  g.batch = kBatch;
+  g.batch = kLayerBatch;
   g.in = in.space;
   g.out = out.space;
   g.kernel = convolution.kernel;
@@ -141,7 +141,7 @@ TEST(TransposedConvolutions, AreTheTransposeOfAConvolutionCellByCell) {
     SCOPED_TRACE(seed);
     Ran ran(network_of(input, transposed), seed);
     GroupedGeometry g;
-    g.batch = kBatch;
+    g.batch = kLayerBatch;
     g.in = ran.output().space;
     g.out = input.space;
     g.kernel = transposed.kernel;

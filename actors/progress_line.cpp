@@ -33,7 +33,7 @@ void ProgressLine::step(TimePoint now, std::uint64_t iteration, model::SlotKind 
                         std::uint64_t events, bool last) {
   // The first iteration includes start-up; rates are counted from its end.
   (slot == model::SlotKind::kG ? generator_loss_ : discriminator_loss_) = loss;
-  supervised_ = slot == model::SlotKind::kFit;
+  one_network_ = model::task_of(slot) != model::Task::kGan;
   if (!last) return;
   done_ = iteration + 1;
   if (started_) {
@@ -77,9 +77,9 @@ std::string ProgressLine::text(TimePoint now) const {
                                 : 0.0;
   const std::string epoch = telemetry::epoch_text(
       telemetry::count_epochs(done_, options_.iterations, options_.iterations_per_epoch));
-  const std::string losses = supervised_ ? loss_text(discriminator_loss_)
-                                         : fmt::format("d {} g {}", loss_text(discriminator_loss_),
-                                                       loss_text(generator_loss_));
+  const std::string losses = one_network_ ? loss_text(discriminator_loss_)
+                                          : fmt::format("d {} g {}", loss_text(discriminator_loss_),
+                                                        loss_text(generator_loss_));
   return fmt::format("{} [{}{}] {:.0f} %  iteration {}/{}  loss {}  {:.3g} events/s  {} left",
                      epoch, std::string(filled, '#'), std::string(kBarWidth - filled, '.'),
                      100.0 * part, done_, options_.iterations, losses, rate,

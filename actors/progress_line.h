@@ -43,7 +43,7 @@ class ProgressLine {
   std::optional<double> generator_loss_, discriminator_loss_;  // none: no such step was told yet
   runtime::TimePoint began_{0}, shown_{0};
   bool started_ = false;
-  bool supervised_ = false;  // one network, and one loss
+  bool one_network_ = false;  // and one loss
 };
 
 }  // namespace troupe::actors

@@ -19,7 +19,7 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
             [&backend = training.backend] { backend.prepare_thread(); }),
       computer_(training.gan, training.options, team_),
       feed_({options_.replica, options_.checks, training.options.micro_batch,
-             static_cast<std::size_t>(training.gan.discriminator().input_shape().elements()),
+             static_cast<std::size_t>(training.gan.image_shape().elements()),
              training.gan.columns()}) {}
 
 void StepEngine::begin(const pipeline::TrainingState& state) {

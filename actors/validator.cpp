@@ -81,10 +81,10 @@ Result<void> Validator::measure_data() {
 
 // Nothing when the run is stopped meanwhile.
 std::optional<model::ShowerSample> Validator::measure(Context& context,
-                                                      const pipeline::NetworkState& generator,
+                                                      const pipeline::NetworkState& maker,
                                                       const pipeline::MeasuringOptions& options) {
-  return pipeline::measure_generated(*maker_, generator.weights, generator.moving, *measured_data_,
-                                     options, training_.options.seed, brightest_into(made_),
+  return pipeline::measure_generated(*maker_, maker.weights, maker.moving, *measured_data_, options,
+                                     training_.options.seed, brightest_into(made_),
                                      [&](std::size_t) {
                                        context.post_progress();
                                        return !context.stopping();
@@ -96,7 +96,7 @@ void Validator::make_reference_rows(Context& context) {
   if (!reference_rows_.empty()) return;
   const pipeline::TrainingState untrained =
       pipeline::initial_state(training_.gan, training_.options, "", {});
-  const auto measured = measure(context, untrained.generator, measuring_);
+  const auto measured = measure(context, untrained.maker(task()), measuring_);
   if (!measured) return;
   reference_rows_.push_back(model::data_row("data", *data_statistics_,
                                             model::compare_with_itself(measured_data_->sample)));
@@ -179,7 +179,7 @@ void Validator::judge(Context& context, const StatePointer& state, std::uint64_t
       losses_->add(false, image, conditions_[event]);
     };
   }
-  const auto measured = measure(context, state->generator, measuring);
+  const auto measured = measure(context, state->maker(task()), measuring);
   if (!measured || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
   const model::ShowerStatistics statistics = measured->statistics();

@@ -35,11 +35,11 @@ class Validator final : public StateJudge {
   void start(Context& context) override;
 
  private:
+  model::Task task() const { return training_.gan.description().task; }
   runtime::Result<void> measure_data();
   void make_reference_rows(Context& context);
   // Generates showers and measures them; of those to show the brightest cells stay in made_.
-  std::optional<model::ShowerSample> measure(Context& context,
-                                             const pipeline::NetworkState& generator,
+  std::optional<model::ShowerSample> measure(Context& context, const pipeline::NetworkState& maker,
                                              const pipeline::MeasuringOptions& options);
   // Begins the losses of a state with those of the data. False: they could not be read, which the
   // log says.
@@ -53,7 +53,7 @@ class Validator final : public StateJudge {
   pipeline::Dataset& data_;
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
-  std::unique_ptr<model::Backend> classifier_;  // null: no classifier is trained
+  std::unique_ptr<model::Backend> classifier_;        // null: no classifier is trained
   std::unique_ptr<pipeline::TestLosses> losses_;
   std::vector<pipeline::TestConditions> conditions_;  // of the data's events
   pipeline::MeasuringOptions measuring_;

@@ -28,13 +28,11 @@ constexpr const char* kNumberOfData = "energy, angle or the name of a column of 
 // One of the words, or the name of a column.
 template <class Term>
 CodecOf<Term> target() {
-  const std::vector<Word<Target>> words{{"label", Target::kLabel},
-                                        {"energy", Target::kEnergy},
-                                        {"angle", Target::kAngle},
-                                        {"ecal", Target::kEcal},
-                                        {"bins", Target::kBins}};
+  const std::vector<Word<Target>> words{{"label", Target::kLabel}, {"energy", Target::kEnergy},
+                                        {"angle", Target::kAngle}, {"ecal", Target::kEcal},
+                                        {"bins", Target::kBins},   {"velocity", Target::kVelocity}};
   const CodecOf<std::string> name =
-      text("label, energy, angle, ecal, bins or the name of a column of the data");
+      text("label, energy, angle, ecal, bins, velocity or the name of a column of the data");
   return codec_of<Term>(
       name->describe(),
       [words, name](const YamlValue& value, Term& into, Reader& reader) {
@@ -81,6 +79,20 @@ RecordOf<LatentDescription> latent_record() {
   return record;
 }
 
+RecordOf<GanDescription> diffusion_record() {
+  auto record = std::make_shared<Record<GanDescription>>("how showers are made of noise");
+  record->partial()
+      .field("conditions", within(&GanDescription::latent, &LatentDescription::conditions),
+             list(text(kNumberOfData), 0, model::kMostConditions), Scope::kState,
+             "What showers are asked for, as conditions of a latent. The network's input has a "
+             "channel for each, behind those of the image and that of the level.")
+      .field("steps", within(&GanDescription::diffusion, &model::DiffusionOptions::steps),
+             integer<std::uint32_t>(1, 10'000), Scope::kFree,
+             "Steps in which a shower is made; each computes the network once. Weights do not "
+             "depend on them.");
+  return record;
+}
+
 RecordOf<GanDescription> generator_record() {
   auto record = std::make_shared<Record<GanDescription>>("the generator");
   record->partial()
@@ -92,12 +104,14 @@ RecordOf<GanDescription> generator_record() {
   return record;
 }
 
-// Both kinds of judges are at the same place of a description.
+// The networks of all tasks are at the same place of a description.
 RecordOf<GanDescription> judge_record(const std::string& what) {
   auto record = std::make_shared<Record<GanDescription>>(what);
   record->partial()
       .required("input", within(&GanDescription::discriminator, &model::NetworkDescription::input),
-                shape(), Scope::kState, "Shape of an image; the data must have it.")
+                shape(), Scope::kState,
+                "Shape of an image; the data must have it. That of a diffusion task's network has "
+                "channels for the level and the conditions besides.")
       .required("layers",
                 within(&GanDescription::discriminator, &model::NetworkDescription::layers),
                 layers(), Scope::kState, "From the image to what is judged.")
@@ -136,7 +150,7 @@ RecordOf<Loss> loss_record() {
       .required("target", within(), target<Loss>(), Scope::kState,
                 "What the output is compared with: real or fake, E / 100 GeV, the angle in rad, "
                 "the sum of all cells before any power, the counts of cells by energy, or a column "
-                "of the data by its name, as stored.")
+                "of the data by its name, as stored; in a diffusion task the velocity.")
       .field("classes", &LossTerm::classes, newer(list(number(), 0, 1000), std::vector<double>{}),
              Scope::kState,
              "The column's number for each class, as [11, 211]; [] where they are 0, 1, ...")
@@ -182,14 +196,11 @@ class LossesCodec final : public Codec<GanDescription> {
       Loss loss;
       record_->read(member.value, loss, reader);
       loss.output = member.key;
-      const bool of_gans = loss.target == Target::kLabel || loss.target == Target::kBins;
-      if (into.task == model::Task::kSupervised && of_gans) {
-        loss.column = loss.target == Target::kLabel ? "label" : "bins";
-        loss.target = Target::kColumn;
-        if (loss.gradient_penalty != 0.0) {
-          reader.problem(member.value.place, "gradient_penalty is of a GAN's label");
-        }
+      const bool of_label = loss.target == Target::kLabel;
+      if (into.task != Task::kGan && of_label && loss.gradient_penalty != 0.0) {
+        reader.problem(member.value.place, "gradient_penalty is of a GAN's label");
       }
+      take_as_column(into.task, loss);
       into.losses.push_back(loss);
       if (loss.gradient_penalty == 0.0) continue;
       into.losses.push_back(
@@ -221,6 +232,17 @@ class LossesCodec final : public Codec<GanDescription> {
   }
 
  private:
+  // A word that means nothing to a task is the name of a column.
+  static void take_as_column(Task task, LossTerm& loss) {
+    const bool of_gans = loss.target == Target::kLabel || loss.target == Target::kBins;
+    const bool of_diffusion = loss.target == Target::kVelocity;
+    if (!(of_diffusion && task != Task::kDiffusion) && !(of_gans && task == Task::kSupervised)) {
+      return;
+    }
+    loss.column = model::target_name(loss.target);
+    loss.target = Target::kColumn;
+  }
+
   static void take_out(const YamlMember& member, model::NetworkDescription& discriminator,
                        Reader& reader) {
     auto& outputs = discriminator.outputs;
@@ -251,13 +273,18 @@ class LossesCodec final : public Codec<GanDescription> {
 
 // A task has a schedule that it is known for, which `train` may change.
 CodecOf<Topology> task() {
-  const CodecOf<Task> words =
-      newer(word<Task>({{"gan", Task::kGan}, {"supervised", Task::kSupervised}}), Task::kGan);
+  const CodecOf<Task> words = newer(word<Task>({{"gan", Task::kGan},
+                                                {"supervised", Task::kSupervised},
+                                                {"diffusion", Task::kDiffusion}}),
+                                    Task::kGan);
   return codec_of<Topology>(
       words->describe(),
       [words](const YamlValue& value, Topology& into, Reader& reader) {
         words->read(value, into.model.gan.task, reader);
-        if (is_supervised(into)) into.train.options.schedule = {model::SlotKind::kFit};
+        if (into.model.gan.task == Task::kSupervised) {
+          into.train.options.schedule = {model::SlotKind::kFit};
+        }
+        if (is_diffusion(into)) into.train.options.schedule = {model::SlotKind::kDenoise};
       },
       [words](const Topology& topology, Selection selection) {
         return words->write(topology.model.gan.task, selection);
@@ -282,13 +309,16 @@ std::shared_ptr<Record<Topology>> model_record() {
               Scope::kFixed, "The model to begin with; what else the section says is laid over it.")
       .field("task", within(), task(), Scope::kState,
              "`gan`: a generator and a discriminator; `supervised`: one network learns numbers of "
-             "the data from images.")
+             "the data from images; `diffusion`: one network learns to take noise out of images.")
       .section("generator", gan, generator_record(), "Makes showers from conditions and noise.")
       .used_if("task: gan", is_gan)
       .section("discriminator", gan, judge_record("the discriminator"), "Judges showers.")
       .used_if("task: gan", is_gan)
-      .section("network", gan, judge_record("the network"), "Tells numbers from images.")
-      .used_if("task: supervised", is_supervised)
+      .section("network", gan, judge_record("the network"),
+               "Tells numbers from images, or noise from showers.")
+      .used_if("task: supervised or diffusion", has_network)
+      .section("diffusion", gan, diffusion_record(), "How showers are made of noise.")
+      .used_if("task: diffusion", is_diffusion)
       .field("losses", gan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
              "A loss for each output of the discriminator, or of the network; null takes an output "
              "of the zoo's model out, with the layers that only it needs.")

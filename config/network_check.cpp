@@ -71,7 +71,8 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
     for (const int output : shapes.outputs) {
       const auto layer = static_cast<std::size_t>(output);
       if (gan.discriminator.layers[layer].name != term.output) continue;
-      const std::string fault = model::term_fault(term, shapes.layers[layer]);
+      const std::string fault =
+          model::term_fault(term, shapes.layers[layer], model::image_shape(gan));
       if (fault.empty()) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
                                       fmt::format("{}.layers.{}", judge_path(gan), output), reader);
@@ -121,7 +122,16 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   NetworkDescription discriminator = gan.discriminator;
   discriminator.name = makes ? "discriminator" : "network";
   const NetworkShapes judged = check_network(discriminator, judge_path(gan), reader);
-  if (judged.problems.empty()) check_targets(gan, judged, reader);
+  if (const std::string fault = model::diffusion_fault(gan); !fault.empty()) {
+    // Where the input is right, the losses are not.
+    const bool of_losses = model::image_shape(gan).channels > 0;
+    reader.broken_rule(of_losses ? std::vector<std::string>{"model.losses", "model.task"}
+                                 : std::vector<std::string>{judge_path(gan) + ".input",
+                                                            "model.diffusion.conditions"},
+                       fault);
+  } else if (judged.problems.empty()) {
+    check_targets(gan, judged, reader);
+  }
   if (discriminator.input.spatial_rank == 0) {
     reader.problem_at(
         judge_path(gan) + ".input",

@@ -10,7 +10,7 @@
 namespace troupe::config {
 
 // Where the network is described whose outputs have losses: "model.discriminator", or
-// "model.network" of a supervised task. In words: "the discriminator".
+// "model.network" of a task of one network. In words: "the discriminator".
 std::string judge_path(const model::GanDescription& gan);
 std::string judge_name(const model::GanDescription& gan);
 

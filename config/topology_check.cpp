@@ -21,8 +21,8 @@ using model::GanDescription;
 using model::Shape;
 using pipeline::DatasetOptions;
 
-pipeline::ImageShape image_shape(const GanDescription& gan) {
-  const Shape& input = gan.discriminator.input;
+pipeline::ImageShape data_shape(const GanDescription& gan) {
+  const Shape input = model::image_shape(gan);
   pipeline::ImageShape shape;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     shape.space[axis] = static_cast<std::uint32_t>(input.space[axis]);
@@ -78,6 +78,11 @@ bool is_probability(const GanDescription& gan, const std::string& column) {
   });
 }
 
+// The only step of a task of one network.
+model::SlotKind usual_step(model::Task task) {
+  return task == model::Task::kDiffusion ? model::SlotKind::kDenoise : model::SlotKind::kFit;
+}
+
 // The slots of the schedule are those of the task.
 void check_schedule(const Topology& topology, Reader& reader) {
   const model::Task task = topology.model.gan.task;
@@ -87,7 +92,8 @@ void check_schedule(const Topology& topology, Reader& reader) {
     return reader.broken_rule(
         {"train.schedule", "model.task"},
         fmt::format("{} is no step of task {}; it has {}", model::slot_name(slot),
-                    gan ? "gan" : "supervised", gan ? "d_real, d_fake, g and d_both" : "fit"));
+                    model::task_name(task),
+                    gan ? "d_real, d_fake, g and d_both" : model::slot_name(usual_step(task))));
   }
 }
 
@@ -96,7 +102,8 @@ std::vector<std::string> askers_of(const GanDescription& gan, const std::string&
   for (const model::LossTerm& term : gan.losses) {
     if (term.column == column) return {fmt::format("model.losses.{}.target", term.output)};
   }
-  return {"model.generator.latent.conditions"};
+  const bool makes = gan.task == model::Task::kGan;
+  return {makes ? "model.generator.latent.conditions" : "model.diffusion.conditions"};
 }
 
 // Columns of files are looked for where these are opened.
@@ -157,8 +164,8 @@ void check_synthetic(const Topology& topology, Reader& reader) {
   if (!topology.data.synthetic) return;
   const auto schema = topology.data.dataset.schema;
   const GanDescription& gan = topology.model.gan;
-  const Shape& image = gan.discriminator.input;
-  const auto kind = detector_of(schema, image_shape(gan));
+  const Shape image = model::image_shape(gan);
+  const auto kind = detector_of(schema, data_shape(gan));
   if (!kind) {
     return reader.broken_rule(
         {"data.train", "data.schema", judge_path(gan) + ".input"},
@@ -212,11 +219,12 @@ void check_validator(const Topology& topology, Reader& reader) {
   if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
   const GanDescription& gan = topology.model.gan;
-  if (gan.task == model::Task::kGan && gan.discriminator.input.channels != 1) {
-    reader.broken_rule({"actors.validator.every", "model.discriminator.input"},
+  const std::int64_t channels = model::image_shape(gan).channels;
+  if (gan.task != model::Task::kSupervised && channels != 1) {
+    reader.broken_rule({"actors.validator.every", judge_path(gan) + ".input"},
                        fmt::format("showers have one channel, and the images here {}; set "
                                    "actors.validator.every to none",
-                                   gan.discriminator.input.channels));
+                                   channels));
   } else if (one_in == 0) {
     reader.broken_rule(
         {"data.test_one_in", "actors.validator.every"},
@@ -353,7 +361,7 @@ void derive(Topology& topology) {
   const auto& schedule = topology.train.options.schedule;
   gan.judges_both =
       std::find(schedule.begin(), schedule.end(), model::SlotKind::kDBoth) != schedule.end();
-  data.expected_shape = image_shape(gan);
+  data.expected_shape = data_shape(gan);
   gan.data_scale = pipeline::facts_of(data.schema).units_per_gev * data.preprocessing->scale;
   if (const auto kind = detector_of(data.schema, data.expected_shape)) {
     topology.data.showers.showers.detector = *kind;

@@ -22,7 +22,11 @@ std::shared_ptr<Record<ClusterSection>> cluster_record();
 inline bool is_gan(const Topology& topology) {
   return topology.model.gan.task == model::Task::kGan;
 }
-inline bool is_supervised(const Topology& topology) { return !is_gan(topology); }
+inline bool is_diffusion(const Topology& topology) {
+  return topology.model.gan.task == model::Task::kDiffusion;
+}
+// A task of one network.
+inline bool has_network(const Topology& topology) { return !is_gan(topology); }
 
 // Parts of the last one.
 CodecOf<std::vector<PoolSection>> pools();

@@ -213,14 +213,14 @@ RecordOf<LearningRateOptions> rate_record() {
   return record;
 }
 
-constexpr const char* kTheNetwork = "network";  // of a supervised task
+constexpr const char* kTheNetwork = "network";  // of a task that has one
 
-StoppingOptions usual_stop(bool supervised) {
-  if (!supervised) return {.network = pipeline::kGenerator};
+StoppingOptions usual_stop(bool has_network) {
+  if (!has_network) return {.network = pipeline::kGenerator};
   return {.network = pipeline::kDiscriminator, .whose = kTheNetwork};
 }
 
-// "g", "d" ("network" of a supervised task), or a term of one of them: "d/generation".
+// "g", "d" ("network" of a task that has one), or a term of one of them: "d/generation".
 CodecOf<StoppingOptions> stop_metric() {
   const std::string what = "g, d or network, or a term of one such as d/generation";
   const CodecOf<std::string> content = text(what, "(g|d|network)(/[^/]+)?");
@@ -236,9 +236,9 @@ CodecOf<StoppingOptions> stop_metric() {
         const std::size_t slash = std::min(given.find('/'), given.size());
         const std::string network = given.substr(0, slash);
         // Networks are those of the task.
-        const bool supervised = !into.whose.empty();
-        if ((network == kTheNetwork) != supervised) {
-          return reader.expected(value, supervised
+        const bool has_network = !into.whose.empty();
+        if ((network == kTheNetwork) != has_network) {
+          return reader.expected(value, has_network
                                             ? "network, or a term of it such as network/kind"
                                             : "g or d, or a term of one such as d/generation");
         }
@@ -257,10 +257,11 @@ RecordOf<StoppingOptions> stop_record() {
   using Options = StoppingOptions;
   auto record = std::make_shared<Record<Options>>("when training ends early");
   record
-      ->field("metric", within(), stop_metric(), Scope::kState,
-              "The mean loss over an epoch that decides: of all steps of the generator, the "
-              "discriminator or a supervised task's network, which is meant there if nothing is "
-              "given, with the weights of all terms, or of one term without its weight.")
+      ->field(
+          "metric", within(), stop_metric(), Scope::kState,
+          "The mean loss over an epoch that decides: of all steps of the generator, the "
+          "discriminator or the network of a task that has one, which is meant there if nothing "
+          "is given, with the weights of all terms, or of one term without its weight.")
       .field("smoothing", &Options::smoothing, number(NumberRange{0.0, 0.999999, false}),
              Scope::kState, "Share of the value before in the value of an epoch.")
       .field("min_delta", &Options::min_delta, number(NumberRange{.least = 0.0}), Scope::kState,
@@ -284,7 +285,7 @@ CodecOf<Topology> stop() {
       content->describe(),
       [content](const YamlValue& value, Topology& into, Reader& reader) {
         auto& given = into.train.options.stop;
-        if (!given) given = usual_stop(is_supervised(into));
+        if (!given) given = usual_stop(has_network(into));
         content->read(value, given, reader);
       },
       [content](const Topology& topology, Selection selection) {
@@ -348,7 +349,7 @@ RecordOf<Topology> per_network(const std::string& what, RecordOf<T> of_one,
       .section("d", options(discriminator), of_one, "For the discriminator.")
       .used_if("model.task: gan", is_gan)
       .section("network", options(discriminator), of_one, "For the network.")
-      .used_if("model.task: supervised", is_supervised);
+      .used_if("model.task: supervised or diffusion", has_network);
   return record;
 }
 
@@ -413,12 +414,13 @@ std::shared_ptr<Record<Topology>> train_record() {
                                   {"d_fake", SlotKind::kDFake},
                                   {"g", SlotKind::kG},
                                   {"d_both", SlotKind::kDBoth},
-                                  {"fit", SlotKind::kFit}}),
+                                  {"fit", SlotKind::kFit},
+                                  {"denoise", SlotKind::kDenoise}}),
                   1, 100),
              Scope::kState,
              "The steps of an iteration, in order. `d_both` is one step of the discriminator on "
              "real and generated events together: batch norm sees them as one batch. A supervised "
-             "task has only `fit`.")
+             "task has only `fit`, and a diffusion task only `denoise`.")
       .field("stop", within(), stop(), Scope::kState,
              "Ends training at the end of an epoch, before its last one; not given: it does not.")
       .field("fake_conditions",

@@ -44,7 +44,7 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
   const launch::RunBounds& bounds = judged.bounds;
   const model::GanDescription& gan = loaded.topology.model.gan;
   for (const auto* network : {&gan.generator, &gan.discriminator}) {
-    if (network->layers.empty()) continue;  // a supervised task has no generator
+    if (network->layers.empty()) continue;  // a task of one network has no generator
     const std::string text = model::print_network(*network, model::infer_shapes(*network));
     std::cout << (all ? text + "\n" : short_text(text));
   }

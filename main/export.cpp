@@ -223,6 +223,12 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
 // All files that are asked for. The card of a format is behind its files.
 Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::string& checkpoint) {
   ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint));
+  if (trained.topology.model.gan.task != model::Task::kGan) {
+    return Error{ErrorKind::kUsage,
+                 checkpoint +
+                     ": is of a diffusion task; only generators of GANs are exported. Its "
+                     "weights are read with h5py, and troupe generate makes showers"};
+  }
   const TrainedModel model{trained.topology.model.gan, trained.checkpoint.state,
                            pipeline::image_units(trained.topology.data.dataset),
                            facts_of(trained, line.get<std::string>("licence"))};

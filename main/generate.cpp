@@ -207,8 +207,8 @@ class TrainedShowers {
     request.columns.assign(columns.begin(), columns.end());
     request.seed = seed_;
     request.first_event = first;
-    const pipeline::NetworkState& generator = trained_.checkpoint.state.generator;
-    maker_.make(generator.weights, generator.moving, request, cells);
+    const pipeline::NetworkState& network = trained_.maker();
+    maker_.make(network.weights, network.moving, request, cells);
     convert(first, primaries.size(), cells);
   }
 
@@ -306,7 +306,13 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
                            const EndingSignal& ending) {
   ASSIGN_OR_RETURN(Wanted wants, wanted(line, laws, checkpoint));
   ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
-  ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint, computing));
+  ASSIGN_OR_RETURN(Trained trained, open_trained(checkpoint, computing));
+  if (line.has("steps")) {
+    if (trained.topology.model.gan.task != model::Task::kDiffusion) {
+      return Error{ErrorKind::kUsage, "--steps: this model makes a shower at once"};
+    }
+    line.take("steps", trained.topology.model.gan.diffusion.steps);
+  }
   if (line.has("angle") && !knows_angles(trained.topology)) {
     return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
@@ -336,7 +342,7 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
   const auto tell = event_progress([&]() -> Result<void> {
     if (source.bad_event()) {
       return Error{ErrorKind::kDiverged,
-                   fmt::format("{}: its generator makes NaN or infinite cells (event {}); take an "
+                   fmt::format("{}: its network makes NaN or infinite cells (event {}); take an "
                                "older checkpoint of the run",
                                checkpoint, *source.bad_event())};
     }
@@ -443,6 +449,12 @@ std::vector<Option> generate_options() {
        .about = "of the arithmetic (default: as it was trained)",
        .takes = Takes::kWord,
        .words = {"fp32", "bf16"}},
+      {.name = "steps",
+       .value = "N",
+       .about = "of the sampler of a diffusion task (default: as its topology says)",
+       .takes = Takes::kWhole,
+       .least = 1,
+       .most = 10'000},
       {.name = "int8",
        .about = "computes convolutions in numbers of eight bits, on processors; what it costs: "
                 "docs/leaving.md"},

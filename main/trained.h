@@ -1,6 +1,6 @@
 #pragma once
 
-// A checkpoint opened with its networks, for verbs that leave with a generator.
+// A checkpoint opened with its networks, for verbs that make showers or leave with a generator.
 
 #include <memory>
 #include <optional>
@@ -24,9 +24,14 @@ struct Trained {
   config::Topology topology;
   std::unique_ptr<model::Backend> backend;
   pipeline::Checkpoint checkpoint;  // checked against the networks
+
+  // Of the network that makes showers.
+  const pipeline::NetworkState& maker() const {
+    return checkpoint.state.maker(topology.model.gan.task);
+  }
 };
 
-// Errors: kData, no checkpoint or a damaged one; kUsage, one without a generator; those of the
+// Errors: kData, no checkpoint or a damaged one; kUsage, one that makes no showers; those of the
 // topology and the backend.
 runtime::Result<Trained> open_trained(const std::string& path, const Computing& computing = {});
 

@@ -284,7 +284,10 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
   });
   if (line_.has("report") && backend_ != nullptr) {
     const Result<Trained> best = open_trained(sides->generated.front().name, computing);
-    const Result<void> asked = best.ok() ? ask_discriminator(*best, *sides) : best.error();
+    const bool has_one = best.ok() && best->topology.model.gan.task == model::Task::kGan;
+    Result<void> asked;
+    if (has_one) asked = ask_discriminator(*best, *sides);
+    if (!best.ok()) asked = best.error();
     if (!asked.ok()) {
       sides->outputs.clear();
       std::cerr << fmt::format("troupe: the report has no outputs of the discriminator: {}\n",
@@ -303,10 +306,10 @@ Result<void> Validation::judge_checkpoint(const std::string& path, const Trained
   if (!sides) {
     ASSIGN_OR_RETURN(sides, open_sides(trained, maker->shape().space));
   }
-  const pipeline::NetworkState& generator = trained.checkpoint.state.generator;
+  const pipeline::NetworkState& network = trained.maker();
   const std::size_t all = sides->data.energies.size();
   const auto sample = pipeline::measure_generated(
-      *maker, generator.weights, generator.moving, sides->data,
+      *maker, network.weights, network.moving, sides->data,
       measuring(trained.topology, sides->data.sample.options()), line_.get<std::uint64_t>("seed"),
       {}, [&](std::size_t made) { return tell_(made, all).ok(); });
   CHECK(sample.has_value(), "nobody ends it");

@@ -1,7 +1,6 @@
 #include "model/gan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,25 +11,6 @@ namespace {
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
-
-// Names of targets, as users have them.
-const char* word_of(Target target) {
-  switch (target) {
-    case Target::kLabel:
-      return "label";
-    case Target::kEnergy:
-      return "energy";
-    case Target::kAngle:
-      return "angle";
-    case Target::kEcal:
-      return "ecal";
-    case Target::kBins:
-      return "bins";
-    case Target::kColumn:
-      return "";
-  }
-  CHECK(false, "unknown target");
-}
 
 Error topology_error(std::string message) { return {ErrorKind::kTopology, std::move(message)}; }
 
@@ -57,7 +37,7 @@ Result<void> check_fake_conditions(const GanDescription& gan) {
   return {};
 }
 
-// A supervised task has no generator to make fakes, and a program in its place that does nothing.
+// Tasks without fakes have no generator, and a program in its place that does nothing.
 NetworkDescription generator_of(const GanDescription& gan) {
   if (gan.task == Task::kGan) return gan.generator;
   return {"generator", Shape::features(1), {{"none", Flatten{}, ""}}, {}};
@@ -66,14 +46,17 @@ NetworkDescription generator_of(const GanDescription& gan) {
 // The latent, the data and the images the networks exchange must fit each other.
 Result<void> check_fit(const GanDescription& gan, const Program& generator,
                        const Program& discriminator) {
-  if (gan.task == Task::kSupervised) {
-    for (const LossTerm& term : gan.losses) {
-      if (term.target != Target::kLabel && term.target != Target::kBins) continue;
-      return topology_error(fmt::format("loss {}: target {} is of GANs; a supervised task has none",
-                                        term.output, word_of(term.target)));
-    }
-    return {};
+  if (const std::string fault = diffusion_fault(gan); !fault.empty()) return topology_error(fault);
+  for (const LossTerm& term : gan.losses) {
+    const bool of_gans = term.target == Target::kLabel || term.target == Target::kBins;
+    const bool fits = term.target == Target::kVelocity ? gan.task == Task::kDiffusion
+                                                       : gan.task == Task::kGan || !of_gans;
+    if (fits) continue;
+    return topology_error(fmt::format("loss {}: target {} is of {}, and the task is {}",
+                                      term.output, target_name(term.target),
+                                      of_gans ? "GANs" : "diffusion", task_name(gan.task)));
   }
+  if (gan.task != Task::kGan) return {};
   const LatentDescription& latent = gan.latent;
   if (generator.input_shape() != Shape::features(latent.size)) {
     return topology_error(fmt::format("the generator takes {} but the latent has {} features",
@@ -104,108 +87,6 @@ void append_number(ContributionLayout& layout, const std::string& name,
 }
 
 }  // namespace
-
-std::string term_fault(const LossTerm& term, const Shape& output) {
-  const std::string target = term.target == Target::kColumn ? term.column : word_of(term.target);
-  if (term.tells_score() && term.target != Target::kLabel) {
-    return fmt::format("hinge and wasserstein are losses of a GAN's label, and not of {}", target);
-  }
-  if (term.tells_classes()) {
-    const std::int64_t classes = output.channels;
-    if (output != Shape::features(classes) || classes < 2) {
-      return fmt::format("classes need an output of two features or more, but \"{}\" is {}",
-                         term.output, output.text());
-    }
-    if (term.classes.empty() || std::cmp_equal(term.classes.size(), classes)) return {};
-    return fmt::format("{} classes are named, but output \"{}\" is {}", term.classes.size(),
-                       term.output, output.text());
-  }
-  const Shape expected = Shape::features(term.target == Target::kBins ? kBinCount : 1);
-  if (output == expected) return {};
-  return fmt::format("target {} is {} per event, but output \"{}\" is {}", target, expected.text(),
-                     term.output, output.text());
-}
-
-std::string penalty_fault(const GanDescription& gan) {
-  const auto is_penalty = [](const LossTerm& term) {
-    return term.kind == LossKind::kGradientPenalty;
-  };
-  const auto penalty = std::ranges::find_if(gan.losses, is_penalty);
-  if (penalty == gan.losses.end()) return {};
-  if (std::any_of(penalty + 1, gan.losses.end(), is_penalty)) {
-    return "a model has one gradient penalty";
-  }
-  if (std::ranges::find(gan.discriminator.outputs, penalty->name()) !=
-      gan.discriminator.outputs.end()) {
-    return fmt::format("an output has the name of the penalty's term, \"{}\"; rename it",
-                       penalty->name());
-  }
-  if (std::ranges::any_of(gan.discriminator.layers, [](const auto& layer) {
-        return std::holds_alternative<BatchNorm>(layer.kind);
-      })) {
-    return "is of single events, which batch_norm of the discriminator mixes; take layer_norm in "
-           "its place";
-  }
-  return {};
-}
-
-std::vector<double> values_of(const LossTerm& term, const Shape& output) {
-  std::vector<double> values = term.classes;
-  if (!term.tells_classes() || !values.empty()) return values;
-  values.resize(static_cast<std::size_t>(output.channels));
-  std::iota(values.begin(), values.end(), 0.0);
-  return values;
-}
-
-float target_of_column(std::span<const float> values, float number) {
-  if (values.empty()) return number;
-  return static_cast<float>(std::ranges::find(values, number) - values.begin());
-}
-
-std::vector<std::string> columns_of(const GanDescription& gan) {
-  std::vector<std::string> columns;
-  if (gan.task == Task::kGan) columns = columns_of(gan.latent);
-  for (const LossTerm& term : gan.losses) {
-    if (term.target != Target::kColumn) continue;
-    if (std::ranges::find(columns, term.column) == columns.end()) columns.push_back(term.column);
-  }
-  return columns;
-}
-
-std::string slot_name(SlotKind slot) {
-  switch (slot) {
-    case SlotKind::kDReal:
-      return "d_real";
-    case SlotKind::kDFake:
-      return "d_fake";
-    case SlotKind::kG:
-      return "g";
-    case SlotKind::kDBoth:
-      return "d_both";
-    case SlotKind::kFit:
-      return "fit";
-  }
-  CHECK(false, "unknown slot");
-}
-
-Task task_of(SlotKind slot) { return slot == SlotKind::kFit ? Task::kSupervised : Task::kGan; }
-
-SlotAccess slot_access(SlotKind slot) {
-  switch (slot) {
-    case SlotKind::kDReal:
-    case SlotKind::kFit:
-      return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
-    case SlotKind::kDFake:
-    case SlotKind::kDBoth:
-      return {kGeneratorWeights | kGeneratorMoving,
-              kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights,
-              kDiscriminatorWeights | kDiscriminatorMoving};
-    case SlotKind::kG:
-      return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights,
-              kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
-  }
-  CHECK(false, "unknown slot");
-}
 
 int ContributionLayout::find(const std::string& name) const {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -239,7 +120,7 @@ StreamElements elements_of(const Gan& gan) {
   const auto& losses = gan.description().losses;
   const ParameterLayout &g = gan.generator().parameters(), &d = gan.discriminator().parameters();
   const std::int64_t events = gan.group() * gan.batch();
-  const std::int64_t cells = gan.discriminator().input_shape().elements();
+  const std::int64_t cells = gan.image_shape().elements();
   const auto has = [&](auto is_it) { return std::any_of(losses.begin(), losses.end(), is_it); };
   const bool counts = has([](const LossTerm& term) { return term.target == Target::kBins; });
   const bool penalises =
@@ -247,7 +128,8 @@ StreamElements elements_of(const Gan& gan) {
   const std::int64_t halves = gan.description().judges_both ? 2 : 1;
   StreamElements elements;
   elements.targets = static_cast<std::int64_t>(losses.size()) * halves * events * kBinCount;
-  if (counts || penalises) elements.images = events * cells;
+  const bool denoises = gan.description().task == Task::kDiffusion;
+  if (counts || penalises || denoises) elements.images = events * cells;
   if (penalises) {
     elements.probes = 2 * events * cells;
     elements.slopes = 5 * events;
@@ -294,9 +176,13 @@ GanStream::GanStream(const Gan& gan)
     return memory.allocate(static_cast<std::size_t>(elements) * element);
   };
   const std::int64_t events = gan.group() * gan.batch();
-  // Images are staged where they are not floats.
-  const std::int64_t cells = gan.discriminator().input_shape().elements();
-  const std::int64_t images = gan.data_type() == DataType::kFloat32 ? 0 : gan.batch() * cells;
+  // Images are staged where they are not floats, or together with what noise makes of them.
+  const std::int64_t cells = gan.image_shape().elements();
+  const bool denoises = gan.description().task == Task::kDiffusion;
+  std::int64_t images = gan.data_type() == DataType::kFloat32 ? 0 : gan.batch() * cells;
+  if (denoises) {
+    images = gan.batch() * (cells + gan.discriminator().input_shape().elements());
+  }
   std::int64_t outputs = 2 * events * kBinCount;
   for (int i = 0; i < gan.discriminator().outputs(); ++i) {
     outputs = std::max(outputs, events * gan.discriminator().output_shape(i).elements());
@@ -357,7 +243,7 @@ Result<void> Gan::bind_loss(const LossTerm& term, const Backend& backend) {
                                       description_.discriminator.name));
   }
   const Shape found = discriminator_->output_shape(output);
-  if (const std::string fault = term_fault(term, found); !fault.empty()) {
+  if (const std::string fault = term_fault(term, found, image_shape()); !fault.empty()) {
     return topology_error(fmt::format("loss {}: {}", term.output, fault));
   }
   if (term.tells_classes() && term.target != Target::kColumn) {
@@ -419,7 +305,7 @@ void Gan::lay_out_contributions() {
   const ParameterLayout& d = discriminator_->parameters();
   for (const SlotKind slot : kSlotKinds) {
     if (task_of(slot) != description_.task) continue;
-    const std::string judge = slot == SlotKind::kFit ? "network/" : "discriminator/";
+    const std::string judge = description_.task == Task::kGan ? "discriminator/" : "network/";
     ContributionLayout& layout = contributions_[static_cast<std::size_t>(slot)];
     if (slot == SlotKind::kG) {
       append(layout, "generator/", Role::kGeneratorGradient, g.weights);

@@ -15,7 +15,9 @@
 //
 // A supervised network is what is left of a GAN without its generator and without fakes: the
 // network stands in the discriminator's place, and its one kind of step, kFit, learns from the real
-// batch. Everything that a task brings is in the description and in the tables of the slots.
+// batch. So does the network of a diffusion task (model/diffusion.h), whose step, kDenoise, adds
+// noise to that batch. Everything that a task brings is in the description and in the tables of the
+// slots.
 
 #include <array>
 #include <cstdint>
@@ -26,6 +28,7 @@
 #include <vector>
 
 #include "model/backend.h"
+#include "model/diffusion.h"
 #include "model/latent.h"
 #include "model/network.h"
 #include "model/program.h"
@@ -34,12 +37,14 @@
 
 namespace troupe::model {
 
-enum class Task : std::uint8_t { kGan, kSupervised };
+enum class Task : std::uint8_t { kGan, kSupervised, kDiffusion };
+std::string task_name(Task task);  // "gan", "supervised", "diffusion"
 
 // The number an output is compared with: 1 for real and 0 for fake, E / 100, the angle in rad, the
 // sum of all cells (in the units of the data before any power), the real image's bin counts (empty
-// ones 1), a column of the data.
-enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins, kColumn };
+// ones 1), a column of the data, the velocity of a diffusion task.
+enum class Target : std::uint8_t { kLabel, kEnergy, kAngle, kEcal, kBins, kColumn, kVelocity };
+std::string target_name(Target target);  // "label", ... as users have them; "" of a column
 
 struct LossTerm {
   std::string output;  // name of the discriminator's output layer
@@ -64,8 +69,8 @@ struct LossTerm {
 };
 
 // The fault of the term, or of an output of this shape for it: "target energy is (1) per event, but
-// ...". "" if there is none.
-std::string term_fault(const LossTerm& term, const Shape& output);
+// ...". "" if there is none. `image`: the shape of the data's images.
+std::string term_fault(const LossTerm& term, const Shape& output, const Shape& image);
 // The numbers that a term's column may have: those of the classes of an output of this shape; empty
 // if any number will do.
 std::vector<double> values_of(const LossTerm& term, const Shape& output);
@@ -80,9 +85,10 @@ enum class FakeConditions : std::uint8_t { kBatch, kUniform };
 
 struct GanDescription {
   Task task = Task::kGan;
-  NetworkDescription generator;      // of kSupervised: none
-  NetworkDescription discriminator;  // of kSupervised: the network
-  LatentDescription latent;
+  NetworkDescription generator;      // of kGan alone
+  NetworkDescription discriminator;  // of other tasks: the network
+  LatentDescription latent;          // of kDiffusion: its conditions alone
+  DiffusionOptions diffusion;
   std::vector<LossTerm> losses;
   FakeConditions fake_conditions = FakeConditions::kBatch;
   std::array<double, 2> fake_energy{0.1, 5.0};
@@ -92,6 +98,14 @@ struct GanDescription {
   double flip_probability = 0.05;  // of each label of the discriminator's steps
   bool judges_both = false;        // the schedule has kDBoth, which takes memory
 };
+
+// The network that makes showers. CHECKs that the task has one.
+const NetworkDescription& maker_of(const GanDescription& gan);
+// The shape of the data's images.
+Shape image_shape(const GanDescription& gan);
+// The fault of the input or the losses of a diffusion task's network. "" if there is none, or for
+// other tasks.
+std::string diffusion_fault(const GanDescription& gan);
 
 // The fault of a model with a gradient penalty: that of a discriminator which mixes events, say. ""
 // if it has none, or no penalty.
@@ -104,12 +118,13 @@ std::vector<std::string> columns_of(const GanDescription& gan);
 // A step of the schedule. kDReal: discriminator on the real batch; kDFake: discriminator on fakes
 // the generator makes in inference mode; kG: generator through a fixed discriminator; kDBoth:
 // discriminator on the real batch and as many fakes in one pass, which batch norm sees as one batch
-// and over which losses are means; kFit: the network of a supervised task.
-enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth, kFit };
+// and over which losses are means; kFit: the network of a supervised task; kDenoise: that of a
+// diffusion task.
+enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth, kFit, kDenoise };
 inline constexpr std::array kSlotKinds{SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG,
-                                       SlotKind::kDBoth, SlotKind::kFit};
+                                       SlotKind::kDBoth, SlotKind::kFit,   SlotKind::kDenoise};
 
-std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both", "fit"
+std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both", "fit", "denoise"
 Task task_of(SlotKind slot);
 // Whether the step begins with make_fakes(); a gradient penalty acts in such steps.
 constexpr bool makes_fakes(SlotKind slot) {
@@ -203,7 +218,8 @@ class GanStream {
   std::shared_ptr<std::byte> staged_;
   // In the backend's memory, of all micro-batches of a group:
   std::shared_ptr<std::byte> targets_;  // [loss term][event][value]
-  std::shared_ptr<std::byte> images_;   // real ones, for their bin counts or a gradient penalty
+  // Real ones, for their bin counts or a gradient penalty; of kDenoise the velocities.
+  std::shared_ptr<std::byte> images_;
   std::shared_ptr<std::byte> probes_, slopes_, penalties_;  // of a gradient penalty
   std::shared_ptr<std::byte> generator_statistics_;         // from begin_ to finish_generator
   // Null where that is the host's: copies of what the caller has there.
@@ -245,6 +261,7 @@ class Gan {
   const GanDescription& description() const { return description_; }
   const Program& generator() const { return *generator_; }
   const Program& discriminator() const { return *discriminator_; }
+  Shape image_shape() const { return model::image_shape(description_); }
   std::int64_t batch() const { return generator_->batch(); }
   DataType data_type() const { return generator_->data_type(); }
   Memory& memory() const { return generator_->memory(); }     // the backend's
@@ -268,6 +285,7 @@ class Gan {
   void begin_generator(const GanWork& work) const;
   void finish_generator(const GanWork& work) const;
   void fit(const GanWork& work) const;
+  void denoise(const GanWork& work) const;
 
  private:
   friend class GanStream;
@@ -287,7 +305,7 @@ class Gan {
 
   const Backend* backend_;
   GanDescription description_;
-  std::unique_ptr<const Program> generator_;  // of kSupervised: one without parameters
+  std::unique_ptr<const Program> generator_;  // of tasks without one: a program without parameters
   std::unique_ptr<const Program> discriminator_;
   std::unique_ptr<const Program> both_;  // the discriminator on twice as many; null: no kDBoth
   std::vector<std::string> columns_;

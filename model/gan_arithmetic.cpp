@@ -15,8 +15,8 @@ struct GanArithmetic : GanPlaces<T> {
       Places::count, Places::description, Places::memory, Places::on_host, Places::cells,
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::column, Places::write_latents,
-      Places::write_real_images, Places::generator_bindings, Places::discriminator_bindings,
-      Places::contributions, Places::discriminator, Places::both;
+      Places::write_real_images, Places::write_noisy_images, Places::generator_bindings,
+      Places::discriminator_bindings, Places::contributions, Places::discriminator, Places::both;
   using typename Places::Judge;
 
   void make_fakes() const {
@@ -155,6 +155,13 @@ struct GanArithmetic : GanPlaces<T> {
   void d_real() const { learn_from_data(SlotKind::kDReal, description().flip_probability); }
   void fit() const { learn_from_data(SlotKind::kFit, 0.0); }
 
+  void denoise() const {
+    const Judge judge = discriminator();
+    write_indices();
+    write_noisy_images(judge.input(), elements(stream.images_));
+    d_step(judge, discriminator_bindings(), gan.contributions(SlotKind::kDenoise));
+  }
+
   void learn_from_data(SlotKind slot, double flip_probability) const {
     const ContributionLayout& layout = gan.contributions(slot);
     const Judge judge = discriminator();
@@ -265,9 +272,10 @@ struct GanArithmetic : GanPlaces<T> {
         return wanted.ecal[event];
       case Target::kBins:
       case Target::kColumn:
+      case Target::kVelocity:
         break;
     }
-    CHECK(false, "bins are counted, and columns written at once");
+    CHECK(false, "bins are counted, columns written at once, and velocities made with the noise");
   }
 
   // Writes the numbers of a micro-batch as stored, or those of their classes.
@@ -281,6 +289,7 @@ struct GanArithmetic : GanPlaces<T> {
 
   // Targets of a term, of the first micro-batch.
   T* targets(std::size_t term, std::int64_t halves) const {
+    if (description().losses[term].target == Target::kVelocity) return elements(stream.images_);
     return elements(stream.targets_) +
            static_cast<std::int64_t>(term) * halves * count() * batch() * kBinCount;
   }
@@ -390,6 +399,9 @@ void Gan::finish_generator(const GanWork& work) const {
 }
 void Gan::fit(const GanWork& work) const {
   in_data_type(*this, work, [](auto step) { step.fit(); });
+}
+void Gan::denoise(const GanWork& work) const {
+  in_data_type(*this, work, [](auto step) { step.denoise(); });
 }
 
 }  // namespace troupe::model

@@ -25,7 +25,7 @@ struct GanPlaces : GanWork {
   const GanDescription& description() const { return gan.description_; }
   Memory& memory() const { return gan.memory(); }
   bool on_host() const { return memory().is_of_host(); }
-  std::int64_t cells() const { return gan.discriminator_->input_shape().elements(); }
+  std::int64_t cells() const { return gan.image_shape().elements(); }
 
   static T* elements(const std::shared_ptr<std::byte>& place) {
     return reinterpret_cast<T*>(place.get());
@@ -98,22 +98,42 @@ struct GanPlaces : GanWork {
     CHECK(events.columns != nullptr, "the model reads columns of the data");
     return events.columns + static_cast<std::int64_t>(gan.place_of(name)) * batch();
   }
+  // What showers are asked for, in the order of the latent's conditions.
+  std::array<const float*, kMostConditions> asked_of(const EventBatch& events) const {
+    std::array<const float*, kMostConditions> values{};
+    std::ranges::transform(description().latent.conditions, values.begin(),
+                           [&](const std::string& name) {
+                             if (name == kEnergyCondition) return events.energy;
+                             if (name != kAngleCondition) return column(events, name);
+                             CHECK(events.angle != nullptr, "the model asks for an angle");
+                             return events.angle;
+                           });
+    return values;
+  }
   void write_latents() const {
     const std::int64_t size = batch() * description().latent.size;
     for (std::int64_t i = 0; i < count(); ++i) {
-      const EventBatch wanted = conditions(i);
-      std::array<const float*, kMostConditions> values{};
-      const auto& asked = description().latent.conditions;
-      std::ranges::transform(asked, values.begin(), [&](const std::string& name) {
-        if (name == kEnergyCondition) return wanted.energy;
-        if (name != kAngleCondition) return column(wanted, name);
-        CHECK(wanted.angle != nullptr, "the model asks for an angle");
-        return wanted.angle;
-      });
-      make_latent(description().latent, std::span(values).first(asked.size()), batch(),
+      const auto values = asked_of(conditions(i));
+      make_latent(description().latent,
+                  std::span(values).first(description().latent.conditions.size()), batch(),
                   at(kLatentStream, micro_batches[i]), staged() + i * size);
     }
     write(staged(), count() * size, gan.generator_->template input<T>(stream.generator_).data());
+  }
+  // Real images with noise, and the velocities that go with them.
+  void write_noisy_images(T* inputs, T* velocities) const {
+    const std::int64_t size = batch() * gan.discriminator_->input_shape().elements();
+    T* const found = staged() + size;
+    for (std::int64_t i = 0; i < count(); ++i) {
+      const EventBatch& events = micro_batches[i].events;
+      const auto values = asked_of(events);
+      const CleanEvents clean{batch(), cells(), gan.image_shape().channels, events.images,
+                              std::span(values).first(description().latent.conditions.size())};
+      add_noise(clean, at(kLevelStream, micro_batches[i]), at(kNoiseStream, micro_batches[i]),
+                staged(), found);
+      write(staged(), size, inputs + i * size);
+      write(found, batch() * cells(), velocities + i * batch() * cells());
+    }
   }
 
   // `stride` elements from one micro-batch to the next.

@@ -131,7 +131,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
     bounds.cache_bytes = static_cast<std::int64_t>(topology.data.dataset.shard_bytes);
   }
   // Fakes and contributions are where they are computed.
-  const std::int64_t fakes = gan->batch() * gan->discriminator().input_shape().elements();
+  const std::int64_t fakes = gan->batch() * gan->image_shape().elements();
   const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
   const std::int64_t micro_batch_bytes = sizes.batch_bytes + (on_host ? computed : 0);
   bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;

@@ -16,8 +16,8 @@ using runtime::Result;
 // The memory of a device that a process takes.
 model::MemorySize memory_needed(const config::Topology& topology, const model::Gan& gan) {
   model::MemorySize needed = model::GanStream::size_for(gan);
-  const auto images = static_cast<std::uint64_t>(
-      gan.batch() * gan.discriminator().input_shape().elements() * sizeof(float));
+  const auto images =
+      static_cast<std::uint64_t>(gan.batch() * gan.image_shape().elements() * sizeof(float));
   const auto elements = static_cast<std::uint64_t>(sizes_of(topology, gan).contribution_elements);
   const std::uint64_t contribution = elements * sizeof(float);
   // Fakes, and what is contributed to two steps under way, should the others be lost: whole groups,
@@ -39,10 +39,12 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   add_optimiser(gan.generator(), options.generator_optimiser);
   add_optimiser(gan.discriminator(), options.discriminator_optimiser);
   needed.all *= topology.replica.count;
-  // A generator alone makes the showers that are validated, sixteen for each micro-batch.
-  const model::Program& generator = gan.generator();
+  // The network that makes showers makes those that are validated too, sixteen for each
+  // micro-batch.
+  const bool denoises = topology.model.gan.task == model::Task::kDiffusion;
+  const model::Program& maker = denoises ? gan.discriminator() : gan.generator();
   const auto times = static_cast<std::uint64_t>((15 + gan.batch()) / gan.batch());
-  needed.all += times * (generator.arena_bytes() + generator.scratch_bytes());
+  needed.all += times * (maker.arena_bytes() + maker.scratch_bytes());
   needed.all += elements * sizeof(std::int64_t);  // sums
   return needed;
 }

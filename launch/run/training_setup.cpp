@@ -22,7 +22,7 @@ config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan
   config::NetworkSizes sizes;
   // Images and conditions of the events, and their ids.
   const std::int64_t numbers =
-      gan.discriminator().input_shape().elements() + 3 + static_cast<std::int64_t>(gan.columns());
+      gan.image_shape().elements() + 3 + static_cast<std::int64_t>(gan.columns());
   const std::int64_t event_bytes = numbers * 4 + 8;
   sizes.batch_bytes = gan.batch() * event_bytes;
   for (const model::SlotKind slot : topology.train.options.schedule) {

@@ -26,6 +26,7 @@ float truth_of(Target target, const JudgedImages& showers, std::size_t shower) {
     case Target::kLabel:
     case Target::kBins:
     case Target::kColumn:
+    case Target::kVelocity:
       break;
   }
   CHECK(false, "the condition has a number");
@@ -42,6 +43,7 @@ const char* word_of(Target target) {
     case Target::kLabel:
     case Target::kBins:
     case Target::kColumn:
+    case Target::kVelocity:
       break;
   }
   CHECK(false, "the condition has a word");

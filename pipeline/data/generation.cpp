@@ -60,7 +60,8 @@ runtime::Result<std::unique_ptr<ShowerMaker>> ShowerMaker::create(
   options.forward_training = false;
   options.backward_parameters = false;
   options.backward_input = false;
-  ASSIGN_OR_RETURN(auto program, model::Program::compile(model.generator, backend, options));
+  if (model.task == model::Task::kDiffusion) options.network_number = 1;
+  ASSIGN_OR_RETURN(auto program, model::Program::compile(model::maker_of(model), backend, options));
   return std::unique_ptr<ShowerMaker>(new ShowerMaker(model, std::move(program), team));
 }
 
@@ -97,8 +98,31 @@ void ShowerMaker::make_batch(const model::Bindings& parameters, const Generation
                              std::size_t first, std::span<float> images,
                              model::Workspace& workspace) const {
   const std::size_t events = std::min(batch_, request.energies.size() - first);
-  // A batch is computed whole. Its places behind the last event have zeros, and their images are
-  // not taken.
+  const auto cells = static_cast<std::size_t>(this->cells());
+  const std::span<float> own = images.subspan(first * cells, events * cells);
+  if (model_.task == model::Task::kDiffusion) {
+    denoise_batch(parameters, request, first, own, workspace);
+  } else {
+    generate_batch(parameters, request, first, own, workspace);
+  }
+}
+
+// A batch is computed whole. Its places behind the last event have zeros, and their images are not
+// taken.
+void ShowerMaker::compute(const model::Bindings& parameters, std::span<const float> input,
+                          std::span<float> outputs, model::Workspace& workspace) const {
+  model::Memory& memory = program_->memory();
+  memory.write(input.data(), program_->input<float>(workspace).data(), input.size_bytes());
+  model::Bindings bindings = parameters;
+  bindings.group.count = program_->group();
+  program_->run(model::Pass::kForwardInference, bindings, workspace);
+  memory.read(program_->output<float>(workspace, 0).data(), outputs.data(), outputs.size_bytes());
+}
+
+void ShowerMaker::generate_batch(const model::Bindings& parameters,
+                                 const GenerationRequest& request, std::size_t first,
+                                 std::span<float> images, model::Workspace& workspace) const {
+  const std::size_t events = images.size() / static_cast<std::size_t>(cells());
   std::vector<float> latent(batch_ * static_cast<std::size_t>(model_.latent.size));
   for (std::size_t i = 0; i < events; ++i) {
     const std::size_t event = first + i;
@@ -107,15 +131,34 @@ void ShowerMaker::make_batch(const model::Bindings& parameters, const Generation
     model::make_latent(model_.latent, conditions_of(model_.latent, request, event), 1, position,
                        latent.data() + i * static_cast<std::size_t>(model_.latent.size));
   }
-  model::Memory& memory = program_->memory();
-  memory.write(latent.data(), program_->input<float>(workspace).data(),
-               latent.size() * sizeof(float));
-  model::Bindings bindings = parameters;
-  bindings.group.count = program_->group();
-  program_->run(model::Pass::kForwardInference, bindings, workspace);
+  compute(parameters, latent, images, workspace);
+}
+
+// The images are the noise they begin with until the last step has been taken.
+void ShowerMaker::denoise_batch(const model::Bindings& parameters, const GenerationRequest& request,
+                                std::size_t first, std::span<float> images,
+                                model::Workspace& workspace) const {
   const auto cells = static_cast<std::size_t>(this->cells());
-  memory.read(program_->output<float>(workspace, 0).data(), images.data() + first * cells,
-              events * cells * sizeof(float));
+  const std::size_t events = images.size() / cells;
+  std::vector<std::vector<float>> conditions(events);
+  for (std::size_t i = 0; i < events; ++i) {
+    for (const float* value : conditions_of(model_.latent, request, first + i)) {
+      conditions[i].push_back(*value);
+    }
+    runtime::fill_normal(
+        event_position(request.seed, request.first_event + first + i, model::kValidationStream),
+        images.data() + i * cells, static_cast<std::uint32_t>(cells));
+  }
+  const auto values = static_cast<std::size_t>(program_->input_shape().elements());
+  std::vector<float> input(batch_ * values), velocity(images.size()), before(images.size());
+  for (const model::SamplerStep& step : model::sampler_steps(model_.diffusion.steps)) {
+    for (std::size_t i = 0; i < events; ++i) {
+      model::write_denoiser_input<float>(images.subspan(i * cells, cells), shape().channels,
+                                         step.at.level, conditions[i], input.data() + i * values);
+    }
+    compute(parameters, input, velocity, workspace);
+    model::take_step(step, velocity, images, before);
+  }
 }
 
 model::ImageUnits image_units(const DatasetOptions& options) {

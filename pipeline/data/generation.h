@@ -1,7 +1,8 @@
 #pragma once
 
-// Showers from a trained generator: inference mode, noise by event, so that a shower depends on the
-// weights, its conditions, the seed and its number alone, not on batches or threads.
+// Showers from a trained generator, or from noise by the network of a diffusion task: inference
+// mode, noise by event, so that a shower depends on the weights, its conditions, the seed and its
+// number alone, not on batches or threads.
 
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,7 @@ class ShowerMaker {
                                                               const model::Backend& backend,
                                                               runtime::ThreadTeam& team);
 
-  // `images` receives (events, x, y, z) in the generator's units. `weights` and `moving` as
+  // `images` receives (events, x, y, z) in the network's units. `weights` and `moving` as
   // NetworkState has them. `going_on`, if set, is asked between batches with the events done;
   // false ends the work early. Returns how many events were made, from the front.
   std::size_t make(std::span<const float> weights, std::span<const float> moving,
@@ -56,6 +57,14 @@ class ShowerMaker {
               runtime::ThreadTeam& team);
   void make_batch(const model::Bindings& parameters, const GenerationRequest& request,
                   std::size_t first, std::span<float> images, model::Workspace& workspace) const;
+  void generate_batch(const model::Bindings& parameters, const GenerationRequest& request,
+                      std::size_t first, std::span<float> images,
+                      model::Workspace& workspace) const;
+  void denoise_batch(const model::Bindings& parameters, const GenerationRequest& request,
+                     std::size_t first, std::span<float> images, model::Workspace& workspace) const;
+  // Takes the batch's input, computes it, and returns the outputs of the first events.
+  void compute(const model::Bindings& parameters, std::span<const float> input,
+               std::span<float> outputs, model::Workspace& workspace) const;
 
   const model::GanDescription& model_;
   std::unique_ptr<const model::Program> program_;

@@ -68,6 +68,11 @@ bool is_close(const std::vector<float>& exact, const std::vector<float>& other) 
 Result<Int8Generation> prepare_int8(const model::GanDescription& model,
                                     std::span<const float> weights, std::span<const float> moving,
                                     runtime::ThreadTeam& team) {
+  if (model.task != model::Task::kGan) {
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          "int8: is for generators, and not for a diffusion task's network, which "
+                          "computes a shower in many steps; leave int8 out"};
+  }
   if (const auto columns = model::columns_of(model.latent); !columns.empty()) {
     return runtime::Error{
         runtime::ErrorKind::kUsage,

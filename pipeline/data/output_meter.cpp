@@ -176,7 +176,8 @@ float OutputMeter::target_of(const Term& term, const Batch& batch, std::size_t e
       break;
     case model::Target::kLabel:
     case model::Target::kBins:
-      CHECK(false, "a target of GANs");
+    case model::Target::kVelocity:
+      CHECK(false, "a target of another task");
   }
   return model::target_of_column(term.values, batch.column(*term.column)[event]);
 }

@@ -1,6 +1,10 @@
 #include "pipeline/data/test_losses.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "model/diffusion.h"
+#include "model/streams.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -27,13 +31,14 @@ std::vector<float> TestLosses::target_of(const Term& term, const TestConditions&
     case Target::kColumn:
       return {model::target_of_column(term.values, conditions.columns.at(term.column))};
     case Target::kBins:
+    case Target::kVelocity:
       break;
   }
   return {conditions.bins.begin(), conditions.bins.end()};
 }
 
 Result<std::unique_ptr<TestLosses>> TestLosses::create(const model::GanDescription& model) {
-  std::unique_ptr<TestLosses> made(new TestLosses);
+  std::unique_ptr<TestLosses> made(new TestLosses(model));
   ASSIGN_OR_RETURN(made->backend_, model::make_portable_backend());
   model::ProgramOptions options;
   options.batch = kTestedAtOnce;
@@ -42,7 +47,7 @@ Result<std::unique_ptr<TestLosses>> TestLosses::create(const model::GanDescripti
   ASSIGN_OR_RETURN(made->program_,
                    model::Program::compile(model.discriminator, *made->backend_, options));
   made->workspace_ = std::make_unique<model::Workspace>(*made->program_);
-  const std::int64_t cells = made->program_->input_shape().elements();
+  const std::int64_t cells = model::image_shape(model).elements();
   ASSIGN_OR_RETURN(made->bins_, made->backend_->make_kernel(model::BinsForward{1, cells}));
   const std::vector<std::string> columns = model::columns_of(model);
   for (const model::LossTerm& term : model.losses) {
@@ -86,18 +91,49 @@ void TestLosses::begin(std::span<const float> weights, std::span<const float> mo
 }
 
 void TestLosses::add(bool is_real, std::span<const float> image, const TestConditions& conditions) {
-  CHECK(std::ssize(image) == program_->input_shape().elements(), "an image of the input's shape");
+  CHECK(std::ssize(image) == model::image_shape(model_).elements(), "an image of the data's shape");
+  if (!is_real && model_.task == model::Task::kDiffusion) return;
   Side& side = sides_[is_real ? 1 : 0];
   side.images.insert(side.images.end(), image.begin(), image.end());
   side.conditions.push_back(conditions);
   if (std::ssize(side.conditions) == kTestedAtOnce) compute(is_real);
 }
 
+void TestLosses::write_images(Side& side) {
+  const auto input = program_->input<float>(*workspace_);
+  if (model_.task != model::Task::kDiffusion) {
+    std::ranges::copy(side.images, input.begin());
+    return;
+  }
+  const std::vector<std::string> columns = model::columns_of(model_);
+  const std::size_t events = side.conditions.size();
+  std::vector<std::vector<float>> numbers;
+  for (const std::string& name : model_.latent.conditions) {
+    std::vector<float>& of_events = numbers.emplace_back();
+    const auto column = std::ranges::find(columns, name) - columns.begin();
+    for (const TestConditions& each : side.conditions) {
+      of_events.push_back(name == model::kEnergyCondition  ? each.energy
+                          : name == model::kAngleCondition ? each.angle
+                                                           : each.columns.at(std::size_t(column)));
+    }
+  }
+  std::vector<const float*> conditions;
+  for (const auto& of_events : numbers) conditions.push_back(of_events.data());
+  const model::Shape image = model::image_shape(model_);
+  side.velocities.resize(side.images.size());
+  // Numbered by the first event, so that every state has the same.
+  const auto first = static_cast<std::uint32_t>(side.events);
+  model::add_noise(model::CleanEvents{static_cast<std::int64_t>(events), image.elements(),
+                                      image.channels, side.images.data(), conditions},
+                   {0, first, 0, 0, model::kLevelStream}, {0, first, 0, 0, model::kNoiseStream},
+                   input.data(), side.velocities.data());
+}
+
 // A batch is computed whole; what stands behind the last event is not taken.
 void TestLosses::compute(bool is_real) {
   Side& side = sides_[is_real ? 1 : 0];
   backend_->prepare_thread();
-  std::ranges::copy(side.images, program_->input<float>(*workspace_).begin());
+  write_images(side);
   model::Bindings bindings;
   bindings.weights = weights_.data();
   bindings.moving = moving_.data();
@@ -109,9 +145,14 @@ void TestLosses::compute(bool is_real) {
     for (std::size_t event = 0; event < side.conditions.size(); ++event) {
       const auto output = values.subspan(event * size, size);
       const TestConditions& conditions = side.conditions[event];
-      side.sums[i] += loss_of(*term.loss, term, output, conditions, is_real ? 1.0 : 0.0);
-      if (!is_real)
-        side.of_generator[i] += loss_of(*term.of_generator, term, output, conditions, 1.0);
+      std::vector<float> target = target_of(term, conditions, is_real ? 1.0 : 0.0);
+      if (term.term->target == Target::kVelocity) {
+        const auto own = std::span(side.velocities).subspan(event * size, size);
+        target.assign(own.begin(), own.end());
+      }
+      side.sums[i] += loss_of(*term.loss, output, std::move(target));
+      if (is_real) continue;
+      side.of_generator[i] += loss_of(*term.of_generator, output, target_of(term, conditions, 1.0));
     }
   }
   side.events += side.conditions.size();
@@ -119,10 +160,8 @@ void TestLosses::compute(bool is_real) {
   side.conditions.clear();
 }
 
-double TestLosses::loss_of(const model::Kernel& kernel, const Term& term,
-                           std::span<const float> output, const TestConditions& conditions,
-                           double label) const {
-  std::vector<float> target = target_of(term, conditions, label);
+double TestLosses::loss_of(const model::Kernel& kernel, std::span<const float> output,
+                           std::vector<float> target) {
   std::vector<float> gradient(output.size());
   float value = 0.0F;
   void* const operands[] = {const_cast<float*>(output.data()), target.data(), &value,
@@ -144,7 +183,8 @@ std::vector<SlotLosses> TestLosses::end() {
   for (const bool is_real : {false, true}) {
     if (!sides_[is_real ? 1 : 0].conditions.empty()) compute(is_real);
   }
-  tell(model::SlotKind::kDReal, sides_[1], sides_[1].sums);
+  const bool denoises = model_.task == model::Task::kDiffusion;
+  tell(denoises ? model::SlotKind::kDenoise : model::SlotKind::kDReal, sides_[1], sides_[1].sums);
   tell(model::SlotKind::kDFake, sides_[0], sides_[0].sums);
   tell(model::SlotKind::kG, sides_[0], sides_[0].of_generator);
   return all;

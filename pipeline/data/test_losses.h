@@ -1,8 +1,9 @@
 #pragma once
 
 // The losses of events that a model was not trained on, to see beside those of training whether it
-// learns its training events by heart. Both networks are in inference mode: without dropout, and
-// with moving statistics. Labels are not flipped, and a gradient penalty is left out.
+// learns its training events by heart. Networks are in inference mode: without dropout, and with
+// moving statistics. Labels are not flipped, and a gradient penalty is left out. In a diffusion
+// task the noise of an event, and its level, are the same for every state.
 
 #include <array>
 #include <cstddef>
@@ -47,8 +48,9 @@ class TestLosses {
   // Takes this discriminator, whose numbers are kept until end().
   void begin(std::span<const float> weights, std::span<const float> moving);
   // An image as the networks see it, of the data or generated. The sums are in the order of calls.
+  // A diffusion task's network judges no showers, so that generated ones are left out.
   void add(bool is_real, std::span<const float> image, const TestConditions& conditions);
-  // The losses of d_real, d_fake and g, as far as they have events.
+  // The losses of the steps of the task, as far as they have events; not those of d_both.
   std::vector<SlotLosses> end();
 
  private:
@@ -63,18 +65,22 @@ class TestLosses {
   // Events that wait until a batch is full.
   struct Side {
     std::vector<float> images;
+    std::vector<float> velocities;  // that the images are to be told
     std::vector<TestConditions> conditions;
     std::uint64_t events = 0;                // that were computed
     std::vector<double> sums, of_generator;  // per term
   };
-  TestLosses() = default;
+  explicit TestLosses(const model::GanDescription& model) : model_(model) {}
+  // The images of events as the network reads them.
+  void write_images(Side& side);
   // What the term compares an event with.
   static std::vector<float> target_of(const Term& term, const TestConditions& conditions,
                                       double label);
   void compute(bool is_real);
-  double loss_of(const model::Kernel& kernel, const Term& term, std::span<const float> output,
-                 const TestConditions& conditions, double label) const;
+  static double loss_of(const model::Kernel& kernel, std::span<const float> output,
+                        std::vector<float> target);
 
+  const model::GanDescription& model_;
   std::unique_ptr<model::Backend> backend_;
   std::unique_ptr<const model::Program> program_;
   std::unique_ptr<model::Workspace> workspace_;

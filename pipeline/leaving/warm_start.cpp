@@ -53,7 +53,7 @@ Result<std::string> take_checkpoint(const runtime::Buffer& file, const std::stri
   }
   const std::array networks{&gan.generator, &gan.discriminator};
   for (std::size_t i = 0; i < networks.size(); ++i) {
-    if (networks[i]->layers.empty()) continue;  // a supervised task has no generator
+    if (networks[i]->layers.empty()) continue;  // a task of one network has no generator
     const auto layout = model::layout_parameters(*networks[i], model::infer_shapes(*networks[i]));
     RETURN_IF_ERROR(check_network(found, i, layout));
   }
@@ -66,7 +66,7 @@ Result<std::string> take_checkpoint(const runtime::Buffer& file, const std::stri
     into->moving = std::move(from->moving);
   }
   return fmt::format("{} from the checkpoint {} (model {}, iteration {}, state hash {}){}",
-                     gan.task == model::Task::kSupervised ? "the network" : "both networks", path,
+                     gan.task != model::Task::kGan ? "the network" : "both networks", path,
                      found.model, found.state.iteration, found.state_hash.text(),
                      found.origin.empty() ? "" : ", which began with " + found.origin);
 }
@@ -76,7 +76,7 @@ std::string hash_text(const runtime::Buffer& file) { return runtime::hash_of(fil
 Result<std::string> take_keras(const runtime::Buffer& file, const std::string& path,
                                const model::GanDescription& gan, runtime::Disk& disk,
                                TrainingState& state) {
-  if (gan.task == model::Task::kSupervised) {
+  if (gan.task != model::Task::kGan) {
     RETURN_IF_ERROR(read_keras_file(file, path, gan.discriminator, state.discriminator));
     return fmt::format("the network from the Keras file {} (XXH128 {})", path, hash_text(file));
   }

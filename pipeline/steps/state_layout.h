@@ -12,8 +12,8 @@
 
 namespace troupe::pipeline {
 
-// The order networks have in states, checkpoints and random streams. The network of a supervised
-// task stands in the discriminator's place, and the generator is empty.
+// The order networks have in states, checkpoints and random streams. The network of a task without
+// fakes stands in the discriminator's place, and the generator is empty.
 inline constexpr std::size_t kGenerator = 0;
 inline constexpr std::size_t kDiscriminator = 1;
 inline constexpr std::array<const char*, 2> kNetworkNames{"generator", "discriminator"};

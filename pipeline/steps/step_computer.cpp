@@ -148,14 +148,13 @@ bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
 
 std::vector<model::GanMicroBatch> StepComputer::micro_batches_of(const StepShare& step,
                                                                  const Part& part) const {
-  const auto elements =
-      static_cast<std::size_t>(gan_.batch() * gan_.discriminator().input_shape().elements());
+  const auto elements = static_cast<std::size_t>(gan_.batch() * gan_.image_shape().elements());
   std::vector<model::GanMicroBatch> micro_batches;
   for (std::size_t i = part.first; i < part.first + part.count; ++i) {
     const MicroBatch& micro_batch = step.iteration_->micro_batch(i);
     CHECK(micro_batch.events.events == options_.micro_batch);
     CHECK(micro_batch.events.images.as<float>().size() == elements,
-          "the data's images are not what the discriminator reads");
+          "the data's images are not what the model reads");
     micro_batches.push_back({.events = events_of(micro_batch.events),
                              .index = micro_batch.index,
                              .images = i < images_.size() ? images_[i].get() : nullptr});
@@ -240,6 +239,8 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
       return gan_.d_both(work);
     case SlotKind::kFit:
       return gan_.fit(work);
+    case SlotKind::kDenoise:
+      return gan_.denoise(work);
   }
 }
 

@@ -87,6 +87,10 @@ struct TrainingState {
   std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
+  // That of model::maker_of(a model of this task).
+  const NetworkState& maker(model::Task task) const {
+    return task == model::Task::kDiffusion ? discriminator : generator;
+  }
 };
 
 // By network. Null on the host.

@@ -61,6 +61,8 @@ inline std::string values_of(const Topology& topology) {
 inline const std::vector<std::string>& shipped_topologies() {
   static const std::vector<std::string> kPaths{
       source_path("config/topologies/quickstart.yaml"),
+      source_path("config/topologies/calo_unet_12.yaml"),
+      source_path("config/topologies/calo_unet_25.yaml"),
       source_path("config/topologies/dcgan_mnist.yaml"),
       source_path("config/topologies/digits.yaml"),
       source_path("config/topologies/gan3d_12_dense.yaml"),

@@ -176,7 +176,7 @@ TEST(EffectiveTopology, PrintedTopologyParsesToTheSameValues) {
   for (const std::string& path : shipped_topologies()) {
     auto loaded = load_topology(path);
     ASSERT_TRUE(loaded.ok()) << message_of(loaded);
-    const char* const network = is_supervised(loaded->topology) ? "network" : "g";
+    const char* const network = has_network(loaded->topology) ? "network" : "g";
     loaded =
         load_topology(path, {fmt::format("train.learning_rate.{}={{policy: plateau}}", network)});
     ASSERT_TRUE(loaded.ok()) << message_of(loaded);

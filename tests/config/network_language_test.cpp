@@ -38,8 +38,8 @@ std::vector<std::string> shapes_of(const NetworkDescription& network) {
 }
 
 TEST(Zoo, HoldsTheModelsThatAreShipped) {
-  EXPECT_THAT(zoo_names(), ElementsAre("dcgan_mnist", "digits", "gan3d_12", "gan3d_25", "gan3d_51",
-                                       "particle_12", "toy"));
+  EXPECT_THAT(zoo_names(), ElementsAre("calo_unet_12", "calo_unet_25", "dcgan_mnist", "digits",
+                                       "gan3d_12", "gan3d_25", "gan3d_51", "particle_12", "toy"));
   EXPECT_FALSE(zoo_text("gan3d_13").has_value());
 }
 

@@ -110,6 +110,61 @@ TEST(Task, ClassesFitTheirOutputsAndTheirColumns) {
               HasSubstr("target pdg is 1 per event, but output \"kind\" is 2"));
 }
 
+const std::string kDiffusion = R"(model:
+  task: diffusion
+  diffusion: {conditions: [energy, eta], steps: 8}
+  network:
+    input: [4, 4, 4, 5]
+    layers: [{convolution: {filters: 2, kernel: [1, 1, 1], name: v}}]
+    outputs: [v]
+  losses:
+    v: {kind: mse, target: velocity}
+data: {train: a.h5, schema: custom, names: {energy: energy}}
+actors: {validator: {every: none}}
+)";
+
+TEST(Task, DiffusionHasOneNetworkThatDenoises) {
+  const Topology t = parsed(kDiffusion).topology;
+  EXPECT_EQ(t.model.gan.task, model::Task::kDiffusion);
+  EXPECT_EQ(t.model.gan.diffusion.steps, 8U);
+  EXPECT_EQ(t.train.options.schedule, std::vector{model::SlotKind::kDenoise});
+  EXPECT_EQ(t.model.gan.losses[0].target, model::Target::kVelocity);
+  // Behind two channels of the image are the level and two conditions.
+  EXPECT_EQ(model::image_shape(t.model.gan), model::Shape::image({4, 4, 4}, 2));
+  EXPECT_EQ(t.data.dataset.expected_shape.channels, 2U);
+  ASSERT_EQ(t.data.dataset.columns.size(), 1U);
+  EXPECT_EQ(t.data.dataset.columns[0].name, "eta");
+  const std::string printed = values_of(t);
+  EXPECT_EQ(values_of(parsed(printed).topology), printed);
+  // Weights do not depend on how showers are made of them.
+  const Topology other = parsed(kDiffusion, {"model.diffusion.steps=50"}).topology;
+  EXPECT_EQ(topology_hash(other), topology_hash(t));
+}
+
+TEST(Task, WhatIsNotOfDiffusionIsRefused) {
+  const auto refusal = [](const std::string& setting) {
+    return message_of(parse(kDiffusion, {setting}));
+  };
+  EXPECT_THAT(refusal("model.diffusion.conditions=[energy, angle, eta, phi]"),
+              HasSubstr("the input 4x4x4x5 has no channels of an image beside the level and 4 "
+                        "conditions"));
+  EXPECT_THAT(refusal("model.diffusion.conditions=[energy]"),
+              HasSubstr("target velocity is 4x4x4x3 per event, but output \"v\" is 4x4x4x2"));
+  EXPECT_THAT(refusal("model.losses.v.target=energy"),
+              HasSubstr("a diffusion task has one loss, whose target is velocity"));
+  EXPECT_THAT(refusal("model.losses.v.kind=bce"),
+              HasSubstr("a velocity is learned by mse, mae or huber"));
+  EXPECT_THAT(refusal("train.schedule=[fit]"),
+              HasSubstr("fit is no step of task diffusion; it has denoise"));
+  EXPECT_THAT(refusal("actors.validator.every=1 epoch"),
+              HasSubstr("showers have one channel, and the images here 2"));
+  EXPECT_THAT(message_of(parse(kTask, {"model.diffusion.steps=3"})),
+              HasSubstr("diffusion acts only with task: diffusion"));
+  // Elsewhere the word is the name of a column.
+  const Topology t = parsed(kTask, {"model.losses.size.target=velocity"}).topology;
+  EXPECT_EQ(t.model.gan.losses[1].column, "velocity");
+}
+
 // Whichever of them comes first.
 TEST(Task, OutputsOfOneColumnHaveTheSameClasses) {
   const std::string two = R"(model:

@@ -44,8 +44,8 @@ cluster:
 constexpr const char* kAllProblems[] = {
     "t.yaml:1:7: name: expected a name of at most 100 letters, digits, '-', '_' and '.', of which "
     "'-' and '.' are not its first, found text",
-    "t.yaml:3:8: model.zoo: expected one of dcgan_mnist, digits, gan3d_12, gan3d_25, gan3d_51, "
-    "particle_12, toy, found text \"gan3d_2\"; did you mean",
+    "t.yaml:3:8: model.zoo: expected one of calo_unet_12, calo_unet_25, dcgan_mnist, digits, "
+    "gan3d_12, gan3d_25, gan3d_51, particle_12, toy, found text \"gan3d_2\"; did you mean",
     "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
     "t.yaml:5:14: model.precision: only fp32, bf16 are available in this version, not fp16",
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "
@@ -63,7 +63,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:12:3: train: unknown key \"lerning_rate\"; did you mean \"learning_rate\"?",
     "t.yaml:13:22: train.learning_rate.g.rate: expected a number above 0, found the number -1",
     "t.yaml:13:42: train.learning_rate.d: factor acts only with policy: plateau",
-    "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, d_both, fit, found text "
+    "t.yaml:14:22: train.schedule.1: expected one of d_real, d_fake, g, d_both, fit, denoise, "
+    "found text "
     "\"d_fak\"; "
     "did "
     "you mean \"d_fake\"?",
@@ -129,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{kData, "\"model\" is missing"}, Mistake{kModel, "\"data\" is missing"},
         Mistake{kModel + "data:\n", "t.yaml:2:1: data: \"train\" is missing"},
-        Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (dcgan_mnist, "},
+        Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (calo_unet_12, "},
         Mistake{"model: {kernels: portable}\n" + kData, "model: give zoo: NAME"},
         Mistake{"[1, 2]\n", "t.yaml:1:1: expected a section, found a list"},
         Mistake{"just words\n", "expected a section, found text \"just words\""},

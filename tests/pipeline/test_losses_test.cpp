@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "model/streams.h"
 #include "tests/model/example_networks.h"
 
 namespace troupe::pipeline {
@@ -86,6 +87,40 @@ TEST(TestLosses, CompareWithColumnsOfTheData) {
     EXPECT_NEAR(slot.losses.at(0).second, (first + 2.0 * second) / 3.0, 1e-6);
     EXPECT_DOUBLE_EQ(slot.losses.at(1).second, 2.25);
   }
+}
+
+// A network that answers 0 is wrong by the velocity itself: by the noise of an image of 0, turned.
+TEST(TestLosses, OfADiffusionTaskAreThoseOfTheSameNoiseForEveryState) {
+  model::GanDescription gan;
+  gan.task = model::Task::kDiffusion;
+  gan.discriminator = {"network", model::Shape::image({2, 1, 1}, 3), {}, {"velocity"}};
+  gan.discriminator.layers = {layer("velocity", model::Convolution{1, {1, 1, 1}})};
+  gan.losses = {{"velocity", LossKind::kMeanSquaredError, Target::kVelocity, 3.0}};
+  const auto tested = TestLosses::create(gan).value();
+  const std::vector<float> image{0.0F, 0.0F}, weights(4);
+  const auto losses_of = [&](std::size_t events) {
+    tested->begin(weights, {});
+    for (std::size_t i = 0; i < events; ++i) {
+      tested->add(true, image, {.energy = 1.0F});
+      tested->add(false, image, {.energy = 1.0F});
+    }
+    return tested->end();
+  };
+  const auto losses = losses_of(20);
+  ASSERT_EQ(losses.size(), 1U) << "nothing judges generated showers";
+  EXPECT_EQ(losses[0].slot, model::SlotKind::kDenoise);
+  double squares = 0.0;
+  for (std::uint32_t event = 0; event < 20; ++event) {
+    const runtime::RandomPosition levels{0, event / 16 * 16, 0, 0, model::kLevelStream};
+    const runtime::RandomPosition noise{0, event / 16 * 16, 0, 0, model::kNoiseStream};
+    const auto at = model::noise_level(runtime::random_uniform(levels, event % 16));
+    for (std::uint32_t cell = 0; cell < 2; ++cell) {
+      const double v = at.signal * runtime::random_normal(noise, event % 16 * 2 + cell);
+      squares += v * v / 40;
+    }
+  }
+  EXPECT_NEAR(losses[0].losses[0].second, squares, 1e-6);
+  EXPECT_EQ(losses_of(20)[0].losses, losses[0].losses);
 }
 
 TEST(TestLosses, BeginAnewForEachState) {

@@ -51,7 +51,7 @@ Alone::Alone(const config::Topology& topology, std::unique_ptr<model::Backend> b
 
 pipeline::MicroBatch Alone::micro_batch(std::uint32_t index, std::uint64_t data_seed) const {
   const auto events = static_cast<std::uint32_t>(gan_->batch());
-  const model::Shape shape = gan_->discriminator().input_shape();
+  const model::Shape shape = gan_->image_shape();
   const auto values = static_cast<std::uint32_t>(events * shape.elements());
   pipeline::MicroBatch made;
   made.index = index;

@@ -79,6 +79,9 @@ INSTANTIATE_TEST_SUITE_P(
                   std::vector<std::string>{"train.iterations=5", "train.micro_batch=4",
                                            "train.micro_batches=4", "train.epochs=20",
                                            "data.synthetic.particles=[electron, pion]"}},
+        std::pair{"calo_unet_12",
+                  std::vector<std::string>{"train.iterations=2", "train.micro_batch=1",
+                                           "train.micro_batches=3"}},
         // The only micro-batch is computed by all threads together.
         std::pair{"gan3d_25",
                   std::vector<std::string>{"train.iterations=2", "train.micro_batch=2",
@@ -113,7 +116,7 @@ TrainingState through_a_checkpoint(const TrainingState& state, const Alone& alon
 
 class Resume : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Zoo, Resume, testing::Values("gan3d_12", "particle_12"));
+INSTANTIATE_TEST_SUITE_P(Zoo, Resume, testing::Values("gan3d_12", "particle_12", "calo_unet_12"));
 
 TEST_P(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
   const config::Topology topology =

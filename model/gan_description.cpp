@@ -1,0 +1,187 @@
+// What a model is, before it is compiled.
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "model/gan.h"
+
+namespace troupe::model {
+
+std::string target_name(Target target) {
+  switch (target) {
+    case Target::kLabel:
+      return "label";
+    case Target::kEnergy:
+      return "energy";
+    case Target::kAngle:
+      return "angle";
+    case Target::kEcal:
+      return "ecal";
+    case Target::kBins:
+      return "bins";
+    case Target::kColumn:
+      return "";
+    case Target::kVelocity:
+      return "velocity";
+  }
+  CHECK(false, "unknown target");
+}
+
+std::string task_name(Task task) {
+  switch (task) {
+    case Task::kGan:
+      return "gan";
+    case Task::kSupervised:
+      return "supervised";
+    case Task::kDiffusion:
+      return "diffusion";
+  }
+  CHECK(false, "unknown task");
+}
+
+const NetworkDescription& maker_of(const GanDescription& gan) {
+  CHECK(gan.task != Task::kSupervised, "a supervised task makes no showers");
+  return gan.task == Task::kDiffusion ? gan.discriminator : gan.generator;
+}
+
+Shape image_shape(const GanDescription& gan) {
+  const Shape& input = gan.discriminator.input;
+  if (gan.task != Task::kDiffusion) return input;
+  return denoised_shape(input, gan.latent.conditions.size());
+}
+
+std::string diffusion_fault(const GanDescription& gan) {
+  if (gan.task != Task::kDiffusion) return "";
+  const std::size_t conditions = gan.latent.conditions.size();
+  if (conditions > kMostConditions) {
+    return fmt::format("{} conditions; there is room for {}", conditions, kMostConditions);
+  }
+  if (image_shape(gan).channels < 1) {
+    return fmt::format(
+        "the input {} has no channels of an image beside the level and {} conditions",
+        gan.discriminator.input.text(), conditions);
+  }
+  if (gan.losses.size() != 1 || gan.losses.front().target != Target::kVelocity) {
+    return "a diffusion task has one loss, whose target is velocity";
+  }
+  return "";
+}
+
+std::string term_fault(const LossTerm& term, const Shape& output, const Shape& image) {
+  const std::string target =
+      term.target == Target::kColumn ? term.column : target_name(term.target);
+  if (term.tells_score() && term.target != Target::kLabel) {
+    return fmt::format("hinge and wasserstein are losses of a GAN's label, and not of {}", target);
+  }
+  if (term.tells_classes()) {
+    const std::int64_t classes = output.channels;
+    if (output != Shape::features(classes) || classes < 2) {
+      return fmt::format("classes need an output of two features or more, but \"{}\" is {}",
+                         term.output, output.text());
+    }
+    if (term.classes.empty() || std::cmp_equal(term.classes.size(), classes)) return {};
+    return fmt::format("{} classes are named, but output \"{}\" is {}", term.classes.size(),
+                       term.output, output.text());
+  }
+  const bool of_cells = term.target == Target::kVelocity;
+  if (of_cells && term.kind != LossKind::kMeanSquaredError &&
+      term.kind != LossKind::kMeanAbsoluteError && term.kind != LossKind::kHuber) {
+    return "a velocity is learned by mse, mae or huber";
+  }
+  const Shape expected =
+      of_cells ? image : Shape::features(term.target == Target::kBins ? kBinCount : 1);
+  if (output == expected) return {};
+  return fmt::format("target {} is {} per event, but output \"{}\" is {}", target, expected.text(),
+                     term.output, output.text());
+}
+
+std::string penalty_fault(const GanDescription& gan) {
+  const auto is_penalty = [](const LossTerm& term) {
+    return term.kind == LossKind::kGradientPenalty;
+  };
+  const auto penalty = std::ranges::find_if(gan.losses, is_penalty);
+  if (penalty == gan.losses.end()) return {};
+  if (std::any_of(penalty + 1, gan.losses.end(), is_penalty)) {
+    return "a model has one gradient penalty";
+  }
+  if (std::ranges::find(gan.discriminator.outputs, penalty->name()) !=
+      gan.discriminator.outputs.end()) {
+    return fmt::format("an output has the name of the penalty's term, \"{}\"; rename it",
+                       penalty->name());
+  }
+  if (std::ranges::any_of(gan.discriminator.layers, [](const auto& layer) {
+        return std::holds_alternative<BatchNorm>(layer.kind);
+      })) {
+    return "is of single events, which batch_norm of the discriminator mixes; take layer_norm in "
+           "its place";
+  }
+  return {};
+}
+
+std::vector<double> values_of(const LossTerm& term, const Shape& output) {
+  std::vector<double> values = term.classes;
+  if (!term.tells_classes() || !values.empty()) return values;
+  values.resize(static_cast<std::size_t>(output.channels));
+  std::iota(values.begin(), values.end(), 0.0);
+  return values;
+}
+
+float target_of_column(std::span<const float> values, float number) {
+  if (values.empty()) return number;
+  return static_cast<float>(std::ranges::find(values, number) - values.begin());
+}
+
+std::vector<std::string> columns_of(const GanDescription& gan) {
+  std::vector<std::string> columns;
+  if (gan.task != Task::kSupervised) columns = columns_of(gan.latent);
+  for (const LossTerm& term : gan.losses) {
+    if (term.target != Target::kColumn) continue;
+    if (std::ranges::find(columns, term.column) == columns.end()) columns.push_back(term.column);
+  }
+  return columns;
+}
+
+std::string slot_name(SlotKind slot) {
+  switch (slot) {
+    case SlotKind::kDReal:
+      return "d_real";
+    case SlotKind::kDFake:
+      return "d_fake";
+    case SlotKind::kG:
+      return "g";
+    case SlotKind::kDBoth:
+      return "d_both";
+    case SlotKind::kFit:
+      return "fit";
+    case SlotKind::kDenoise:
+      return "denoise";
+  }
+  CHECK(false, "unknown slot");
+}
+
+Task task_of(SlotKind slot) {
+  if (slot == SlotKind::kFit) return Task::kSupervised;
+  return slot == SlotKind::kDenoise ? Task::kDiffusion : Task::kGan;
+}
+
+SlotAccess slot_access(SlotKind slot) {
+  switch (slot) {
+    case SlotKind::kDReal:
+    case SlotKind::kFit:
+    case SlotKind::kDenoise:
+      return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
+    case SlotKind::kDFake:
+    case SlotKind::kDBoth:
+      return {kGeneratorWeights | kGeneratorMoving,
+              kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights,
+              kDiscriminatorWeights | kDiscriminatorMoving};
+    case SlotKind::kG:
+      return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights,
+              kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
+  }
+  CHECK(false, "unknown slot");
+}
+
+}  // namespace troupe::model

@@ -109,6 +109,33 @@ Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t atte
   return result;
 }
 
+pipeline::StepRecord record_of(const model::ContributionLayout& layout,
+                               const std::vector<double>& values, std::uint64_t step,
+                               std::uint64_t events) {
+  const std::vector<float> floats(values.begin(), values.end());
+  pipeline::StepRecord record;
+  record.sums = runtime::Buffer::zeroed(floats.size() * sizeof(std::int64_t));
+  const auto sums = record.sums.mutable_as<std::int64_t>();
+  for (const auto& tensor : layout.tensors) {
+    const auto offset = static_cast<std::size_t>(tensor.offset);
+    const auto size = static_cast<std::size_t>(tensor.size);
+    const auto part = std::span(floats).subspan(offset, size);
+    const auto into = sums.subspan(offset, size);
+    const auto measured = model::quantise_add(part, model::kNoExponent, 1, into);
+    const std::int16_t scale = measured.max_exponent == model::kNoExponent
+                                   ? model::kNoExponent
+                                   : model::scale_for(measured.max_exponent, 1);
+    std::fill(into.begin(), into.end(), 0);
+    model::quantise_add(part, scale, 1, into);
+    record.scales.push_back(scale);
+    record.header.exponents.push_back(measured.max_exponent);
+  }
+  record.header.step = step;
+  record.header.micro_batches = 1;
+  record.header.events = events;
+  return record;
+}
+
 pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
                                         const std::vector<pipeline::MicroBatch>& micro_batches) {
   const auto iteration = std::make_shared<pipeline::IterationShare>(state.iteration, micro_batches);

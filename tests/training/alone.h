@@ -31,6 +31,11 @@ struct Contribution {
 Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t attempt,
                              const std::vector<std::int16_t>& scales);
 
+// The record of a step whose only micro-batch, of so many events, contributed these values.
+pipeline::StepRecord record_of(const model::ContributionLayout& layout,
+                               const std::vector<double>& values, std::uint64_t step,
+                               std::uint64_t events);
+
 class Alone {
  public:
   Alone(const config::Topology& topology, std::unique_ptr<model::Backend> backend, int threads = 1);

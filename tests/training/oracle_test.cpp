@@ -243,34 +243,6 @@ void expect_float_near_double(const model::ContributionLayout& layout,
   EXPECT_GT(within, gradients / 3) << where;
 }
 
-// The record of a step whose only micro-batch contributed these values.
-pipeline::StepRecord record_of(const model::ContributionLayout& layout,
-                               const std::vector<double>& values,
-                               const pipeline::TrainingState& state, std::uint64_t events) {
-  const std::vector<float> floats(values.begin(), values.end());
-  pipeline::StepRecord record;
-  record.sums = runtime::Buffer::zeroed(floats.size() * sizeof(std::int64_t));
-  const auto sums = record.sums.mutable_as<std::int64_t>();
-  for (const auto& tensor : layout.tensors) {
-    const auto offset = static_cast<std::size_t>(tensor.offset);
-    const auto size = static_cast<std::size_t>(tensor.size);
-    const auto part = std::span(floats).subspan(offset, size);
-    const auto into = sums.subspan(offset, size);
-    const auto measured = model::quantise_add(part, model::kNoExponent, 1, into);
-    const std::int16_t scale = measured.max_exponent == model::kNoExponent
-                                   ? model::kNoExponent
-                                   : model::scale_for(measured.max_exponent, 1);
-    std::fill(into.begin(), into.end(), 0);
-    model::quantise_add(part, scale, 1, into);
-    record.scales.push_back(scale);
-    record.header.exponents.push_back(measured.max_exponent);
-  }
-  record.header.step = state.step(4);
-  record.header.micro_batches = 1;
-  record.header.events = events;
-  return record;
-}
-
 class Oracle : public testing::TestWithParam<const char*> {};
 
 TEST_P(Oracle, WholeIterationAgreesWithPyTorchInDouble) {
@@ -304,7 +276,7 @@ TEST_P(Oracle, WholeIterationAgreesWithPyTorchInDouble) {
     expect_float_near_double(layout, in_float.contributions(state, kind, events), values, where);
     const auto applied =
         pipeline::apply(alone.gan(), alone.options(),
-                        record_of(layout, values, state, events.events.events), state);
+                        record_of(layout, values, state.step(4), events.events.events), state);
     ASSERT_TRUE(applied.ok()) << applied.error().message;
   }
 }

@@ -49,12 +49,14 @@ void Validator::start(Context& context) {
     }
     classifier_ = std::move(backend).value();
   }
-  auto losses = pipeline::TestLosses::create(training_.gan.description());
-  if (!losses.ok()) {
-    context.fail(losses.error());
-    return;
+  if (options_.section.test_losses) {
+    auto losses = pipeline::TestLosses::create(training_.gan.description());
+    if (!losses.ok()) {
+      context.fail(losses.error());
+      return;
+    }
+    losses_ = std::move(losses).value();
   }
-  losses_ = std::move(losses).value();
   if (const auto measured = measure_data(); !measured.ok()) context.fail(measured.error());
 }
 
@@ -173,7 +175,8 @@ void Validator::judge(Context& context, const StatePointer& state, std::uint64_t
   // Where a run was resumed, a state whose validation has a line is not told again.
   const bool tells = is_told(step);
   pipeline::MeasuringOptions measuring = measuring_;
-  const bool has_losses = tells && begin_losses(context, state->discriminator);
+  const bool has_losses =
+      tells && losses_ != nullptr && begin_losses(context, state->discriminator);
   if (has_losses) {
     measuring.as_made = [this](std::size_t event, std::span<const float> image) {
       losses_->add(false, image, conditions_[event]);

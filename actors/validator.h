@@ -54,7 +54,7 @@ class Validator final : public StateJudge {
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
   std::unique_ptr<model::Backend> classifier_;        // null: no classifier is trained
-  std::unique_ptr<pipeline::TestLosses> losses_;
+  std::unique_ptr<pipeline::TestLosses> losses_;      // null: none are told
   std::vector<pipeline::TestConditions> conditions_;  // of the data's events
   pipeline::MeasuringOptions measuring_;
   std::optional<pipeline::MeasuredData> measured_data_;

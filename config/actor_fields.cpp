@@ -134,7 +134,10 @@ RecordOf<ValidatorSection> validator_record() {
              "Cells above this energy, GeV, are hits.")
       .field("best", &ValidatorSection::best, figure(), Scope::kFixed,
              "The figure by which the best state is chosen, that whose figure is nearest to what "
-             "equal samples have; docs/physics.md lists them.");
+             "equal samples have; docs/physics.md lists them.")
+      .field("test_losses", &ValidatorSection::test_losses, boolean(), Scope::kFree,
+             "Whether losses of the test events are told, too, for which a discriminator judges "
+             "them and as many showers; a supervised task's are told in any case.");
   return record;
 }
 

@@ -135,6 +135,8 @@ struct ValidatorSection {
   // A word of model/physics/figures.h for the figure by which the best state is chosen; default
   // merit.
   std::string best = "merit";
+  // Whether the losses of the test events are told with each validation; default true.
+  bool test_losses = true;
 
   bool validates() const { return every.unit != Every::Unit::kNever; }
 };

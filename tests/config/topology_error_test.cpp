@@ -83,8 +83,7 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
     "t.yaml:21:21: actors.monitor.listen: expected HOST:PORT such as 127.0.0.1:0 with a port of "
     "at most 65535, or none",
-    "t.yaml:22:14: actors.validator: expected a section (every, events, energy_bins, angle_bins, "
-    "hit_threshold, best), found a list",
+    "t.yaml:22:14: actors.validator: expected a section, found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
     "t.yaml:26:28: cluster.failure: unknown key \"drain_grace\"; known here: heartbeat, "

@@ -87,6 +87,9 @@ TEST_F(Diffusion, ValidatesAsAGanAndTellsTheLossOfTestEvents) {
     EXPECT_EQ(line["slot"].text(), "test_denoise");
     EXPECT_GT(line["losses"]["velocity"].number(), 0.0);
   }
+  summary_of("without", words + Words{"--set", "actors.validator.test_losses=false"});
+  EXPECT_EQ(count(R"("kind":"validation")", "without"), 2u);
+  EXPECT_EQ(count(R"("kind":"test_losses")", "without"), 0u);
   const ProcessEnd judged = call({"validate", path("a"), "--events", "20"});
   EXPECT_EQ(judged.exit_code, 0) << judged.err;
 }

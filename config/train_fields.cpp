@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -293,18 +294,22 @@ CodecOf<Topology> stop() {
       });
 }
 
-// Adadelta's usual rho is another than RMSprop's.
+// Adadelta's usual rho is another than RMSprop's, and LARS is SGD with momentum.
 void set_optimiser_defaults(const YamlValue& section, OptimiserOptions& options) {
   const YamlValue* kind = section.find("kind");
-  if (kind != nullptr && kind->scalar == "adadelta") options.rho = 0.95;
+  if (kind == nullptr) return;
+  if (kind->scalar == "adadelta") options.rho = 0.95;
+  if (kind->scalar == "lars") options.momentum = 0.9;
 }
 
 RecordOf<OptimiserOptions> optimiser_record() {
   using Options = OptimiserOptions;
-  const auto one_of = [](OptimiserKind a, OptimiserKind b) {
-    return [a, b](const Options& options) { return options.kind == a || options.kind == b; };
+  const auto one_of = [](std::vector<OptimiserKind> kinds) {
+    return [kinds](const Options& options) {
+      return std::ranges::find(kinds, options.kind) != kinds.end();
+    };
   };
-  const auto adam = one_of(OptimiserKind::kAdam, OptimiserKind::kAdam);
+  const auto adam = one_of({OptimiserKind::kAdam, OptimiserKind::kLamb});
   const NumberRange share{0.0, 0.999999, false};
   auto record = std::make_shared<Record<Options>>("an optimiser");
   record->shared("optimiser")
@@ -314,25 +319,37 @@ RecordOf<OptimiserOptions> optimiser_record() {
              word<OptimiserKind>({{"rmsprop", OptimiserKind::kRmsprop},
                                   {"adam", OptimiserKind::kAdam},
                                   {"sgd", OptimiserKind::kSgd},
-                                  {"adadelta", OptimiserKind::kAdadelta}}),
-             Scope::kState, "The algorithm, in Keras' arithmetic.")
+                                  {"adadelta", OptimiserKind::kAdadelta},
+                                  {"lars", OptimiserKind::kLars},
+                                  {"lamb", OptimiserKind::kLamb}}),
+             Scope::kState,
+             "The algorithm, in Keras' arithmetic. lars and lamb are for large batches: they scale "
+             "a tensor's step by its norm, and update weights on the host.")
       .field("momentum", &Options::momentum, number(share), Scope::kState,
-             "m = momentum m + update; w -= m.")
-      .used_if("kind: sgd or rmsprop", one_of(OptimiserKind::kSgd, OptimiserKind::kRmsprop))
+             "m = momentum m + update; w -= m. 0.9 for lars unless given.")
+      .used_if("kind: sgd, rmsprop or lars",
+               one_of({OptimiserKind::kSgd, OptimiserKind::kRmsprop, OptimiserKind::kLars}))
       .field("rho", &Options::rho, number(share), Scope::kState,
              "Share of the mean square that stays; 0.95 for adadelta unless given.")
       .used_if("kind: rmsprop or adadelta",
-               one_of(OptimiserKind::kRmsprop, OptimiserKind::kAdadelta))
+               one_of({OptimiserKind::kRmsprop, OptimiserKind::kAdadelta}))
       .field("beta_1", &Options::beta_1, number(share), Scope::kState,
              "Share of the mean that stays.")
-      .used_if("kind: adam", adam)
+      .used_if("kind: adam or lamb", adam)
       .field("beta_2", &Options::beta_2, number(share), Scope::kState,
              "Share of the mean square that stays.")
-      .used_if("kind: adam", adam)
+      .used_if("kind: adam or lamb", adam)
       .field("epsilon", &Options::epsilon, positive(), Scope::kState,
              "Added to the root of the mean square (adadelta: under both roots).")
-      .used_if("kind: rmsprop, adam or adadelta",
-               [](const Options& options) { return options.kind != OptimiserKind::kSgd; });
+      .used_if("kind: rmsprop, adam, adadelta or lamb",
+               one_of({OptimiserKind::kRmsprop, OptimiserKind::kAdam, OptimiserKind::kAdadelta,
+                       OptimiserKind::kLamb}))
+      .field("trust", &Options::trust, newer(positive(), 1e-3), Scope::kState,
+             "A step changes a tensor by this share of its norm, times the learning rate.")
+      .used_if("kind: lars", one_of({OptimiserKind::kLars}))
+      .field("decay", &Options::decay, newer(number(share), 0.0), Scope::kState,
+             "This share of the weights is added to the gradient (lars) or to the step (lamb).")
+      .used_if("kind: lars or lamb", one_of({OptimiserKind::kLars, OptimiserKind::kLamb}));
   return record;
 }
 

@@ -1,5 +1,6 @@
 #include "model/optimiser.h"
 
+#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -18,10 +19,12 @@ Names array_names(const OptimiserOptions& options) {
   const bool momentum = options.momentum > 0.0;
   switch (options.kind) {
     case OptimiserKind::kSgd:
+    case OptimiserKind::kLars:
       return momentum ? Names{kVelocity} : Names{};
     case OptimiserKind::kRmsprop:
       return Names{kRmsprop}.first(momentum ? 2 : 1);
     case OptimiserKind::kAdam:
+    case OptimiserKind::kLamb:
       return kAdam;
     case OptimiserKind::kAdadelta:
       return kAdadelta;
@@ -101,7 +104,69 @@ void adadelta(const Range& range, UpdateFactors factors) {
   }
 }
 
+// The root of the sum of value(i)^2, in four chains, so that none waits for the one before.
+template <class Value>
+double norm(std::size_t size, const Value& value) {
+  std::array<double, 4> sums{};
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto each = static_cast<double>(value(i));
+    sums[i % sums.size()] += each * each;
+  }
+  return std::sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+double norm_of_weights(const Range& range) {
+  return norm(range.size, [&](std::size_t i) { return range.weights[i]; });
+}
+
+void lars(const Range& range, const OptimiserOptions& options, double learning_rate) {
+  const double of_weights = norm_of_weights(range);
+  const double of_gradients = norm(range.size, [&](std::size_t i) { return range.gradients[i]; });
+  const bool known = of_weights > 0.0 && of_gradients > 0.0;
+  const double ratio =
+      known ? options.trust * of_weights / (of_gradients + options.decay * of_weights) : 1.0;
+  const auto rate = static_cast<float>(learning_rate * ratio);
+  const auto decay = static_cast<float>(options.decay);
+  const auto momentum = static_cast<float>(options.momentum);
+  for (std::size_t i = 0; i < range.size; ++i) {
+    float change = rate * (range.gradients[i] + decay * range.weights[i]);
+    if (range.first != nullptr) {
+      change = momentum * range.first[i] + change;
+      range.first[i] = change;
+    }
+    range.weights[i] -= change;
+  }
+}
+
+void lamb(const Range& range, const OptimiserOptions& options, const OptimiserCounters& counters,
+          UpdateFactors factors) {
+  const auto of_mean = static_cast<float>(1.0 / (1.0 - counters.beta_1_power));
+  const auto of_square = static_cast<float>(1.0 / (1.0 - counters.beta_2_power));
+  const auto decay = static_cast<float>(options.decay);
+  for (std::size_t i = 0; i < range.size; ++i) {
+    const float g = range.gradients[i];
+    range.first[i] = factors.beta_1 * range.first[i] + factors.rest_of_beta_1 * g;
+    range.second[i] = factors.beta_2 * range.second[i] + factors.rest_of_beta_2 * (g * g);
+  }
+  const auto direction = [&](std::size_t i) {
+    const float mean = range.first[i] * of_mean, square = range.second[i] * of_square;
+    return mean / (std::sqrt(square) + factors.epsilon) + decay * range.weights[i];
+  };
+  const double of_weights = norm_of_weights(range), of_step = norm(range.size, direction);
+  const double ratio = of_weights > 0.0 && of_step > 0.0 ? of_weights / of_step : 1.0;
+  const auto rate = static_cast<float>(static_cast<double>(factors.rate) * ratio);
+  for (std::size_t i = 0; i < range.size; ++i) range.weights[i] -= rate * direction(i);
+}
+
+bool has_beta_powers(const OptimiserOptions& options) {
+  return options.kind == OptimiserKind::kAdam || options.kind == OptimiserKind::kLamb;
+}
+
 }  // namespace
+
+bool takes_norms(const OptimiserOptions& options) {
+  return options.kind == OptimiserKind::kLars || options.kind == OptimiserKind::kLamb;
+}
 
 int optimiser_arrays(const OptimiserOptions& options) {
   return static_cast<int>(array_names(options).size());
@@ -116,7 +181,7 @@ std::string optimiser_array_name(const OptimiserOptions& options, int array) {
 // bits.
 void begin_update(const OptimiserOptions& options, OptimiserCounters& counters) {
   ++counters.updates;
-  if (options.kind != OptimiserKind::kAdam) return;
+  if (!has_beta_powers(options)) return;
   counters.beta_1_power *= options.beta_1;
   counters.beta_2_power *= options.beta_2;
 }
@@ -144,8 +209,9 @@ void update(const OptimiserOptions& options, const OptimiserCounters& counters,
             double learning_rate, std::span<const float> gradients, std::span<float> weights,
             float* arrays, std::int64_t stride) {
   CHECK(gradients.size() == weights.size() && counters.updates > 0);
-  const Range range{weights.size(), gradients.data(), weights.data(), arrays,
-                    optimiser_arrays(options) > 1 ? arrays + stride : nullptr};
+  const int kept = optimiser_arrays(options);
+  const Range range{weights.size(), gradients.data(), weights.data(), kept > 0 ? arrays : nullptr,
+                    kept > 1 ? arrays + stride : nullptr};
   const UpdateFactors factors = update_factors(options, counters, learning_rate);
   const bool momentum = options.momentum > 0.0;
   switch (options.kind) {
@@ -157,6 +223,10 @@ void update(const OptimiserOptions& options, const OptimiserCounters& counters,
       return adam(range, factors);
     case OptimiserKind::kAdadelta:
       return adadelta(range, factors);
+    case OptimiserKind::kLars:
+      return lars(range, options, learning_rate);
+    case OptimiserKind::kLamb:
+      return lamb(range, options, counters, factors);
   }
 }
 

@@ -11,9 +11,14 @@
 //             w -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps)
 //   Adadelta  v = rho v + (1 - rho) g^2, u = g sqrt(d + eps) / sqrt(v + eps),
 //             d = rho d + (1 - rho) u^2, w -= lr u
-// Sources: Keras optimizer_v2; Tieleman and Hinton 2012; Kingma and Ba, arXiv:1412.6980; Zeiler,
-// arXiv:1212.5701. Factors that are the same for every element (1 - rho, Adam's rate) are computed
-// in double and rounded to float once; the rest is float, from left to right.
+//   LARS      m = momentum m + lr r (g + decay w), w -= m, r = trust |w| / (|g| + decay |w|)
+//   LAMB      m and v as Adam's, u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay w,
+//             w -= lr r u, r = |w| / |u|
+// LARS and LAMB take norms over a tensor, before the update, summed in double in four chains. r is
+// 1 where a norm of it is zero. Sources: Keras optimizer_v2; Tieleman and Hinton 2012; Kingma and
+// Ba, arXiv:1412.6980; Zeiler, arXiv:1212.5701; You, Gitman and Ginsburg, arXiv:1708.03888; You et
+// al., arXiv:1904.00962. Factors that are the same for every element (1 - rho, Adam's rate) are
+// computed in double and rounded to float once; the rest is float, from left to right.
 
 #include <cstdint>
 #include <span>
@@ -21,26 +26,31 @@
 
 namespace troupe::model {
 
-enum class OptimiserKind : std::uint8_t { kSgd, kRmsprop, kAdam, kAdadelta };
+enum class OptimiserKind : std::uint8_t { kSgd, kRmsprop, kAdam, kAdadelta, kLars, kLamb };
 
 struct OptimiserOptions {
   OptimiserKind kind = OptimiserKind::kRmsprop;
-  double momentum = 0.0;  // SGD and RMSprop: m = momentum m + update; w -= m
+  double momentum = 0.0;  // SGD, RMSprop and LARS: m = momentum m + update; w -= m
   double rho = 0.9;       // RMSprop (Keras default 0.9) and Adadelta (0.95)
-  double beta_1 = 0.9;    // Adam
-  double beta_2 = 0.999;  // Adam
-  double epsilon = 1e-7;  // RMSprop, Adam: g / (sqrt(v) + eps); Adadelta: inside both roots
+  double beta_1 = 0.9;    // Adam and LAMB
+  double beta_2 = 0.999;  // Adam and LAMB
+  double epsilon = 1e-7;  // RMSprop, Adam, LAMB: g / (sqrt(v) + eps); Adadelta: inside both roots
+  double trust = 1e-3;    // LARS: share of a tensor's norm that a step changes, by the rate
+  double decay = 0.0;     // LARS and LAMB: of the weights
 };
 
+// LARS and LAMB: an update of one weight depends on all weights of its tensor.
+bool takes_norms(const OptimiserOptions& options);
+
 // Arrays of the weights' size the optimiser keeps, and their names in checkpoints: "velocity" (m
-// of SGD and RMSprop, kept only with momentum > 0), "mean" (m of Adam), "mean_square" (v),
-// "mean_square_update" (d). All start at zero. In the order: mean, mean_square,
+// of SGD, RMSprop and LARS, kept only with momentum > 0), "mean" (m of Adam and LAMB),
+// "mean_square" (v), "mean_square_update" (d). All start at zero. In the order: mean, mean_square,
 // mean_square_update, velocity, as far as the optimiser has them.
 int optimiser_arrays(const OptimiserOptions& options);
 std::string optimiser_array_name(const OptimiserOptions& options, int array);
 
-// The optimiser's numbers besides arrays. Adam's beta powers grow by repeated multiplication, so
-// that a resumed run has the same bits.
+// The optimiser's numbers besides arrays. Adam's and LAMB's beta powers grow by repeated
+// multiplication, so that a resumed run has the same bits.
 struct OptimiserCounters {
   std::uint64_t updates = 0;
   double beta_1_power = 1.0;
@@ -57,7 +67,7 @@ void begin_update(const OptimiserOptions& options, OptimiserCounters& counters);
 
 // The numbers of an update that all elements share.
 struct UpdateFactors {
-  float rate = 0.0f;  // Adam's, both bias corrections included
+  float rate = 0.0f;  // Adam's, both bias corrections included; LARS' and LAMB's without norms
   float momentum = 0.0f, rho = 0.0f, rest_of_rho = 0.0f;
   float beta_1 = 0.0f, rest_of_beta_1 = 0.0f, beta_2 = 0.0f, rest_of_beta_2 = 0.0f;
   float epsilon = 0.0f;
@@ -65,7 +75,8 @@ struct UpdateFactors {
 UpdateFactors update_factors(const OptimiserOptions& options, const OptimiserCounters& counters,
                              double learning_rate);
 
-// Updates weights[i] and arrays[k * stride + i] from gradients[i]; spans of one range of a network.
+// Updates weights[i] and arrays[k * stride + i] from gradients[i]; spans of one range of a network,
+// which is a whole tensor for optimisers that take norms.
 // `arrays` points at array 0 of the range, `stride` is the distance between arrays in elements.
 void update(const OptimiserOptions& options, const OptimiserCounters& counters,
             double learning_rate, std::span<const float> gradients, std::span<float> weights,

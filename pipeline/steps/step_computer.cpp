@@ -68,6 +68,11 @@ StepComputer::StepComputer(const model::Gan& gan, const TrainingOptions& options
 }
 
 void StepComputer::place(const TrainingState& state) {
+  // The weights of all networks are placed, or none.
+  if (model::takes_norms(options_.generator_optimiser) ||
+      model::takes_norms(options_.discriminator_optimiser)) {
+    return;
+  }
   const auto place = [&](std::size_t network, const NetworkState& values,
                          const model::OptimiserOptions& options) {
     if (values.weights.empty()) return;

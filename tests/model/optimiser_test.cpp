@@ -72,6 +72,83 @@ TEST(Optimiser, AdadeltaMatchesPyTorch) {
                  {0.99963434349246, -0.4998695171455553, 0.24943836513506804});
 }
 
+// The papers' formulas in double, for one tensor.
+struct InDouble {
+  OptimiserOptions options;
+  std::vector<double> weights, first, second;
+  int updates = 0;
+
+  static double norm(const std::vector<double>& values) {
+    double sum = 0.0;
+    for (const double value : values) sum += value * value;
+    return std::sqrt(sum);
+  }
+  double ratio(double above, double below) const {
+    return above > 0.0 && below > 0.0 ? above / below : 1.0;
+  }
+  void update(double rate, const std::vector<float>& gradient) {
+    ++updates;
+    std::vector<double> steps(weights.size());
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const double g = gradient[i];
+      if (options.kind == OptimiserKind::kLars) {
+        steps[i] = g + options.decay * weights[i];
+        continue;
+      }
+      first[i] = options.beta_1 * first[i] + (1.0 - options.beta_1) * g;
+      second[i] = options.beta_2 * second[i] + (1.0 - options.beta_2) * g * g;
+      const double mean = first[i] / (1.0 - std::pow(options.beta_1, updates));
+      const double square = second[i] / (1.0 - std::pow(options.beta_2, updates));
+      steps[i] = mean / (std::sqrt(square) + options.epsilon) + options.decay * weights[i];
+    }
+    const std::vector<double> g(gradient.begin(), gradient.end());
+    const bool lars = options.kind == OptimiserKind::kLars;
+    const double below =
+        lars ? norm(g) + (norm(g) > 0.0 ? options.decay * norm(weights) : 0.0) : norm(steps);
+    double scale = rate * ratio((lars ? options.trust : 1.0) * norm(weights), below);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (lars) {
+        first[i] = options.momentum * first[i] + scale * steps[i];
+        weights[i] -= first[i];
+      } else {
+        weights[i] -= scale * steps[i];
+      }
+    }
+  }
+};
+
+void expect_formula(const OptimiserOptions& options, double rate, const std::vector<float>& start) {
+  InDouble expected{options, {start.begin(), start.end()}, {}, {}};
+  expected.first.assign(start.size(), 0.0);
+  expected.second.assign(start.size(), 0.0);
+  for (const auto& gradient : kGradients) expected.update(rate, gradient);
+  const Trained run = train(options, rate, kGradients, start);
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    EXPECT_NEAR(run.weights[i], expected.weights[i], 4e-7) << "weight " << i;
+  }
+}
+
+TEST(Optimiser, LarsIsThePapersFormula) {
+  expect_formula({.kind = OptimiserKind::kLars, .trust = 0.01}, 0.5, kStart);
+  expect_formula({.kind = OptimiserKind::kLars, .momentum = 0.9, .trust = 0.01, .decay = 0.1}, 0.5,
+                 kStart);
+  expect_formula({.kind = OptimiserKind::kLars, .momentum = 0.9}, 1e-3, {0.0f, 0.0f, 0.0f});
+}
+
+TEST(Optimiser, LambIsThePapersFormula) {
+  expect_formula({.kind = OptimiserKind::kLamb}, 0.01, kStart);
+  expect_formula({.kind = OptimiserKind::kLamb, .decay = 0.1}, 0.01, kStart);
+  expect_formula({.kind = OptimiserKind::kLamb}, 1e-3, {0.0f, 0.0f, 0.0f});
+}
+
+// A tensor of zero gradients, such as one that nothing depends on, stays as it is.
+TEST(Optimiser, TensorsWithoutGradientsStay) {
+  const std::vector<std::vector<float>> none(3, {0.0f, 0.0f, 0.0f});
+  for (const OptimiserKind kind : {OptimiserKind::kLars, OptimiserKind::kLamb}) {
+    EXPECT_EQ(train({.kind = kind}, 0.1, none, kStart).weights, kStart);
+  }
+}
+
 TEST(Optimiser, FirstStepsAreTheirClosedForms) {
   const std::vector<std::vector<float>> gradient{{0.01f}};
   // v = 0.1 g^2, so the step is lr / sqrt(0.1), up to epsilon.
@@ -99,6 +176,9 @@ TEST(Optimiser, CountsStepsAndMultipliesBetaPowers) {
   EXPECT_EQ(counters.updates, 3u);
   EXPECT_EQ(counters.beta_1_power, 0.9 * 0.9 * 0.9);
   EXPECT_EQ(counters.beta_2_power, 0.999 * 0.999 * 0.999);
+  OptimiserCounters lamb;
+  begin_update({.kind = OptimiserKind::kLamb}, lamb);
+  EXPECT_EQ(lamb, (OptimiserCounters{1, 0.9, 0.999}));
   OptimiserCounters plain;
   begin_update({.kind = OptimiserKind::kRmsprop}, plain);
   EXPECT_EQ(plain, (OptimiserCounters{1, 1.0, 1.0}));
@@ -115,6 +195,8 @@ TEST(Optimiser, NamesItsArrays) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(names({.kind = OptimiserKind::kSgd}), Names{});
   EXPECT_EQ(names({.kind = OptimiserKind::kSgd, .momentum = 0.1}), Names{"velocity"});
+  EXPECT_EQ(names({.kind = OptimiserKind::kLars, .momentum = 0.9}), Names{"velocity"});
+  EXPECT_EQ(names({.kind = OptimiserKind::kLamb}), (Names{"mean", "mean_square"}));
   EXPECT_EQ(names({.kind = OptimiserKind::kRmsprop}), Names{"mean_square"});
   EXPECT_EQ(names({.kind = OptimiserKind::kRmsprop, .momentum = 0.1}),
             (Names{"mean_square", "velocity"}));

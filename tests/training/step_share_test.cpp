@@ -373,6 +373,29 @@ TEST(PlacedOptimisers, TrainToTheBitsOfTheHostWithWeightsOfTheirOwn) {
   }
 }
 
+// LAMB and LARS update on the host, and then so does the other network's optimiser.
+TEST(PlacedOptimisers, AreOfTheHostWhereOneTakesNorms) {
+  const auto device = model::device::open(tested_device());
+  ASSERT_TRUE(device.ok()) << device.error().message;
+  for (const std::string optimisers : {"{g: lamb, d: rmsprop}", "{g: adam, d: lars}"}) {
+    const config::Topology topology =
+        zoo_topology("toy", {"train.micro_batches=2", "train.optimiser=" + optimisers});
+    const auto trained = [&](runtime::Result<std::unique_ptr<model::Backend>> backend) {
+      CHECK(backend.ok(), backend.error().message);
+      Alone alone(topology, std::move(*backend));
+      TrainingState state = alone.initial_state();
+      alone.computer().place(state);
+      EXPECT_EQ(alone.computer().optimisers()[pipeline::kGenerator], nullptr);
+      EXPECT_EQ(alone.computer().optimisers()[pipeline::kDiscriminator], nullptr);
+      for (int i = 0; i < 8; ++i) alone.step(state);
+      return pipeline::hash_of_state(state).text();
+    };
+    EXPECT_EQ(trained(model::device::make_portable_backend(*device, 2, model::Precision::kFp32)),
+              trained(model::make_portable_backend()))
+        << optimisers;
+  }
+}
+
 // Whole iterations by kernels for tensor cores: groups change no bit, and weights are hardly
 // others.
 TEST(TensorCoresOfADevice, TrainAsTheReferenceAndTheSameBitsForAnyGroup) {

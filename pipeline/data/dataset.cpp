@@ -185,9 +185,10 @@ Result<void> Dataset::State::read_straight(std::span<const Asked> asked, std::sp
   std::vector<std::uint64_t> ids;
   for (const Asked& each : asked) ids.push_back(each.id);
   return read_events(blocks_of(ids), [&](std::uint64_t id, std::span<const float> stored) {
-    for (const Asked& each : std::ranges::equal_range(asked, id, {}, &Asked::id)) {
+    auto each = std::ranges::lower_bound(asked, id, {}, &Asked::id);
+    for (; each != asked.end() && each->id == id; ++each) {
       preprocess_cells(stored, preprocessing,
-                       images.subspan(each.place * stored.size(), stored.size()));
+                       images.subspan(each->place * stored.size(), stored.size()));
     }
   });
 }

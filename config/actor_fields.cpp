@@ -87,7 +87,14 @@ RecordOf<CheckpointerSection> checkpointer_record() {
               "How often a checkpoint is written; one is written at the end in any case.")
       .field("keep", &CheckpointerSection::keep, integer<std::uint32_t>(1, 1'000'000),
              Scope::kFixed,
-             "How many of the newest are kept. The best by validation is kept as well.");
+             "How many of the newest are kept. The best by validation is kept as well.")
+      .field(
+          "copies", &CheckpointerSection::copies,
+          optional(
+              text("an address such as s3://BUCKET/runs/a", R"((https?|s3|roots?)://[^\s?]+)")),
+          Scope::kFree,
+          "Place on a server, by https, s3 or root, to which each checkpoint is copied when it is "
+          "written, and the run's other files at its end.");
   return record;
 }
 

@@ -117,6 +117,8 @@ struct CheckpointerSection {
   Every every;
   // How many of the newest are kept, from 1; default 3.
   std::uint32_t keep = 3;
+  // Where copies of the run's files go: an address of https, s3 or root; default none.
+  std::optional<std::string> copies;
 };
 
 struct ValidatorSection {

@@ -27,6 +27,7 @@
 #include "launch/run/head_run.h"
 #include "launch/run/judgement.h"
 #include "launch/run/member_run.h"
+#include "launch/run/result_copies.h"
 #include "launch/run/supervise.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -170,8 +171,12 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
   if (arguments.json) request.last_words = answer_object;
   request.progress = stderr;
   request.progress_on_terminal = ::isatty(STDERR_FILENO) == 1;
-  const auto result = launch::run_locally(request, folder, disk, *log);
+  const auto copies =
+      launch::ResultCopies::begin(folder.path(), loaded.topology.checkpointer.copies, disk, *log);
+  if (!copies.ok()) return report(copies.error(), *log);
+  const auto result = launch::run_locally(request, folder, (*copies)->disk(), *log);
   if (!result.ok()) return report(result.error(), *log);
+  (*copies)->finish();
   return finish_run(*result, arguments, *log);
 }
 

@@ -162,6 +162,20 @@ Result<void> XrootdSource::copy(const std::string& address, const std::string& p
   return pipeline::put_in_place(address, path, checksum);
 }
 
+Result<void> XrootdSource::put(const std::string& path, const std::string& address) const {
+  RETURN_IF_ERROR(pipeline::check_address(address));
+  std::error_code cause;
+  const std::uint64_t bytes = std::filesystem::file_size(path, cause);
+  if (cause) return failed(address, fmt::format("{}: {}", path, cause.message()));
+  const CommandRequest request =
+      request_of({"xrdcp", "--force", "--posc", "--path", "--nopbar", "--silent", "--retry", "2",
+                  std::filesystem::absolute(path, cause).string(), address},
+                 kCopyingTime + std::chrono::seconds(bytes / kSlowestBytesPerSecond));
+  const RemoteAnswer copied =
+      answer_of(request, "xrdcp", run_command(request), parts_of(address).query);
+  return copied.failure.empty() ? Result<void>{} : failed(address, copied.failure);
+}
+
 Result<std::vector<std::string>> XrootdSource::list(const std::string& prefix) const {
   const RootAddress parts = parts_of(prefix);
   const std::string folder = parts.path.substr(0, parts.path.rfind('/') + 1);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Files of root:// and roots://, read by the programs xrdfs and xrdcp (Debian: xrootd-client), with
-// the credentials that they find.
+// Files of root:// and roots://, read and written by the programs xrdfs and xrdcp (Debian:
+// xrootd-client), with the credentials that they find.
 
 #include <string>
 #include <vector>
@@ -19,6 +19,8 @@ class XrootdSource final : public pipeline::RemoteSource {
   runtime::Result<void> copy(const std::string& address, const std::string& path,
                              const std::string& checksum,
                              const pipeline::Progress& progress) const override;
+  // Folders on the way are made. The server drops a file whose writer has gone away.
+  runtime::Result<void> put(const std::string& path, const std::string& address) const override;
   // All files in the last folder of the prefix, also those that begin otherwise.
   runtime::Result<std::vector<std::string>> list(const std::string& prefix) const override;
 };

@@ -61,4 +61,12 @@ Result<std::string> checksum_of(const std::string& path, std::string_view like) 
          runtime::hex_text(std::as_bytes(std::span(digest)).first(size));
 }
 
+std::string sha256_of(std::string_view content) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  CHECK(EVP_Digest(content.data(), content.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
+        1);
+  return runtime::hex_text(std::as_bytes(std::span(digest)).first(size));
+}
+
 }  // namespace troupe::pipeline

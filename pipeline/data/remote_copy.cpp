@@ -18,6 +18,7 @@
 #include "pipeline/data/data_error.h"
 #include "pipeline/data/remote_request.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/new_file.h"
 
 namespace troupe::pipeline {
@@ -27,6 +28,8 @@ using runtime::Error;
 using runtime::Result;
 
 namespace {
+
+constexpr std::size_t kMostPutBytes = std::size_t{5} << 30;
 
 // One copy on its way.
 class Copying {
@@ -162,6 +165,21 @@ RemoteAnswer WebSource::version(const std::string& address) const {
 Result<void> WebSource::copy(const std::string& address, const std::string& path,
                              const std::string& checksum, const Progress& progress) const {
   return Copying(address, path, checksum, options_, progress).copy();
+}
+
+Result<void> WebSource::put(const std::string& path, const std::string& address) const {
+  RETURN_IF_ERROR(check_address(address));
+  ASSIGN_OR_RETURN(const std::string content, runtime::read_file(path, kMostPutBytes));
+  auto pause = options_.pause;
+  for (int attempt = 1;; ++attempt) {
+    const RemoteAnswer answer = put_bytes(address, content, options_);
+    if (answer.failure.empty()) return {};
+    if (!answer.again || attempt >= options_.attempts) {
+      return data_error(fmt::format("{}: {}", shown_address(address), answer.failure));
+    }
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
+  }
 }
 
 Result<std::vector<std::string>> WebSource::list(const std::string& prefix) const {

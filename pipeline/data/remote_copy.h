@@ -1,6 +1,6 @@
 #pragma once
 
-// Files of https, http, and stores that speak S3, read by libcurl.
+// Files of https, http, and stores that speak S3, read and written by libcurl.
 
 #include <chrono>
 #include <string>
@@ -39,6 +39,9 @@ class WebSource final : public RemoteSource {
   RemoteAnswer version(const std::string& address) const override;
   runtime::Result<void> copy(const std::string& address, const std::string& path,
                              const std::string& checksum, const Progress& progress) const override;
+  // By the method PUT; of S3 in one request, which has 5 GiB at most. The file is in memory
+  // meanwhile.
+  runtime::Result<void> put(const std::string& path, const std::string& address) const override;
   // S3 alone has lists.
   runtime::Result<std::vector<std::string>> list(const std::string& prefix) const override;
 

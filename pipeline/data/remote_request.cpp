@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
+#include "pipeline/data/checksum.h"
 #include "pipeline/data/data_error.h"
 #include "runtime/base/disk.h"
 
@@ -27,9 +28,10 @@ constexpr std::size_t kMostCredentialBytes = 1u << 20;
 // A page has 1,000 keys of up to 1,024 bytes, each sign of which may need six.
 constexpr std::size_t kMostListBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostListed = 100'000;
-// S3 wants the hash of what a request carries told and signed: that of nothing.
-constexpr const char* kNoContent =
-    "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+// S3 wants the hash of what a request carries told and signed.
+std::string content_header(std::string_view content) {
+  return "x-amz-content-sha256: " + sha256_of(content);
+}
 
 using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using List = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
@@ -267,7 +269,8 @@ void set_common(CURL* handle, const std::string& address, const CopyOptions& opt
 }
 
 // The proof of who asks; appends to the headers.
-void set_credentials(CURL* handle, const std::string& address, List& headers) {
+void set_credentials(CURL* handle, const std::string& address, std::string_view content,
+                     List& headers) {
   if (!address.starts_with(kS3)) {
     // Nothing hides a password on the way of http.
     const auto use = address.starts_with("https://") ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED;
@@ -279,7 +282,7 @@ void set_credentials(CURL* handle, const std::string& address, List& headers) {
   curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", region()).c_str());
   curl_easy_setopt(handle, CURLOPT_USERNAME, found.key.c_str());
   curl_easy_setopt(handle, CURLOPT_PASSWORD, found.secret.c_str());
-  headers.reset(curl_slist_append(headers.release(), kNoContent));
+  headers.reset(curl_slist_append(headers.release(), content_header(content).c_str()));
   if (found.token.empty()) return;
   const std::string token = "x-amz-security-token: " + found.token;
   headers.reset(curl_slist_append(headers.release(), token.c_str()));
@@ -295,10 +298,12 @@ Handle new_handle() {
 // A request on its way to being sent.
 class Exchange {
  public:
-  Exchange(const std::string& address, const CopyOptions& options) : handle_(new_handle()) {
+  // `content`: of a request that sends some.
+  Exchange(const std::string& address, const CopyOptions& options, std::string_view content = {})
+      : handle_(new_handle()) {
     request_.handle = handle_.get();
     set_common(handle_.get(), address, options, request_, words_);
-    set_credentials(handle_.get(), address, headers_);
+    set_credentials(handle_.get(), address, content, headers_);
     url_ = url_of(handle_.get(), address);
   }
   Exchange(const Exchange&) = delete;
@@ -365,6 +370,54 @@ RemoteAnswer get_rest(const std::string& address, std::uint64_t from, const Remo
     rest.add_header("If-Range: " + version.tag);
   }
   return rest.perform();
+}
+
+namespace {
+
+// Bytes on their way to a server, which may ask for them once more.
+struct Sending {
+  std::string_view content;
+  std::size_t sent = 0;
+};
+
+std::size_t give_bytes(char* to, std::size_t, std::size_t size, void* data) {
+  auto& sending = *static_cast<Sending*>(data);
+  const std::string_view part = sending.content.substr(sending.sent, size);
+  std::ranges::copy(part, to);
+  sending.sent += part.size();
+  return part.size();
+}
+
+int begin_at(void* data, curl_off_t offset, int origin) {
+  auto& sending = *static_cast<Sending*>(data);
+  if (origin != SEEK_SET || std::cmp_greater(offset, sending.content.size())) {
+    return CURL_SEEKFUNC_FAIL;
+  }
+  sending.sent = static_cast<std::size_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+}  // namespace
+
+RemoteAnswer put_bytes(const std::string& address, std::string_view content,
+                       const CopyOptions& options) {
+  Exchange put(address, options, content);
+  Sending sending{content};
+  curl_easy_setopt(put.handle(), CURLOPT_UPLOAD, 1L);
+  curl_easy_setopt(put.handle(), CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(content.size()));
+  curl_easy_setopt(put.handle(), CURLOPT_READFUNCTION, give_bytes);
+  curl_easy_setopt(put.handle(), CURLOPT_READDATA, &sending);
+  curl_easy_setopt(put.handle(), CURLOPT_SEEKFUNCTION, begin_at);
+  curl_easy_setopt(put.handle(), CURLOPT_SEEKDATA, &sending);
+  // Nobody reads what a server says besides the status.
+  const TakeBytes skip = [](std::uint64_t, std::span<const char>) { return true; };
+  put.take(skip, 0);
+  RemoteAnswer answer = put.perform();
+  // 201 and 204: there was no such file before, and there was one.
+  const long status = status_of(put.handle());
+  if (status == 201 || status == 204) answer.failure.clear();
+  if (status == 404) answer.failure = "there is no such place on the server (404)";
+  return answer;
 }
 
 std::optional<BucketPage> read_bucket_page(std::string_view xml) {

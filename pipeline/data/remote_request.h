@@ -26,6 +26,10 @@ RemoteAnswer ask_version(const std::string& address, const CopyOptions& options)
 RemoteAnswer get_rest(const std::string& address, std::uint64_t from, const RemoteVersion& version,
                       const CopyOptions& options, const TakeBytes& take);
 
+// Puts a file with this content at the address.
+RemoteAnswer put_bytes(const std::string& address, std::string_view content,
+                       const CopyOptions& options);
+
 // The addresses that begin with this one, of S3. Errors (kData) name the address.
 runtime::Result<std::vector<std::string>> list_bucket(const std::string& prefix,
                                                       const CopyOptions& options);

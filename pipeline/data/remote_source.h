@@ -1,6 +1,6 @@
 #pragma once
 
-// The way to files on servers, whatever they speak.
+// The way to files on servers, and from them, whatever they speak.
 
 #include <cstdint>
 #include <optional>
@@ -44,6 +44,10 @@ class RemoteSource {
   virtual runtime::Result<void> copy(const std::string& address, const std::string& path,
                                      const std::string& checksum,
                                      const Progress& progress) const = 0;
+  // Puts a file of this machine at the address, in place of what is there, as a whole or not at
+  // all. Errors (kData) name the address and what to do: the file cannot be read, or the server
+  // refuses it, or does not answer.
+  virtual runtime::Result<void> put(const std::string& path, const std::string& address) const = 0;
   // The addresses that begin with this one, however many, in any order. Errors (kData): the server
   // has no lists, or refuses.
   virtual runtime::Result<std::vector<std::string>> list(const std::string& prefix) const = 0;

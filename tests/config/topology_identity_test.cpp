@@ -92,6 +92,7 @@ const std::vector<std::string> kFreeChanges{
     "data.cache_limit=1GiB",
     "data.cache=disk",
     "data.cache=shard",
+    "actors.checkpointer.copies='s3://bucket/runs'",
     "data.shard_memory=1GiB",
     "cluster.failure.stuck_after=2min",
     "cluster.failure.heartbeat=100ms",

@@ -299,6 +299,48 @@ TEST_F(RemoteCopy, RequestsToS3AreSigned) {
   EXPECT_TRUE(copy(address, folder_ / "c.h5").ok());
 }
 
+TEST_F(RemoteCopy, FilesArePutWholeInPlaceOfOthersAndAgainWhereAServerIsBusy) {
+  const std::string address = server();
+  const WebSource web(options_);
+  write_text(folder_ / "new.h5", noise_text(3'000'000));
+  for (const char* const way : {"/plain/new.h5", "/busy/new.h5", "/plain/deep/new.h5"}) {
+    const auto put = web.put(folder_ / "new.h5", address + way);
+    ASSERT_TRUE(put.ok()) << put.error().message;
+  }
+  EXPECT_EQ(text_of(folder_ / "served/new.h5"), text_of(folder_ / "new.h5"));
+  EXPECT_EQ(text_of(folder_ / "served/deep+new.h5"), text_of(folder_ / "new.h5"));
+  write_text(folder_ / "new.h5", "");
+  ASSERT_TRUE(web.put(folder_ / "new.h5", address + "/plain/new.h5").ok());
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "served/new.h5"), 0u);
+}
+
+TEST_F(RemoteCopy, PutsThatAreRefusedSayWhatToDo) {
+  const std::string address = server();
+  const WebSource web(options_);
+  const auto put = [&](const std::string& way) { return web.put(folder_ / "served/a.h5", way); };
+  EXPECT_THAT(put(address + "/private/b.h5"),
+              FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
+  EXPECT_THAT(put(address + "/full/b.h5"),
+              FailsWith(ErrorKind::kData, "the server cannot answer now (507)"));
+  EXPECT_THAT(web.put(folder_ / "none.h5", address + "/plain/b.h5"),
+              FailsWith(ErrorKind::kData, "none.h5"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "served/b.h5"));
+}
+
+TEST_F(RemoteCopy, PutsToS3AreSignedWithTheHashOfWhatTheySend) {
+  environment_.set("AWS_ENDPOINT_URL", server());
+  environment_.set("AWS_ACCESS_KEY_ID", "KEY");
+  environment_.set("AWS_SECRET_ACCESS_KEY", "WRONG");
+  const WebSource web(options_);
+  const std::string address = "s3://bucket/runs/a b.h5";
+  EXPECT_THAT(web.put(folder_ / "served/a.h5", address),
+              FailsWith(ErrorKind::kData, "the server refuses it (403)"));
+  environment_.set("AWS_SECRET_ACCESS_KEY", "SECRET");
+  const auto put = web.put(folder_ / "served/a.h5", address);
+  ASSERT_TRUE(put.ok()) << put.error().message;
+  EXPECT_EQ(text_of(folder_ / "served/runs+a b.h5"), content_);
+}
+
 TEST_F(RemoteCopy, CertificateThatNobodyTrustsIsRefused) {
   if (!std::filesystem::exists("/usr/bin/openssl")) GTEST_SKIP() << "openssl is not installed";
   const std::string address = server(certificate("DNS:elsewhere"));

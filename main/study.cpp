@@ -15,6 +15,7 @@
 #include "main/common_options.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"
+#include "study/hparams.h"
 #include "study/optuna_storage.h"
 #include "study/study_folder.h"
 #include "study/study_journal.h"
@@ -205,7 +206,7 @@ std::vector<study::Curve> curves_of(const OpenStudy& open, const StudyFolder& fo
   return curves;
 }
 
-// With --html and --optuna.
+// With --html, --optuna and --tensorboard.
 Result<void> write_files(const CommandLine& line, const OpenStudy& open, const StudyFolder& folder,
                          const std::vector<study::JournalLine>& lines) {
   runtime::FileDisk disk;
@@ -219,6 +220,14 @@ Result<void> write_files(const CommandLine& line, const OpenStudy& open, const S
   if (line.has("optuna")) {
     ASSIGN_OR_RETURN(const std::string bytes, optuna_storage(open.loaded, open.book, lines));
     RETURN_IF_ERROR(write("optuna", bytes));
+  }
+  if (line.has("tensorboard")) {
+    const auto into = line.get<std::string>("tensorboard");
+    for (const study::EventFile& file : hparams_files(open.loaded.study, open.book, lines)) {
+      const std::string below = file.folder.empty() ? into : into + "/" + file.folder;
+      RETURN_IF_ERROR(disk.make_folder(below));
+      RETURN_IF_ERROR(disk.replace(below + "/" + file.name, std::as_bytes(std::span{file.bytes})));
+    }
   }
   return {};
 }
@@ -251,7 +260,7 @@ int carry_out_study(const CommandLine& line) {
   if (line.has("out") && reports) {
     return line.usage_error("--report begins no study; leave out --out");
   }
-  for (const char* file : {"html", "optuna"}) {
+  for (const char* file : {"html", "optuna", "tensorboard"}) {
     if (line.has(file) && !reports) {
       return line.usage_error(fmt::format("--{} goes with --report", file));
     }
@@ -299,6 +308,11 @@ Command study_verb() {
                        .about = "with --report: writes the study as Optuna keeps its own, for "
                                 "sqlite:///FILE",
                        .takes = Takes::kFile},
+                      {.name = "tensorboard",
+                       .value = "DIR",
+                       .about = "with --report: writes event files for TensorBoard's table of "
+                                "hyperparameters",
+                       .takes = Takes::kFolder},
                       {.name = "from",
                        .value = "FILE",
                        .about = "begins with the complete trials of a study in such a file",

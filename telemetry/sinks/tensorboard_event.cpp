@@ -97,4 +97,10 @@ ProtobufMessage text_value(std::string_view tag, std::string_view text) {
   return tagged(tag).message(8, tensor).message(9, metadata);
 }
 
+ProtobufMessage plugin_value(std::string_view tag, std::string_view plugin,
+                             const ProtobufMessage& content) {
+  const ProtobufMessage data = ProtobufMessage().bytes(1, plugin).message(2, content);
+  return tagged(tag).message(9, ProtobufMessage().message(1, data));
+}
+
 }  // namespace troupe::telemetry

@@ -77,7 +77,7 @@ CodecOf<Condition> condition() {
         }
       },
       [](const Condition& value, Selection) {
-        Problems none;
+        config::Problems none;
         YamlValue values = YamlValue::list(), section = YamlValue::map();
         for (const std::string& each : value.values) {
           values.items.push_back(config::parse_yaml(each, "", none));

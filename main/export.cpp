@@ -120,7 +120,30 @@ struct Leave {
   std::string use;  // of the model card
 };
 
+bool has_generator(const TrainedModel& trained) { return trained.gan.task == model::Task::kGan; }
+
+// Of a task of one network.
+std::string use_of_network(const TrainedModel& trained) {
+  if (trained.gan.task == model::Task::kSupervised) {
+    return fmt::format(
+        "Input `input` (N, x, y, z, channels): cells = ({} x energy in GeV)^{}. Each output has "
+        "the "
+        "name of its layer.\n",
+        trained.units.units_per_gev, trained.units.power);
+  }
+  return fmt::format(
+      "Input `input` (N, x, y, z, channels): a noisy shower, then the level t from 0 to 1 and the "
+      "conditions ({}), each the same in every cell. Output: the velocity v. With a = (pi / 2) t^2 "
+      "the shower without noise is cos(a) z - sin(a) v, where z is the noisy one; "
+      "`model/diffusion.h` of Troupe has the steps from noise to showers, of which this model was "
+      "meant for {}. Energies are in units of 100 GeV, angles in rad; energy of a cell in GeV = "
+      "cell^(1 / {}) / {}, where a negative cell counts as 0.\n",
+      fmt::join(trained.gan.latent.conditions, ", "), trained.gan.diffusion.steps,
+      trained.units.power, trained.units.units_per_gev);
+}
+
 std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& trained) {
+  if (!has_generator(trained)) return use_of_network(trained);
   const auto& latent = trained.gan.latent;
   if (flavour == pipeline::OnnxFlavour::kPar04) {
     const bool multiply = latent.mode == model::LatentMode::kMultiply;
@@ -153,7 +176,8 @@ Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,
   const bool par04 = line.has("flavour") && line.get<std::string>("flavour") == "par04";
   const auto flavour = par04 ? pipeline::OnnxFlavour::kPar04 : pipeline::OnnxFlavour::k3dgan;
   ASSIGN_OR_RETURN(std::string bytes, pipeline::onnx_model(trained, flavour, kProducer));
-  return Leave{{{path, std::move(bytes), "the generator, ONNX opset 17"}},
+  const char* const what = has_generator(trained) ? "generator" : "network";
+  return Leave{{{path, std::move(bytes), fmt::format("the {}, ONNX opset 17", what)}},
                use_of_onnx(flavour, trained)};
 }
 
@@ -163,8 +187,12 @@ Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
     ASSIGN_OR_RETURN(const runtime::Buffer file, pipeline::keras_file(trained, network));
     return std::string(reinterpret_cast<const char*>(file.data()), file.size());
   };
-  ASSIGN_OR_RETURN(std::string generator, bytes_of(pipeline::kGenerator));
   ASSIGN_OR_RETURN(std::string discriminator, bytes_of(pipeline::kDiscriminator));
+  if (!has_generator(trained)) {
+    return Leave{{{path, std::move(discriminator), "weights of the network"}},
+                 "Keras: build the network, then `load_weights(FILE)` by order.\n"};
+  }
+  ASSIGN_OR_RETURN(std::string generator, bytes_of(pipeline::kGenerator));
   return Leave{{{path, std::move(generator), "weights of the generator"},
                 {pipeline::keras_discriminator_path(path), std::move(discriminator),
                  "weights of the discriminator"}},
@@ -175,9 +203,12 @@ Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
 Result<Leave> leave_as_numpy(const CommandLine&, const std::string& path,
                              const TrainedModel& trained) {
   ASSIGN_OR_RETURN(std::string bytes, pipeline::numpy_archive(trained));
-  return Leave{{{path, std::move(bytes), "weights of both networks, NumPy"}},
-               "`numpy.load(FILE)` gives arrays by names such as `generator/dense1/kernel`, in the "
-               "shapes of Keras.\n"};
+  const bool both = has_generator(trained);
+  return Leave{{{path, std::move(bytes),
+                 both ? "weights of both networks, NumPy" : "weights of the network, NumPy"}},
+               fmt::format("`numpy.load(FILE)` gives arrays by names such as `{}/dense1/kernel`, "
+                           "in the shapes of Keras.\n",
+                           both ? "generator" : "network")};
 }
 
 struct Format {
@@ -223,12 +254,6 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
 // All files that are asked for. The card of a format is behind its files.
 Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::string& checkpoint) {
   ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint));
-  if (trained.topology.model.gan.task != model::Task::kGan) {
-    return Error{ErrorKind::kUsage,
-                 checkpoint +
-                     ": is of a diffusion task; only generators of GANs are exported. Its "
-                     "weights are read with h5py, and troupe generate makes showers"};
-  }
   const TrainedModel model{trained.topology.model.gan, trained.checkpoint.state,
                            pipeline::image_units(trained.topology.data.dataset),
                            facts_of(trained, line.get<std::string>("licence"))};
@@ -314,16 +339,17 @@ Option file_option(const std::string& name, const std::string& about) {
 Command export_verb() {
   return {
       .name = "export",
-      .summary = "a trained generator as a file for other programs",
+      .summary = "a trained network as a file for other programs",
       .about =
-          "Writes a trained generator as ONNX, as weights of Keras or as a NumPy archive, each "
-          "with a model card beside it (FILE.md). A run's folder stands for its best "
+          "Writes a trained generator, or the network of a task of one, as ONNX, as weights of "
+          "Keras or as a NumPy archive, each with a model card beside it (FILE.md). A run's folder "
+          "stands for its best "
           "checkpoint, or the newest where none was validated.",
       .example = "troupe export runs/demo --onnx generator.onnx",
       .forms = {"CHECKPOINT --onnx FILE [OPTION]...", "CHECKPOINT --keras FILE [OPTION]...",
                 "CHECKPOINT --numpy FILE [OPTION]..."},
       .places = {{.name = "checkpoint", .asked = "which checkpoint?", .takes = Takes::kFile}},
-      .options = {file_option("onnx", "the generator, opset 17"),
+      .options = {file_option("onnx", "the generator or the network, opset 17"),
                   {.name = "flavour",
                    .value = "WORD",
                    .about = "inputs and outputs of --onnx: latents as the network takes them (the "
@@ -331,9 +357,9 @@ Command export_verb() {
                    .takes = Takes::kWord,
                    .words = {"3dgan", "par04"}},
                   file_option("keras",
-                              "weights of the generator, in the order of 3DGAN's files; "
-                              "the discriminator's stand beside it (_discriminator)"),
-                  file_option("numpy", "weights of both networks (.npz)"),
+                              "weights of the generator or the network, in the order of 3DGAN's "
+                              "files; the discriminator's stand beside it (_discriminator)"),
+                  file_option("numpy", "weights of all networks (.npz)"),
                   {.name = "licence",
                    .value = "TEXT",
                    .about = "of the weights, for file and card",

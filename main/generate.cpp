@@ -306,7 +306,7 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
                            const EndingSignal& ending) {
   ASSIGN_OR_RETURN(Wanted wants, wanted(line, laws, checkpoint));
   ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
-  ASSIGN_OR_RETURN(Trained trained, open_trained(checkpoint, computing));
+  ASSIGN_OR_RETURN(Trained trained, open_maker(checkpoint, computing));
   if (line.has("steps")) {
     if (trained.topology.model.gan.task != model::Task::kDiffusion) {
       return Error{ErrorKind::kUsage, "--steps: this model makes a shower at once"};

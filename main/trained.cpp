@@ -19,11 +19,6 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
   ASSIGN_OR_RETURN(auto loaded, config::parse_topology(summary.topology, path + ":/topology", "."));
   Trained trained;
   trained.topology = std::move(loaded.topology);
-  if (trained.topology.model.gan.task == model::Task::kSupervised) {
-    return runtime::Error{
-        runtime::ErrorKind::kUsage,
-        path + ": is of a supervised task, which has no generator; its weights are read with h5py"};
-  }
   trained.topology.replica.device = computing.device;
   if (computing.precision) trained.topology.model.precision = *computing.precision;
   ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));
@@ -32,6 +27,15 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
                                                        options.micro_batch));
   ASSIGN_OR_RETURN(trained.checkpoint, pipeline::decode_checkpoint(file, path, *gan, options));
   return trained;
+}
+
+Result<Trained> open_maker(const std::string& path, const Computing& computing) {
+  ASSIGN_OR_RETURN(Trained trained, open_trained(path, computing));
+  if (trained.topology.model.gan.task != model::Task::kSupervised) return trained;
+  return runtime::Error{runtime::ErrorKind::kUsage,
+                        path +
+                            ": is of a supervised task, which has no generator; troupe export "
+                            "writes its network"};
 }
 
 bool knows_angles(const config::Topology& topology) {

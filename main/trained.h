@@ -31,9 +31,10 @@ struct Trained {
   }
 };
 
-// Errors: kData, no checkpoint or a damaged one; kUsage, one that makes no showers; those of the
-// topology and the backend.
+// Errors: kData, no checkpoint or a damaged one; those of the topology and the backend.
 runtime::Result<Trained> open_trained(const std::string& path, const Computing& computing = {});
+// The same for one that makes showers, kUsage if it makes none.
+runtime::Result<Trained> open_maker(const std::string& path, const Computing& computing);
 
 // Whether the showers it was trained on came at angles that it was told.
 bool knows_angles(const config::Topology& topology);

@@ -268,7 +268,7 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
   Computing computing;
   line_.take("device", computing.device);
   for (const std::string& path : paths) {
-    const Result<Trained> opened = open_trained(path, computing);
+    const Result<Trained> opened = open_maker(path, computing);
     if (opened.ok()) {
       RETURN_IF_ERROR(judge_checkpoint(path, *opened, sides));
       continue;
@@ -283,7 +283,7 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
     return distance(sides->by, sample);
   });
   if (line_.has("report") && backend_ != nullptr) {
-    const Result<Trained> best = open_trained(sides->generated.front().name, computing);
+    const Result<Trained> best = open_maker(sides->generated.front().name, computing);
     const bool has_one = best.ok() && best->topology.model.gan.task == model::Task::kGan;
     Result<void> asked;
     if (has_one) asked = ask_discriminator(*best, *sides);

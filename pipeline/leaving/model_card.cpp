@@ -30,20 +30,35 @@ std::string layers_of(const model::NetworkDescription& network) {
                      model::print_network(network, model::infer_shapes(network)));
 }
 
+const char* kind_of(model::Task task) {
+  switch (task) {
+    case model::Task::kGan:
+      return "A generator of calorimeter showers, trained with Troupe as a part of a GAN.";
+    case model::Task::kSupervised:
+      return "A network that tells numbers of events from their images, trained with Troupe.";
+    case model::Task::kDiffusion:
+      return "A network that takes noise out of calorimeter showers, trained with Troupe.";
+  }
+  CHECK(false, "unknown task");
+}
+
 }  // namespace
 
 std::string text_of(const ModelCard& card, const TrainedModel& trained) {
   std::string text = fmt::format("# {}\n\n", cell(card.title));
-  text +=
-      "A generator of calorimeter showers, trained with Troupe as a part of a GAN.\n\n## Files\n\n";
+  text += fmt::format("{}\n\n## Files\n\n", kind_of(trained.gan.task));
   for (const std::string& file : card.files) text += fmt::format("- {}\n", file);
   text += fmt::format("\n## Use\n\n{}\n## Origin\n\n{}", card.use, table("fact", trained.facts));
   text += "\n## Figures\n\n";
+  const bool supervised = trained.gan.task == model::Task::kSupervised;
   text += card.figures.empty()
               ? std::string("No validation of this checkpoint is known.\n")
-              : "Of its validation in the run, generated showers against data.\n\n" +
+              : fmt::format("Of its validation in the run, {}.\n\n",
+                            supervised ? "on test events" : "generated showers against data") +
                     table("figure", card.figures);
-  text += "\n## Networks\n\n" + layers_of(trained.gan.generator);
+  const bool makes = trained.gan.task == model::Task::kGan;
+  text +=
+      "\n## Networks\n\n" + layers_of(makes ? trained.gan.generator : trained.gan.discriminator);
   return text;
 }
 

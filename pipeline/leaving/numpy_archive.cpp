@@ -103,11 +103,13 @@ Result<std::string> numpy_archive(const TrainedModel& trained) {
   Archive archive;
   const std::array networks{&trained.gan.generator, &trained.gan.discriminator};
   const std::array states{&trained.state.generator, &trained.state.discriminator};
-  for (std::size_t i = 0; i < networks.size(); ++i) {
+  const bool has_one = trained.gan.task != model::Task::kGan;
+  for (std::size_t i = has_one ? kDiscriminator : 0; i < networks.size(); ++i) {
+    const char* const name = has_one ? "network" : kNetworkNames[i];
     const NetworkParameters parameters(*networks[i], *states[i]);
     for (const NamedParameter& each : parameters.all()) {
       const auto* values = reinterpret_cast<const char*>(each.values);
-      archive.add(fmt::format("{}/{}.npy", kNetworkNames[i], each.tensor->name),
+      archive.add(fmt::format("{}/{}.npy", name, each.tensor->name),
                   npy("<f4", each.tensor->shape,
                       {values, static_cast<std::size_t>(each.tensor->size) * sizeof(float)}));
     }

@@ -22,7 +22,8 @@ constexpr double kPar04MostAngle = std::numbers::pi / 2;
 constexpr std::int64_t kPar04Conditions = 4;
 constexpr double kNetworkGev = 100.0;  // the unit of energy that networks are given
 
-std::vector<std::int64_t> image_shape(const model::Shape& shape) {
+std::vector<std::int64_t> sizes_of(const model::Shape& shape) {
+  if (shape.spatial_rank == 0) return {shape.channels};
   return {shape.space[0], shape.space[1], shape.space[2], shape.channels};
 }
 
@@ -44,9 +45,22 @@ Result<void> write_3dgan(OnnxGraph& graph, const NetworkParameters& generator,
   graph.input("latent", {latent.size}, latent_text(latent));
   const auto& shapes = generator.shapes();
   const model::Shape& shape = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
-  ASSIGN_OR_RETURN(const std::string image, add_network(graph, generator, "latent"));
-  graph.node("Identity", {image}, "shower");
-  graph.output("shower", image_shape(shape), "cells in the units of training");
+  ASSIGN_OR_RETURN(const auto image, add_network(graph, generator, "latent"));
+  graph.node("Identity", image, "shower");
+  graph.output("shower", sizes_of(shape), "cells in the units of training");
+  return {};
+}
+
+// No layer is called input, and no value but an output has the name of a layer alone.
+Result<void> write_as_it_is(OnnxGraph& graph, const NetworkParameters& network) {
+  graph.input("input", sizes_of(network.network().input), "as the network reads it");
+  ASSIGN_OR_RETURN(const auto outputs, add_network(graph, network, "input"));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto layer = static_cast<std::size_t>(network.shapes().outputs[i]);
+    const std::string& name = network.network().layers[layer].name;
+    graph.node("Identity", {outputs[i]}, name);
+    graph.output(name, sizes_of(network.shapes().layers[layer]), "as the network tells it");
+  }
   return {};
 }
 
@@ -92,9 +106,9 @@ Result<void> write_par04(OnnxGraph& graph, const NetworkParameters& generator,
   const std::string latents =
       multiply ? graph.node("Mul", {noise, given.front()}, "latent")
                : graph.node("Concat", given, "latent", {{"axis", std::int64_t{1}}});
-  ASSIGN_OR_RETURN(const std::string image, add_network(graph, generator, latents));
+  ASSIGN_OR_RETURN(const auto image, add_network(graph, generator, latents));
   // cell = (units_per_gev x GeV)^power.
-  std::string cells = graph.node("Relu", {graph.node("Flatten", {image}, "cells")}, "positive");
+  std::string cells = graph.node("Relu", {graph.node("Flatten", image, "cells")}, "positive");
   if (trained.units.power != 1.0) {
     cells =
         graph.node("Pow", {cells, graph.number("exponent", 1.0 / trained.units.power)}, "powers");
@@ -125,11 +139,19 @@ Result<std::string> onnx_model(const TrainedModel& trained, OnnxFlavour flavour,
     entry.set_key(name);
     entry.set_value(value);
   }
-  model.mutable_graph()->set_name("generator");
   OnnxGraph graph(*model.mutable_graph());
-  const NetworkParameters generator(trained.gan.generator, trained.state.generator);
-  RETURN_IF_ERROR(flavour == OnnxFlavour::k3dgan ? write_3dgan(graph, generator, trained.gan.latent)
-                                                 : write_par04(graph, generator, trained));
+  const bool makes = trained.gan.task == model::Task::kGan;
+  model.mutable_graph()->set_name(makes ? "generator" : "network");
+  if (!makes && flavour == OnnxFlavour::kPar04) {
+    return runtime::Error{runtime::ErrorKind::kTopology,
+                          "Par04 takes generators, and not the network of task " +
+                              model::task_name(trained.gan.task)};
+  }
+  const NetworkParameters network(makes ? trained.gan.generator : trained.gan.discriminator,
+                                  makes ? trained.state.generator : trained.state.discriminator);
+  RETURN_IF_ERROR(!makes                           ? write_as_it_is(graph, network)
+                  : flavour == OnnxFlavour::k3dgan ? write_3dgan(graph, network, trained.gan.latent)
+                                                   : write_par04(graph, network, trained));
   std::string bytes;
   CHECK(model.SerializeToString(&bytes), "a model that protobuf does not take");
   return bytes;

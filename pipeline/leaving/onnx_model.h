@@ -1,6 +1,6 @@
 #pragma once
 
-// A generator as an ONNX model (opset 17), written through the ONNX project's own messages.
+// A trained network as an ONNX model (opset 17), written through the ONNX project's own messages.
 
 #include <string>
 
@@ -21,10 +21,13 @@ namespace troupe::pipeline {
 //   that
 //     tell detectors apart, which are not used -> shower (N, x * y * z): energies of cells / energy
 //     of the particle, x outermost and z innermost.
+//
+// The network of a task that has no generator is written as it is, in the first flavour alone:
+// input (N, x, y, z, channels) as the network reads it -> each output by its name.
 enum class OnnxFlavour : std::uint8_t { k3dgan, kPar04 };
 
 // The file's bytes. `producer`: name and version of the program. Errors are kTopology: a layer has
-// no counterpart in ONNX.
+// no counterpart in ONNX, or the task no flavour kPar04.
 runtime::Result<std::string> onnx_model(const TrainedModel& trained, OnnxFlavour flavour,
                                         const std::string& producer);
 

@@ -1,12 +1,14 @@
 #include "pipeline/leaving/onnx_network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "model/layer_rules.h"
+#include "pipeline/leaving/onnx_activation.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -30,7 +32,7 @@ class NetworkWriter {
   NetworkWriter(OnnxGraph& graph, const NetworkParameters& parameters)
       : graph_(graph), parameters_(parameters) {}
 
-  Result<std::string> write(const std::string& input);
+  Result<std::vector<std::string>> write(const std::string& input);
 
   OnnxGraph& graph() { return graph_; }
   // The layer's output, and what it reads besides its input.
@@ -65,6 +67,9 @@ class NetworkWriter {
                     {features, graph_.integers(own("shape"), {-1, shape.space[0], shape.space[1],
                                                               shape.space[2], shape.channels})},
                     own("reshaped"));
+    return channels_first(last);
+  }
+  std::string channels_first(const std::string& last) {
     return graph_.node("Transpose", {last}, own("channels_first"),
                        {{"perm", std::vector<std::int64_t>{0, 4, 1, 2, 3}}});
   }
@@ -258,8 +263,37 @@ Result<Value> add(NetworkWriter& w, const Value& before, const model::Embedding&
                      w.own("output")));
 }
 
-Result<Value> add(NetworkWriter& w, const Value&, const model::Attention& kind) {
-  return w.no_counterpart(kind);
+// Channels are queries, keys and values, each cut into heads: (N, 1, heads, width, cells).
+Result<Value> add(NetworkWriter& w, const Value& before, const model::Attention& attention) {
+  OnnxGraph& graph = w.graph();
+  const std::int64_t width = w.shape().channels / attention.heads;
+  const auto reshaped = [&](const std::string& value, const std::vector<std::int64_t>& shape,
+                            const char* name) {
+    const std::string sizes = w.own(name) + "_shape";
+    return graph.node("Reshape", {value, graph.integers(sizes, shape)}, w.own(name));
+  };
+  const auto turned = [&](const std::string& value, const char* name) {
+    return graph.node("Transpose", {value}, w.own(name),
+                      {{"perm", std::vector<std::int64_t>{0, 1, 2, 4, 3}}});
+  };
+  const std::string apart =
+      reshaped(before.name, {-1, 3, attention.heads, width, before.shape.cells()}, "apart");
+  const auto third = [&](std::int64_t which, const char* name) {
+    const std::string place = graph.integers(w.own(name) + "_place", {which});
+    return graph.node("Gather", {apart, place}, w.own(name), {{"axis", std::int64_t{1}}});
+  };
+  const std::string products =
+      graph.node("MatMul", {turned(third(0, "queries"), "turned_queries"), third(1, "keys")},
+                 w.own("products"));
+  const std::string factor =
+      graph.number(w.own("factor"), 1.0 / std::sqrt(static_cast<double>(width)));
+  const std::string weights =
+      graph.node("Softmax", {graph.node("Mul", {products, factor}, w.own("scaled"))},
+                 w.own("weights"), {{"axis", std::int64_t{-1}}});
+  const std::string summed = graph.node(
+      "MatMul", {third(2, "values"), turned(weights, "turned_weights")}, w.own("summed"));
+  const model::Extent& space = w.shape().space;
+  return w.here(reshaped(summed, {-1, w.shape().channels, space[0], space[1], space[2]}, "output"));
 }
 
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Upsample& upsample) {
@@ -364,49 +398,8 @@ Result<Value> add(NetworkWriter& w, const Value& before, const model::BatchNorm&
 
 Result<Value> add(NetworkWriter&, const Value& before, const model::Dropout&) { return before; }
 
-// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
-std::string gelu(NetworkWriter& w, const std::string& x) {
-  const std::string cube =
-      w.graph().node("Pow", {x, w.graph().number(w.own("three"), 3.0)}, w.own("cube"));
-  const std::string small =
-      w.graph().node("Mul", {cube, w.graph().number(w.own("of_cube"), 0.044715)}, w.own("small"));
-  const std::string scaled = w.graph().node("Mul",
-                                            {w.graph().node("Add", {x, small}, w.own("argument")),
-                                             w.graph().number(w.own("scale"), 0.79788456080286536)},
-                                            w.own("scaled"));
-  const std::string weight = w.graph().node(
-      "Add", {w.graph().node("Tanh", {scaled}, w.own("tanh")), w.graph().number(w.own("one"), 1.0)},
-      w.own("weight"));
-  const std::string half =
-      w.graph().node("Mul", {x, w.graph().number(w.own("a_half"), 0.5)}, w.own("half"));
-  return w.graph().node("Mul", {half, weight}, w.own("output"));
-}
-
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Activation& activation) {
-  switch (activation.kind) {
-    case model::ActivationKind::kLinear:
-      return before;
-    case model::ActivationKind::kRelu:
-      return w.here(w.graph().node("Relu", {before.name}, w.own("output")));
-    case model::ActivationKind::kLeakyRelu:
-      return w.here(w.graph().node("LeakyRelu", {before.name}, w.own("output"),
-                                   {{"alpha", static_cast<float>(activation.slope)}}));
-    case model::ActivationKind::kSigmoid:
-      return w.here(w.graph().node("Sigmoid", {before.name}, w.own("output")));
-    case model::ActivationKind::kTanh:
-      return w.here(w.graph().node("Tanh", {before.name}, w.own("output")));
-    case model::ActivationKind::kSoftplus:
-      return w.here(w.graph().node("Softplus", {before.name}, w.own("output")));
-    case model::ActivationKind::kElu:
-      return w.here(w.graph().node("Elu", {before.name}, w.own("output")));
-    case model::ActivationKind::kSilu:
-      return w.here(w.graph().node(
-          "Mul", {before.name, w.graph().node("Sigmoid", {before.name}, w.own("sigmoid"))},
-          w.own("output")));
-    case model::ActivationKind::kGelu:
-      return w.here(gelu(w, before.name));
-  }
-  CHECK(false, "an activation of no kind");
+  return w.here(add_activation(w.graph(), activation, before.name, w.own("")));
 }
 
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Power& power) {
@@ -430,17 +423,17 @@ Result<Value> add(NetworkWriter& w, const Value& before, const model::Sum&) {
                                w.own("output"), {{"keepdims", std::int64_t{1}}}));
 }
 
-Result<Value> add(NetworkWriter& w, const Value&, const model::Angle& kind) {
+template <class Kind>
+requires std::is_same_v<Kind, model::Angle> || std::is_same_v<Kind, model::Bins> Result<Value> add(
+    NetworkWriter& w, const Value&, const Kind& kind) {
   return w.no_counterpart(kind);
 }
 
-Result<Value> add(NetworkWriter& w, const Value&, const model::Bins& kind) {
-  return w.no_counterpart(kind);
-}
-
-Result<std::string> NetworkWriter::write(const std::string& input) {
+Result<std::vector<std::string>> NetworkWriter::write(const std::string& input) {
   const model::NetworkDescription& network = parameters_.network();
-  const Value first{input, network.input};
+  Value first{input, network.input};
+  name_ = input + ".";  // no layer is called so
+  if (first.is_image()) first.name = channels_first(input);
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const int from = parameters_.shapes().inputs[i];
     layer_ = static_cast<int>(i);
@@ -457,15 +450,19 @@ Result<std::string> NetworkWriter::write(const std::string& input) {
                                 network.layers[i].kind));
     values_.push_back(std::move(value));
   }
-  const Value& last = values_[static_cast<std::size_t>(parameters_.shapes().outputs.front())];
-  name_ = "shower.";  // no layer is called so
-  return last.is_image() ? channels_last(last) : last.name;
+  std::vector<std::string> outputs;
+  for (const int output : parameters_.shapes().outputs) {
+    const Value& value = values_[static_cast<std::size_t>(output)];
+    name_ = network.layers[static_cast<std::size_t>(output)].name + ".";
+    outputs.push_back(value.is_image() ? channels_last(value) : value.name);
+  }
+  return outputs;
 }
 
 }  // namespace
 
-Result<std::string> add_network(OnnxGraph& graph, const NetworkParameters& parameters,
-                                const std::string& input) {
+Result<std::vector<std::string>> add_network(OnnxGraph& graph, const NetworkParameters& parameters,
+                                             const std::string& input) {
   return NetworkWriter(graph, parameters).write(input);
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
-// A network as nodes of an ONNX graph, as it computes showers: batch normalisation with moving
+// A network as nodes of an ONNX graph, as it is used: batch normalisation with moving
 // statistics, no dropout.
 
 #include <string>
+#include <vector>
 
 #include "pipeline/leaving/onnx_graph.h"
 #include "pipeline/leaving/trained_model.h"
@@ -11,10 +12,12 @@
 
 namespace troupe::pipeline {
 
-// Adds the network behind the value `input` (N, features). Returns the name of its last layer's
-// value: features as they are, an image as (N, x, y, z, channels), the order of Keras. Names of
-// values begin with the layers'. An Error (kTopology) for a layer that has no counterpart in ONNX.
-runtime::Result<std::string> add_network(OnnxGraph& graph, const NetworkParameters& parameters,
-                                         const std::string& input);
+// Adds the network behind the value `input`. Returns the names of its outputs' values, in their
+// order. Features are (N, features), and images (N, x, y, z, channels), the order of Keras. Names
+// of values begin with the layers'. An Error (kTopology) for a layer that has no counterpart in
+// ONNX.
+runtime::Result<std::vector<std::string>> add_network(OnnxGraph& graph,
+                                                      const NetworkParameters& parameters,
+                                                      const std::string& input);
 
 }  // namespace troupe::pipeline

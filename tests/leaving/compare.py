@@ -77,4 +77,5 @@ def main():
     check_weights(folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

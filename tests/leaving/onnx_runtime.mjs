@@ -9,12 +9,13 @@ const bytes = readFileSync(input);
 const rows = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 const session = await onnx.InferenceSession.create(model, { intraOpNumThreads: 1 });
 const [name] = session.inputNames;
-const columns = session.inputMetadata[0].shape[1];
+const sizes = session.inputMetadata[0].shape.slice(1);
+const columns = sizes.reduce((all, size) => all * size, 1);
 const batch = Number(batchText);
 const parts = [];
 for (let first = 0; first < rows.length; first += batch * columns) {
   const some = rows.slice(first, first + batch * columns);
-  const tensor = new onnx.Tensor('float32', some, [some.length / columns, columns]);
+  const tensor = new onnx.Tensor('float32', some, [some.length / columns, ...sizes]);
   const result = await session.run({ [name]: tensor });
   const { data } = result[session.outputNames[0]];
   parts.push(Buffer.from(data.buffer, data.byteOffset, data.byteLength));

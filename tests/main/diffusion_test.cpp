@@ -127,10 +127,22 @@ TEST_F(Diffusion, HasTheHashAndTheShowersOfTheProcessorOnADevice) {
   EXPECT_EQ(read_text(path("cpu.h5")), read_text(path(device + ".h5")));
 }
 
+TEST_F(Diffusion, ExportWritesItsNetworkWithACardThatSaysHowToUseIt) {
+  summary_of("a", {"--set", "train.iterations=1"});
+  const ProcessEnd end = call({"export", checkpoint("a", 0), "--onnx", path("n.onnx"), "--keras",
+                               path("n.h5"), "--numpy", path("n.npz")});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(end.out.find("_discriminator"), std::string::npos) << "there is one network";
+  EXPECT_THAT(read_text(path("n.onnx.md")), testing::HasSubstr("the velocity v"));
+  const Words from{"--set", "train.iterations=1", "--from", path("n.h5")};
+  EXPECT_NE(hash_of("warm", from), hash_of("cold", {"--set", "train.iterations=1"}));
+}
+
 TEST_F(Diffusion, WhatItHasNotIsRefused) {
   summary_of("a", {"--set", "train.iterations=1"});
-  expect_refused(call({"export", checkpoint("a", 0), "--onnx", path("x.onnx")}), 2,
-                 {"is of a diffusion task; only generators of GANs are exported"});
+  expect_refused(
+      call({"export", checkpoint("a", 0), "--onnx", path("x.onnx"), "--flavour", "par04"}), 3,
+      {"Par04 takes generators, and not the network of task diffusion"});
   expect_refused(call({"generate", checkpoint("a", 0), "--out", path("x.h5"), "--int8"}), 2,
                  {"int8: is for generators"});
 }

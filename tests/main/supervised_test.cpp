@@ -98,11 +98,15 @@ TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {
   EXPECT_EQ(validations, 2u);
 }
 
-TEST_F(Supervised, VerbsThatNeedAGeneratorSaySo) {
+TEST_F(Supervised, VerbsThatNeedAGeneratorSaySoAndExportTakesTheNetwork) {
   write_task();
   summary_of("a", {"--set", "train.iterations=1"});
   expect_refused(call({"generate", checkpoint("a", 0), "--out", path("x.h5")}), 2,
                  {"is of a supervised task, which has no generator"});
+  const ProcessEnd left = call({"export", checkpoint("a", 0), "--onnx", path("n.onnx"), "--keras",
+                                path("n.h5"), "--numpy", path("n.npz")});
+  EXPECT_EQ(left.exit_code, 0) << left.err;
+  EXPECT_THAT(read_text(path("n.onnx.md")), HasSubstr("tells numbers of events"));
 }
 
 TEST_F(Supervised, ColumnThatTheFileLacksIsToldByCheck) {

@@ -99,6 +99,22 @@ class Leaving : public testing::Test {
   TrainedModel trained_{gan_, state_, {0.85, 50.0}, {{"name", "made"}, {"licence", "CC0"}}};
 };
 
+std::string entry_of(const std::string& archive, const char* name) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_buffer_create(archive.data(), archive.size(), 0, &error);
+  zip_t* opened = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
+  CHECK(opened != nullptr, zip_error_strerror(&error));
+  zip_stat_t stat;
+  CHECK(zip_stat(opened, name, 0, &stat) == 0, name);
+  std::string content(stat.size, '\0');
+  zip_file_t* file = zip_fopen(opened, name, 0);
+  CHECK(zip_fread(file, content.data(), content.size()) == static_cast<zip_int64_t>(stat.size));
+  zip_fclose(file);
+  zip_discard(opened);
+  return content;
+}
+
 std::vector<std::int64_t> dimensions(const onnx::ValueInfoProto& value) {
   std::vector<std::int64_t> sizes;
   for (const auto& dimension : value.type().tensor_type().shape().dim()) {
@@ -153,6 +169,34 @@ TEST_F(Leaving, OnnxValuesHaveNamesOfTheirOwnWhateverLayersAreCalled) {
       EXPECT_TRUE(names.insert(constant.name()).second) << constant.name();
     }
   }
+}
+
+// A network that reads an image with two channels more, looks at all cells, and has two outputs.
+TEST_F(Leaving, OnnxOfATaskOfOneNetworkHasItsInputAndEachOfItsOutputs) {
+  gan_.task = model::Task::kDiffusion;
+  model::NetworkDescription& network = gan_.discriminator;
+  network = {"network", model::Shape::image({4, 3, 2}, 3), {}, {"velocity", "size"}};
+  network.layers = {
+      layer("looks", model::Convolution{12, {1, 1, 1}}), layer("seen", model::Attention{2}),
+      layer("silu", model::Activation{model::ActivationKind::kSilu}),
+      layer("velocity", model::Convolution{2, {1, 1, 1}}), layer("size", model::Dense{1}, "silu")};
+  state_.discriminator = filled(network, 3);
+  onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                     {true, 1, true}));
+  ASSERT_EQ(model.graph().input_size(), 1);
+  EXPECT_EQ(model.graph().input(0).name(), "input");
+  EXPECT_THAT(dimensions(model.graph().input(0)), ElementsAre(-1, 4, 3, 2, 3));
+  ASSERT_EQ(model.graph().output_size(), 2);
+  EXPECT_EQ(model.graph().output(0).name(), "velocity");
+  EXPECT_THAT(dimensions(model.graph().output(0)), ElementsAre(-1, 4, 3, 2, 2));
+  EXPECT_EQ(model.graph().output(1).name(), "size");
+  EXPECT_THAT(dimensions(model.graph().output(1)), ElementsAre(-1, 1));
+  EXPECT_THAT(onnx_model(trained_, OnnxFlavour::kPar04, "troupe 0.1.0"),
+              FailsWith(ErrorKind::kTopology, "not the network of task diffusion"));
+  EXPECT_THAT(entry_of(*numpy_archive(trained_), "network/looks/kernel.npy"),
+              HasSubstr("'shape': (1, 1, 1, 3, 12), }"));
 }
 
 TEST_F(Leaving, OnnxRefusesALayerThatItCannotSay) {
@@ -354,22 +398,6 @@ TEST_F(Leaving, WeightsOfKerasAreTakenWithTheDiscriminatorWhereItStandsBeside) {
   ASSERT_TRUE(both.ok()) << both.error().message;
   EXPECT_EQ(state.discriminator.weights, state_.discriminator.weights);
   EXPECT_EQ(state.discriminator.moving, state_.discriminator.moving);
-}
-
-std::string entry_of(const std::string& archive, const char* name) {
-  zip_error_t error;
-  zip_error_init(&error);
-  zip_source_t* source = zip_source_buffer_create(archive.data(), archive.size(), 0, &error);
-  zip_t* opened = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error);
-  CHECK(opened != nullptr, zip_error_strerror(&error));
-  zip_stat_t stat;
-  CHECK(zip_stat(opened, name, 0, &stat) == 0, name);
-  std::string content(stat.size, '\0');
-  zip_file_t* file = zip_fopen(opened, name, 0);
-  CHECK(zip_fread(file, content.data(), content.size()) == static_cast<zip_int64_t>(stat.size));
-  zip_fclose(file);
-  zip_discard(opened);
-  return content;
 }
 
 TEST_F(Leaving, NumpyArchiveHoldsEveryParameterInItsShape) {

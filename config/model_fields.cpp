@@ -84,7 +84,7 @@ RecordOf<GanDescription> diffusion_record() {
   record->partial()
       .field("conditions", within(&GanDescription::latent, &LatentDescription::conditions),
              list(text(kNumberOfData), 0, model::kMostConditions), Scope::kState,
-             "What showers are asked for, as conditions of a latent. The network's input has a "
+             "The conditions of a shower, as those of a latent. The network's input has a "
              "channel for each, behind those of the image and that of the level.")
       .field("steps", within(&GanDescription::diffusion, &model::DiffusionOptions::steps),
              integer<std::uint32_t>(1, 10'000), Scope::kFree,

@@ -122,7 +122,7 @@ struct Leave {
 
 bool has_generator(const TrainedModel& trained) { return trained.gan.task == model::Task::kGan; }
 
-// Of a task of one network.
+// For a task of one network.
 std::string use_of_network(const TrainedModel& trained) {
   if (trained.gan.task == model::Task::kSupervised) {
     return fmt::format(

@@ -25,7 +25,7 @@ struct Trained {
   std::unique_ptr<model::Backend> backend;
   pipeline::Checkpoint checkpoint;  // checked against the networks
 
-  // Of the network that makes showers.
+  // The state of the network that makes showers.
   const pipeline::NetworkState& maker() const {
     return checkpoint.state.maker(topology.model.gan.task);
   }

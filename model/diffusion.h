@@ -8,9 +8,9 @@
 // an angle of 22.5 degrees, as faint cells are decided where there is little noise.
 //
 // The network reads z, t and the conditions, and tells the velocity v = cos(a) e - sin(a) x
-// (Salimans and Ho, arXiv:2202.00512, section 4), which is of the same size at every level. What is
-// without noise then is x = cos(a) z - sin(a) v. Its loss is a mean over cells and over events,
-// whose levels are uniform in [0, 1].
+// (Salimans and Ho, arXiv:2202.00512, section 4), which is of the same size at every level. Then
+// the image without noise is x = cos(a) z - sin(a) v. Its loss is a mean over cells and over
+// events, whose levels are uniform in [0, 1].
 //
 // Samples follow from the noise they begin with: levels fall from 1 to 0 in equal steps, and each
 // takes the network once (SamplerStep). They are those of DPM-Solver++(2M) (Lu et al.,
@@ -53,9 +53,9 @@ struct CleanEvents {
   const float* images = nullptr;
   std::span<const float* const> conditions;
 };
-// What a network learns from. Event i has the level random_uniform(levels, i), and its value j the
-// noise random_normal(noise, i x values + j), rounded to float in either data type. `input` is the
-// network's; `velocity` receives (events, values).
+// Makes the examples that a network learns from. Event i has the level random_uniform(levels, i),
+// and its value j the noise random_normal(noise, i x values + j), rounded to float in either data
+// type. `input` is the network's; `velocity` receives (events, values).
 template <class T>
 void add_noise(const CleanEvents& clean, const runtime::RandomPosition& levels,
                const runtime::RandomPosition& noise, T* input, T* velocity);

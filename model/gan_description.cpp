@@ -1,4 +1,4 @@
-// What a model is, before it is compiled.
+// A model's description, and what follows from it before it is compiled.
 
 #include <algorithm>
 #include <numeric>

@@ -98,7 +98,7 @@ struct GanPlaces : GanWork {
     CHECK(events.columns != nullptr, "the model reads columns of the data");
     return events.columns + static_cast<std::int64_t>(gan.place_of(name)) * batch();
   }
-  // What showers are asked for, in the order of the latent's conditions.
+  // The numbers that showers are asked for, in the order of the latent's conditions.
   std::array<const float*, kMostConditions> asked_of(const EventBatch& events) const {
     std::array<const float*, kMostConditions> values{};
     std::ranges::transform(description().latent.conditions, values.begin(),

@@ -362,7 +362,7 @@ void check_study(const YamlValue&, const Study& study, Reader& reader) {
                                    study.parallel, study.workers));
   }
   const MethodOptions& method = study.method;
-  if (method.kind != MethodKind::kGrid || study.space.empty()) return;
+  if (method.kind != MethodKind::kGrid || reader.has_problem_below("space")) return;
   if (grid_points(study.space, method.levels, kMostTrials + 1).size() <= kMostTrials) return;
   reader.broken_rule({"space", "method.levels"},
                      fmt::format("the grid has more than {} trials; widen steps, or take kind: "

@@ -221,6 +221,13 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{with_space("train.scaling: {choice: [strong, weak]}") + "workers: 2\n",
                 "s.yaml:3:9: space.train.scaling: workers may come and go only with "
                 "train.scaling: strong"},
+        // No grid of a space that is wrong.
+        Mistake{with_space("train.seed: {}") + "method: {kind: grid}\n",
+                "s.yaml:3:21: space.train.seed: give one of log, linear, integer and choice"},
+        Mistake{with_space("train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: "
+                           "{train.optimiser.g.kind: adam}}") +
+                    "method: {kind: grid}\n",
+                "no choice of train.optimiser.g.kind stands before it"},
         // Fields that hang on what is not there.
         Mistake{with_space("train.optimiser.g.beta_1: {linear: [0.1, 0.9], only_with: "
                            "{train.optimiser.g.kind: adam}}"),

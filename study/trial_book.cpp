@@ -111,7 +111,27 @@ double TrialBook::cost(const Job& job) const {
   return found ? study_.objective.cost(found->mean) : std::numeric_limits<double>::infinity();
 }
 
+std::vector<double> TrialBook::gains(std::size_t count) const {
+  std::vector<std::vector<double>> changes(rungs_);
+  for (const Trial& trial : trials_) {
+    for (std::size_t rung = 1; rung < trial.jobs.size(); ++rung) {
+      if (trial.jobs[rung] >= count) break;
+      const double change = cost(jobs_[trial.jobs[rung]]) - cost(jobs_[trial.jobs[rung - 1]]);
+      if (std::isfinite(change)) changes[rung].push_back(change);
+    }
+  }
+  std::vector<double> gains;
+  double sum = 0.0;
+  for (std::vector<double>& own : changes) {
+    std::ranges::sort(own);
+    if (!own.empty()) sum += own[own.size() / 2];
+    gains.push_back(sum);
+  }
+  return gains;
+}
+
 Known TrialBook::known(std::size_t count) const {
+  const std::vector<double> gained = gains(count);
   Known known;
   for (const Trial& trial : trials_) {
     std::optional<std::uint32_t> last;
@@ -124,7 +144,7 @@ Known TrialBook::known(std::size_t count) const {
     }
     const double cost_of_it = cost(jobs_[*last]);
     known.ended.push_back({trial.point, std::nullopt});
-    if (std::isfinite(cost_of_it)) known.ended.back().cost = cost_of_it;
+    if (std::isfinite(cost_of_it)) known.ended.back().cost = cost_of_it - gained[jobs_[*last].rung];
   }
   return known;
 }
@@ -219,10 +239,13 @@ std::optional<std::uint32_t> TrialBook::best() const {
 }
 
 std::vector<Observation> TrialBook::observations() const {
+  const std::vector<double> gained = gains(jobs_.size());
   std::vector<Observation> all;
   for (const Trial& trial : trials_) {
     const auto found = figure(trial);
-    if (found) all.push_back({trial.point, study_.objective.cost(found->mean)});
+    if (found) {
+      all.push_back({trial.point, study_.objective.cost(found->mean) - gained[found->rung]});
+    }
     if (last_job(trial).has_failed()) all.push_back({trial.point, std::nullopt});
   }
   return all;

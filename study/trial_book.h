@@ -106,7 +106,9 @@ class TrialBook {
   // The number of the best of those that have a figure of the highest rung of all; of equal ones
   // the older. Nothing: none has a figure.
   std::optional<std::uint32_t> best() const;
-  // The trials that have a figure, by that of their highest rung, and those that have failed.
+  // The trials that have a figure, and those that have failed. The cost is that of the highest
+  // rung, less what trials gain in the middle on the way to that rung: else those that trained
+  // further would seem to have better settings.
   std::vector<Observation> observations() const;
 
  private:
@@ -119,6 +121,9 @@ class TrialBook {
   bool has_reached_target(std::size_t count) const;
   bool is_out_of_patience(std::size_t count) const;
   Known known(std::size_t count) const;
+  // By how much costs change from the first rung to each one, by the median of the trials that went
+  // on from one to the next among the first `count` jobs.
+  std::vector<double> gains(std::size_t count) const;
   double cost(const Job& job) const;  // infinite: it has failed
 
   const Study& study_;

@@ -336,6 +336,39 @@ TEST(Halving, TrialThatFailsOnItsWayIsNotTheBest) {
   EXPECT_FALSE(book.figure(book.trials()[0]));
 }
 
+// Trials 0 and 1 gain 3 and 5 from the first rung to the second, and 1 gains 2 from there. Half of
+// those that went on gain 3 or less.
+TEST(Halving, MethodLearnsCostsWithoutWhatLongerTrainingGains) {
+  Study study = study_of({whole("a", 0, 9)}, MethodKind::kRandom, 6);
+  study.stop.kind = StopKind::kHalving;
+  study.stop.keep_one_in = 4;
+  const Listener method;
+  TrialBook book(study, method, 3);
+  const auto run = [&](RunNumber number, double figure) {
+    ASSERT_TRUE(book.begin(number).ok());
+    ASSERT_TRUE(book.end(number, with_figure(figure)).ok());
+  };
+  for (std::uint32_t trial = 0; trial < 3; ++trial) {
+    ASSERT_TRUE(book.propose({static_cast<double>(trial)}).ok());
+    run({trial}, 10.0 + trial);
+  }
+  for (const std::uint32_t trial : {0, 1}) ASSERT_TRUE(book.promote(trial).ok());
+  run({0, 1}, 7.0);
+  run({1, 1}, 6.0);
+  ASSERT_TRUE(book.promote(1).ok());
+  run({1, 2}, 4.0);
+  method.heard.clear();
+  ASSERT_TRUE(std::holds_alternative<TrialBook::Propose>(book.next()));
+  ASSERT_EQ(method.heard.size(), 1u);
+  const auto& ended = method.heard[0].ended;
+  ASSERT_EQ(ended.size(), 3u);
+  EXPECT_EQ(ended[0].cost, 7.0 + 3.0);
+  EXPECT_EQ(ended[1].cost, 4.0 + 2.0 + 3.0);
+  EXPECT_EQ(ended[2].cost, 12.0);
+  EXPECT_EQ(book.observations()[1].cost, 9.0);
+  EXPECT_EQ(book.figure(book.trials()[0])->mean, 7.0);
+}
+
 TEST(Halving, LeavesFailedTrialsBehind) {
   Study study = study_of({whole("a", 0, 9)}, MethodKind::kRandom, 3);
   study.stop.kind = StopKind::kHalving;

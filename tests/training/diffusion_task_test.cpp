@@ -119,19 +119,19 @@ TEST(DiffusionTask, DrawsNoiseAnewForEveryMicroBatchAndIteration) {
   const config::Topology topology = every_condition();
   Alone alone(topology, model::make_cpu_backend());
   pipeline::TrainingState state = alone.initial_state();
-  const auto loss = [&](std::uint32_t index) {
-    std::vector<pipeline::MicroBatch> two{alone.micro_batch(0, 3), alone.micro_batch(1, 3)};
-    two[0].index = index;
-    two[1].index = 1 - index;
+  // The events of the two micro-batches are made of these seeds.
+  const auto loss = [&](std::uint64_t first, std::uint64_t second) {
+    std::vector<pipeline::MicroBatch> two{alone.micro_batch(0, first),
+                                          alone.micro_batch(1, second)};
     const auto record = alone.reduce_step(state, two);
     return pipeline::step_losses(alone.gan().description(),
-                                 alone.gan().contributions(model::SlotKind::kDenoise), record,
-                                 alone.options().micro_batches)[0];
+                                 alone.gan().contributions(model::SlotKind::kDenoise), record)[0];
   };
-  const double first = loss(0);
-  EXPECT_EQ(loss(0), first);
+  const double own = loss(3, 4);
+  EXPECT_EQ(loss(3, 4), own);
+  EXPECT_NE(loss(4, 3), own) << "the same events with each other's noise";
   state.iteration = 1;
-  EXPECT_NE(loss(0), first);
+  EXPECT_NE(loss(3, 4), own);
 }
 
 // Events of one energy are all alike, so that their noise is told exactly.
@@ -143,9 +143,8 @@ TEST(DiffusionTask, LearnsToTellTheNoiseOfTheEventsThatItIsShown) {
     std::vector<pipeline::MicroBatch> events{alone.micro_batch(0, 1), alone.micro_batch(1, 1)};
     const auto record = alone.reduce_step(state, events);
     const auto& gan = alone.gan();
-    losses.push_back(pipeline::step_losses(gan.description(),
-                                           gan.contributions(model::SlotKind::kDenoise), record,
-                                           alone.options().micro_batches)[0]);
+    losses.push_back(pipeline::step_losses(
+        gan.description(), gan.contributions(model::SlotKind::kDenoise), record)[0]);
     CHECK(pipeline::apply(gan, alone.options(), record, state).ok());
   }
   const auto mean = [&](std::size_t first) {

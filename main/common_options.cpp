@@ -223,7 +223,7 @@ pipeline::Progress event_progress(std::function<runtime::Result<void>()> check) 
   return [start, last = start, check = std::move(check)](
              std::uint64_t done, std::uint64_t total) mutable -> runtime::Result<void> {
     const auto now = runtime::steady_now();
-    if (now - last > std::chrono::seconds(2)) {
+    if (done > 0 && now - last > std::chrono::seconds(2)) {
       last = now;
       const double rate =
           static_cast<double>(done) / std::chrono::duration<double>(now - start).count();

@@ -79,32 +79,33 @@ std::size_t ShowerMaker::make(std::span<const float> weights, std::span<const fl
     parameters.weights = weights_.get();
     parameters.moving = moving_.get();
   }
+  const auto cells = static_cast<std::size_t>(this->cells());
   const std::size_t turn = batch_ * workspaces_.size();
   std::size_t done = 0;
+  const auto asked = [&] { return !going_on || going_on(done); };
   while (done < events) {
     const std::size_t count = std::min(turn, events - done);
-    team_.run(static_cast<std::int64_t>((count + batch_ - 1) / batch_),
-              [&](std::int64_t i, int thread) {
-                make_batch(parameters, request, done + static_cast<std::size_t>(i) * batch_, images,
-                           workspaces_[static_cast<std::size_t>(thread)]);
-              });
+    const std::span<float> own = images.subspan(done * cells, count * cells);
+    if (model_.task == model::Task::kDiffusion) {
+      if (!denoise(parameters, request, done, own, asked)) break;
+    } else {
+      run_batches(count, [&](std::size_t first, std::size_t size, model::Workspace& workspace) {
+        generate_batch(parameters, request, done + first, own.subspan(first * cells, size * cells),
+                       workspace);
+      });
+    }
     done += count;
-    if (going_on && !going_on(done)) break;
+    if (!asked()) break;
   }
   return done;
 }
 
-void ShowerMaker::make_batch(const model::Bindings& parameters, const GenerationRequest& request,
-                             std::size_t first, std::span<float> images,
-                             model::Workspace& workspace) const {
-  const std::size_t events = std::min(batch_, request.energies.size() - first);
-  const auto cells = static_cast<std::size_t>(this->cells());
-  const std::span<float> own = images.subspan(first * cells, events * cells);
-  if (model_.task == model::Task::kDiffusion) {
-    denoise_batch(parameters, request, first, own, workspace);
-  } else {
-    generate_batch(parameters, request, first, own, workspace);
-  }
+void ShowerMaker::run_batches(std::size_t events, const BatchWork& work) {
+  team_.run(static_cast<std::int64_t>((events + batch_ - 1) / batch_), [&](std::int64_t i,
+                                                                           int thread) {
+    const std::size_t first = static_cast<std::size_t>(i) * batch_;
+    work(first, std::min(batch_, events - first), workspaces_[static_cast<std::size_t>(thread)]);
+  });
 }
 
 // A batch is computed whole. Its places behind the last event have zeros, and their images are not
@@ -135,9 +136,9 @@ void ShowerMaker::generate_batch(const model::Bindings& parameters,
 }
 
 // The images are the noise they begin with until the last step has been taken.
-void ShowerMaker::denoise_batch(const model::Bindings& parameters, const GenerationRequest& request,
-                                std::size_t first, std::span<float> images,
-                                model::Workspace& workspace) const {
+bool ShowerMaker::denoise(const model::Bindings& parameters, const GenerationRequest& request,
+                          std::size_t first, std::span<float> images,
+                          const std::function<bool()>& going_on) {
   const auto cells = static_cast<std::size_t>(this->cells());
   const std::size_t events = images.size() / cells;
   std::vector<std::vector<float>> conditions(events);
@@ -145,20 +146,41 @@ void ShowerMaker::denoise_batch(const model::Bindings& parameters, const Generat
     for (const float* value : conditions_of(model_.latent, request, first + i)) {
       conditions[i].push_back(*value);
     }
-    runtime::fill_normal(
-        event_position(request.seed, request.first_event + first + i, model::kValidationStream),
-        images.data() + i * cells, static_cast<std::uint32_t>(cells));
   }
-  const auto values = static_cast<std::size_t>(program_->input_shape().elements());
-  std::vector<float> input(batch_ * values), velocity(images.size()), before(images.size());
-  for (const model::SamplerStep& step : model::sampler_steps(model_.diffusion.steps)) {
-    for (std::size_t i = 0; i < events; ++i) {
-      model::write_denoiser_input<float>(images.subspan(i * cells, cells), shape().channels,
-                                         step.at.level, conditions[i], input.data() + i * values);
+  run_batches(events, [&](std::size_t from, std::size_t size, model::Workspace&) {
+    for (std::size_t i = from; i < from + size; ++i) {
+      runtime::fill_normal(
+          event_position(request.seed, request.first_event + first + i, model::kValidationStream),
+          images.data() + i * cells, static_cast<std::uint32_t>(cells));
     }
-    compute(parameters, input, velocity, workspace);
-    model::take_step(step, velocity, images, before);
+  });
+  std::vector<float> before(images.size());
+  bool begun = false;
+  for (const model::SamplerStep& step : model::sampler_steps(model_.diffusion.steps)) {
+    if (begun && !going_on()) return false;
+    run_batches(events, [&](std::size_t from, std::size_t size, model::Workspace& workspace) {
+      denoise_batch(parameters, step, std::span(conditions).subspan(from, size),
+                    images.subspan(from * cells, size * cells),
+                    std::span(before).subspan(from * cells, size * cells), workspace);
+    });
+    begun = true;
   }
+  return true;
+}
+
+void ShowerMaker::denoise_batch(const model::Bindings& parameters, const model::SamplerStep& step,
+                                std::span<const std::vector<float>> conditions,
+                                std::span<float> images, std::span<float> before,
+                                model::Workspace& workspace) const {
+  const auto cells = static_cast<std::size_t>(this->cells());
+  const auto values = static_cast<std::size_t>(program_->input_shape().elements());
+  std::vector<float> input(batch_ * values), velocity(images.size());
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    model::write_denoiser_input<float>(images.subspan(i * cells, cells), shape().channels,
+                                       step.at.level, conditions[i], input.data() + i * values);
+  }
+  compute(parameters, input, velocity, workspace);
+  model::take_step(step, velocity, images, before);
 }
 
 model::ImageUnits image_units(const DatasetOptions& options) {

@@ -43,8 +43,9 @@ class ShowerMaker {
                                                               runtime::ThreadTeam& team);
 
   // `images` receives (events, x, y, z) in the network's units. `weights` and `moving` as
-  // NetworkState has them. `going_on`, if set, is asked between batches with the events done;
-  // false ends the work early. Returns how many events were made, from the front.
+  // NetworkState has them. `going_on`, if set, is asked with the events done between batches, and
+  // between the steps of a diffusion task's; false ends the work early. Returns how many events
+  // were made, from the front.
   std::size_t make(std::span<const float> weights, std::span<const float> moving,
                    const GenerationRequest& request, std::span<float> images,
                    const std::function<bool(std::size_t done)>& going_on = {});
@@ -55,13 +56,20 @@ class ShowerMaker {
  private:
   ShowerMaker(const model::GanDescription& model, std::unique_ptr<const model::Program> program,
               runtime::ThreadTeam& team);
-  void make_batch(const model::Bindings& parameters, const GenerationRequest& request,
-                  std::size_t first, std::span<float> images, model::Workspace& workspace) const;
+  // Shares out events in batches over the threads.
+  using BatchWork =
+      std::function<void(std::size_t first, std::size_t events, model::Workspace& workspace)>;
+  void run_batches(std::size_t events, const BatchWork& work);
   void generate_batch(const model::Bindings& parameters, const GenerationRequest& request,
                       std::size_t first, std::span<float> images,
                       model::Workspace& workspace) const;
-  void denoise_batch(const model::Bindings& parameters, const GenerationRequest& request,
-                     std::size_t first, std::span<float> images, model::Workspace& workspace) const;
+  // False, and images that are not done, if going_on() says so between two steps.
+  bool denoise(const model::Bindings& parameters, const GenerationRequest& request,
+               std::size_t first, std::span<float> images, const std::function<bool()>& going_on);
+  // Takes one step. An event has its conditions, in the latent's order.
+  void denoise_batch(const model::Bindings& parameters, const model::SamplerStep& step,
+                     std::span<const std::vector<float>> conditions, std::span<float> images,
+                     std::span<float> before, model::Workspace& workspace) const;
   // Takes the batch's input, computes it, and returns the outputs of the first events.
   void compute(const model::Bindings& parameters, std::span<const float> input,
                std::span<float> outputs, model::Workspace& workspace) const;

@@ -49,8 +49,8 @@ runtime::Result<MeasuredData> measure_dataset(
 
 // A shower for each of `data`, from a generator's state as ShowerMaker has it. Its reference angle
 // is the one measured on the data event in the same way, because a measured angle differs from the
-// true one where layers are not as deep as cells are wide. `going_on`, if set, is asked between
-// batches with the showers made; nothing if it says false.
+// true one where layers are not as deep as cells are wide. `going_on`, if set, is asked as
+// ShowerMaker::make() asks, with the showers made; nothing if it says false.
 std::optional<model::ShowerSample> measure_generated(
     ShowerMaker& maker, std::span<const float> weights, std::span<const float> moving,
     const MeasuredData& data, const MeasuringOptions& options, std::uint64_t seed,

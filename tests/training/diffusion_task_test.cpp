@@ -185,5 +185,35 @@ TEST(DiffusionTask, ShowersDependOnTheirNumbersAloneAndOnTheirConditions) {
   for (const float cell : whole) EXPECT_TRUE(std::isfinite(cell));
 }
 
+// A shower of many steps takes long, and the caller has to say that it is alive, or to stop.
+TEST(DiffusionTask, ShowersEndEarlyBetweenTheStepsOfABatch) {
+  const config::Topology topology = every_condition();
+  const auto backend = model::make_portable_backend().value();
+  Alone alone(topology, model::make_cpu_backend());
+  const pipeline::TrainingState state = alone.initial_state();
+  const pipeline::NetworkState& network = state.maker(topology.model.gan.task);
+  runtime::ThreadTeam team(1);
+  backend->prepare_thread();
+  const auto maker = pipeline::ShowerMaker::create(topology.model.gan, *backend, team).value();
+  const std::vector<float> numbers(20, 0.5F);
+  pipeline::GenerationRequest request;
+  request.energies = request.angles = numbers;
+  request.columns = {std::span(numbers)};
+  std::vector<std::size_t> asked;
+  const auto make = [&](std::size_t questions) {
+    asked.clear();
+    std::vector<float> images(20 * 16);
+    return maker->make(network.weights, network.moving, request, images, [&](std::size_t done) {
+      asked.push_back(done);
+      return asked.size() < questions;
+    });
+  };
+  EXPECT_EQ(make(100), 20U);
+  EXPECT_THAT(asked, testing::ElementsAre(0, 0, 0, 0, 0, 16, 16, 16, 16, 16, 16, 20));
+  EXPECT_EQ(make(3), 0U);
+  EXPECT_EQ(make(8), 16U);
+  EXPECT_EQ(asked.size(), 8U);
+}
+
 }  // namespace
 }  // namespace troupe::training_test

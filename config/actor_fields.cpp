@@ -143,8 +143,8 @@ RecordOf<ValidatorSection> validator_record() {
              "The figure by which the best state is chosen, that whose figure is nearest to what "
              "equal samples have; docs/physics.md lists them.")
       .field("test_losses", &ValidatorSection::test_losses, boolean(), Scope::kFree,
-             "Whether losses of the test events are told, too, for which a discriminator judges "
-             "them and as many showers; a supervised task's are told in any case.");
+             "Whether losses of the test events are told, too. The discriminator of a GAN judges "
+             "them and as many showers for that.");
   return record;
 }
 

@@ -216,9 +216,14 @@ void check_test_part(const Topology& topology, Reader& reader) {
 }
 
 void check_validator(const Topology& topology, Reader& reader) {
+  const GanDescription& gan = topology.model.gan;
+  if (gan.task == model::Task::kSupervised && !topology.validator.test_losses) {
+    reader.broken_rule(
+        {"actors.validator.test_losses", "model.task"},
+        "a supervised task is judged by losses of test events, and tells them always");
+  }
   if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
-  const GanDescription& gan = topology.model.gan;
   const std::int64_t channels = model::image_shape(gan).channels;
   if (gan.task != model::Task::kSupervised && channels != 1) {
     reader.broken_rule({"actors.validator.every", judge_path(gan) + ".input"},

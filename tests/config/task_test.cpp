@@ -74,6 +74,9 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
               HasSubstr("discriminator acts only with task: gan"));
   EXPECT_THAT(refusal(kTask, {"actors.validator.best=response"}),
               HasSubstr("a supervised task is judged by its loss"));
+  EXPECT_THAT(refusal(kTask, {"actors.validator.test_losses=false"}),
+              HasSubstr("actors.validator.test_losses: a supervised task is judged by losses of "
+                        "test events"));
   EXPECT_THAT(refusal(kTask, {"model.losses.size.gradient_penalty=10"}),
               HasSubstr("gradient_penalty is of a GAN's label"));
   EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2, metric: d/kind}"}),

@@ -9,7 +9,7 @@ const YamlValue* as_section(const YamlValue& value, const std::string& short_fie
                             Reader& reader) {
   // Long lists of fields would not help.
   const std::string what =
-      fields.size() > 6 ? "a section" : fmt::format("a section ({})", fmt::join(fields, ", "));
+      fields.size() > 8 ? "a section" : fmt::format("a section ({})", fmt::join(fields, ", "));
   const YamlValue* short_content = value.find("");
   if (value.is_map() && short_content == nullptr) return &value;
   if (value.is_map() && short_field.empty()) {

@@ -60,8 +60,8 @@ std::string diffusion_fault(const GanDescription& gan) {
   }
   if (image_shape(gan).channels < 1) {
     return fmt::format(
-        "the input {} has no channels of an image beside the level and {} conditions",
-        gan.discriminator.input.text(), conditions);
+        "the input {} has no channels of an image beside the level and {} condition{}",
+        gan.discriminator.input.text(), conditions, conditions == 1 ? "" : "s");
   }
   if (gan.losses.size() != 1 || gan.losses.front().target != Target::kVelocity) {
     return "a diffusion task has one loss, whose target is velocity";

@@ -151,6 +151,10 @@ TEST(Task, WhatIsNotOfDiffusionIsRefused) {
   EXPECT_THAT(refusal("model.diffusion.conditions=[energy, angle, eta, phi]"),
               HasSubstr("the input 4x4x4x5 has no channels of an image beside the level and 4 "
                         "conditions"));
+  EXPECT_THAT(message_of(parse(kDiffusion, {"model.diffusion.conditions=[energy]",
+                                            "model.network.input=[4, 4, 4, 2]"})),
+              testing::AllOf(HasSubstr("no channels of an image beside the level and 1 condition"),
+                             testing::Not(HasSubstr("1 conditions"))));
   EXPECT_THAT(refusal("model.diffusion.conditions=[energy]"),
               HasSubstr("target velocity is 4x4x4x3 per event, but output \"v\" is 4x4x4x2"));
   EXPECT_THAT(refusal("model.losses.v.target=energy"),

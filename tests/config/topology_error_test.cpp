@@ -51,8 +51,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "
     "idx, tfrecord, found text "
     "\"lcd-fixd\"; did you mean \"lcd-fixed\"?",
-    "t.yaml:6:51: data.cache: expected one of memory, disk, shard, none, found text \"disc\"; did you "
-    "mean \"disk\"?",
+    "t.yaml:6:51: data.cache: expected one of memory, disk, shard, none, found text \"disc\"; did "
+    "you mean \"disk\"?",
     "t.yaml:8:11: train.epochs: expected a whole number from 1 to 1000000, found the number 0",
     "t.yaml:9:3: \"epochs\" is given twice in one section (first at line 8)",
     "t.yaml:10:16: train.micro_batch: expected a whole number from 1 to 65536 without quotes, "
@@ -83,7 +83,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:20:25: actors.checkpointer.every: expected \"1 epoch\", \"50 iterations\" or none",
     "t.yaml:21:21: actors.monitor.listen: expected HOST:PORT such as 127.0.0.1:0 with a port of "
     "at most 65535, or none",
-    "t.yaml:22:14: actors.validator: expected a section, found a list",
+    "t.yaml:22:14: actors.validator: expected a section (every, events, energy_bins, angle_bins, "
+    "hit_threshold, best, test_losses), found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
     "t.yaml:26:28: cluster.failure: unknown key \"drain_grace\"; known here: heartbeat, "
@@ -131,8 +132,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + "data:\n", "t.yaml:2:1: data: \"train\" is missing"},
         Mistake{"model:\n" + kData, "t.yaml:1:1: model: give zoo: NAME (calo_unet_12, "},
         Mistake{"model: {kernels: portable}\n" + kData, "model: give zoo: NAME"},
-        Mistake{"[1, 2]\n", "t.yaml:1:1: expected a section, found a list"},
-        Mistake{"just words\n", "expected a section, found text \"just words\""},
+        Mistake{"[1, 2]\n",
+                "t.yaml:1:1: expected a section (name, model, data, train, actors, links, "
+                "cluster), found a list"},
+        Mistake{"just words\n", "cluster), found text \"just words\""},
         Mistake{"", "t.yaml: is empty"}, Mistake{"# only a comment\n", "t.yaml: is empty"},
         Mistake{
             kModel + "data: {train: synthetic, schema: lcd-angle}\n",

@@ -281,10 +281,9 @@ CodecOf<Topology> task() {
       words->describe(),
       [words](const YamlValue& value, Topology& into, Reader& reader) {
         words->read(value, into.model.gan.task, reader);
-        if (into.model.gan.task == Task::kSupervised) {
-          into.train.options.schedule = {model::SlotKind::kFit};
+        if (has_network(into)) {
+          into.train.options.schedule = {model::only_slot(into.model.gan.task)};
         }
-        if (is_diffusion(into)) into.train.options.schedule = {model::SlotKind::kDenoise};
       },
       [words](const Topology& topology, Selection selection) {
         return words->write(topology.model.gan.task, selection);

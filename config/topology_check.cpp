@@ -78,11 +78,6 @@ bool is_probability(const GanDescription& gan, const std::string& column) {
   });
 }
 
-// The only step of a task of one network.
-model::SlotKind usual_step(model::Task task) {
-  return task == model::Task::kDiffusion ? model::SlotKind::kDenoise : model::SlotKind::kFit;
-}
-
 // The slots of the schedule are those of the task.
 void check_schedule(const Topology& topology, Reader& reader) {
   const model::Task task = topology.model.gan.task;
@@ -91,9 +86,9 @@ void check_schedule(const Topology& topology, Reader& reader) {
     const bool gan = task == model::Task::kGan;
     return reader.broken_rule(
         {"train.schedule", "model.task"},
-        fmt::format("{} is no step of task {}; it has {}", model::slot_name(slot),
-                    model::task_name(task),
-                    gan ? "d_real, d_fake, g and d_both" : model::slot_name(usual_step(task))));
+        fmt::format(
+            "{} is no step of task {}; it has {}", model::slot_name(slot), model::task_name(task),
+            gan ? "d_real, d_fake, g and d_both" : model::slot_name(model::only_slot(task))));
   }
 }
 

@@ -99,8 +99,15 @@ struct GanDescription {
   bool judges_both = false;        // the schedule has kDBoth, which takes memory
 };
 
-// The network that makes showers. CHECKs that the task has one.
-const NetworkDescription& maker_of(const GanDescription& gan);
+// Chooses the network that makes showers, or what belongs to it. CHECKs that the task has one.
+template <class T>
+const T& maker_of(Task task, const T& generator, const T& discriminator) {
+  CHECK(task != Task::kSupervised, "a supervised task makes no showers");
+  return task == Task::kDiffusion ? discriminator : generator;
+}
+inline const NetworkDescription& maker_of(const GanDescription& gan) {
+  return maker_of(gan.task, gan.generator, gan.discriminator);
+}
 // The shape of the data's images.
 Shape image_shape(const GanDescription& gan);
 // The fault of the input or the losses of a diffusion task's network. "" if there is none, or for
@@ -126,6 +133,8 @@ inline constexpr std::array kSlotKinds{SlotKind::kDReal, SlotKind::kDFake, SlotK
 
 std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both", "fit", "denoise"
 Task task_of(SlotKind slot);
+// The only step of a task of one network. CHECKs that the task is one.
+SlotKind only_slot(Task task);
 // Whether the step begins with make_fakes(); a gradient penalty acts in such steps.
 constexpr bool makes_fakes(SlotKind slot) {
   return slot == SlotKind::kDFake || slot == SlotKind::kDBoth;

@@ -41,11 +41,6 @@ std::string task_name(Task task) {
   CHECK(false, "unknown task");
 }
 
-const NetworkDescription& maker_of(const GanDescription& gan) {
-  CHECK(gan.task != Task::kSupervised, "a supervised task makes no showers");
-  return gan.task == Task::kDiffusion ? gan.discriminator : gan.generator;
-}
-
 Shape image_shape(const GanDescription& gan) {
   const Shape& input = gan.discriminator.input;
   if (gan.task != Task::kDiffusion) return input;
@@ -164,6 +159,11 @@ std::string slot_name(SlotKind slot) {
 Task task_of(SlotKind slot) {
   if (slot == SlotKind::kFit) return Task::kSupervised;
   return slot == SlotKind::kDenoise ? Task::kDiffusion : Task::kGan;
+}
+
+SlotKind only_slot(Task task) {
+  CHECK(task != Task::kGan, "a GAN has several steps");
+  return *std::ranges::find(kSlotKinds, task, task_of);
 }
 
 SlotAccess slot_access(SlotKind slot) {

@@ -101,13 +101,14 @@ struct GanPlaces : GanWork {
   // The numbers that showers are asked for, in the order of the latent's conditions.
   std::array<const float*, kMostConditions> asked_of(const EventBatch& events) const {
     std::array<const float*, kMostConditions> values{};
-    std::ranges::transform(description().latent.conditions, values.begin(),
-                           [&](const std::string& name) {
-                             if (name == kEnergyCondition) return events.energy;
-                             if (name != kAngleCondition) return column(events, name);
-                             CHECK(events.angle != nullptr, "the model asks for an angle");
-                             return events.angle;
-                           });
+    std::ranges::transform(
+        description().latent.conditions, values.begin(), [&](const std::string& condition) {
+          const float* const numbers =
+              numbers_of(condition, events.energy, events.angle,
+                         [&](const std::string& name) { return column(events, name); });
+          CHECK(numbers != nullptr, "the events have every condition, an angle if it is one");
+          return numbers;
+        });
     return values;
   }
   void write_latents() const {

@@ -29,6 +29,13 @@ struct LatentDescription {
   LatentMode mode = LatentMode::kPrepend;
 };
 
+// Chooses the numbers of a condition: those of `energy`, `angle`, or column(condition).
+template <class T, class Column>
+T numbers_of(const std::string& condition, const T& energy, const T& angle, const Column& column) {
+  if (condition == kEnergyCondition) return energy;
+  return condition == kAngleCondition ? angle : column(condition);
+}
+
 // True if the conditions include the angle.
 bool uses_angle(const LatentDescription& latent);
 // The conditions that are columns of the data, in order, each once.

@@ -41,10 +41,11 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   needed.all *= topology.replica.count;
   // The network that makes showers makes those that are validated too, sixteen for each
   // micro-batch.
-  const bool denoises = topology.model.gan.task == model::Task::kDiffusion;
-  const model::Program& maker = denoises ? gan.discriminator() : gan.generator();
-  const auto times = static_cast<std::uint64_t>((15 + gan.batch()) / gan.batch());
-  needed.all += times * (maker.arena_bytes() + maker.scratch_bytes());
+  if (const model::Task task = topology.model.gan.task; task != model::Task::kSupervised) {
+    const model::Program& maker = model::maker_of(task, gan.generator(), gan.discriminator());
+    const auto times = static_cast<std::uint64_t>((15 + gan.batch()) / gan.batch());
+    needed.all += times * (maker.arena_bytes() + maker.scratch_bytes());
+  }
   needed.all += elements * sizeof(std::int64_t);  // sums
   return needed;
 }

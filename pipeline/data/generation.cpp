@@ -17,12 +17,11 @@ std::vector<const float*> conditions_of(const model::LatentDescription& latent,
   CHECK(request.columns.size() == columns.size(), "every column of the model has values");
   std::vector<const float*> values;
   for (const std::string& condition : latent.conditions) {
-    const auto column = std::ranges::find(columns, condition);
-    const std::span<const float> all =
-        condition == model::kEnergyCondition ? request.energies
-        : condition == model::kAngleCondition
-            ? request.angles
-            : request.columns.at(static_cast<std::size_t>(column - columns.begin()));
+    const std::span<const float> all = model::numbers_of(
+        condition, request.energies, request.angles, [&](const std::string& name) {
+          const auto column = std::ranges::find(columns, name) - columns.begin();
+          return request.columns.at(static_cast<std::size_t>(column));
+        });
     CHECK(event < all.size(), "every condition has a value for each event");
     values.push_back(&all[event]);
   }
@@ -60,7 +59,6 @@ runtime::Result<std::unique_ptr<ShowerMaker>> ShowerMaker::create(
   options.forward_training = false;
   options.backward_parameters = false;
   options.backward_input = false;
-  if (model.task == model::Task::kDiffusion) options.network_number = 1;
   ASSIGN_OR_RETURN(auto program, model::Program::compile(model::maker_of(model), backend, options));
   return std::unique_ptr<ShowerMaker>(new ShowerMaker(model, std::move(program), team));
 }

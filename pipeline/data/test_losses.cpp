@@ -31,10 +31,11 @@ std::vector<float> TestLosses::target_of(const Term& term, const TestConditions&
     case Target::kColumn:
       return {model::target_of_column(term.values, conditions.columns.at(term.column))};
     case Target::kBins:
+      return {conditions.bins.begin(), conditions.bins.end()};
     case Target::kVelocity:
       break;
   }
-  return {conditions.bins.begin(), conditions.bins.end()};
+  CHECK(false, "a velocity is of an image with noise");
 }
 
 Result<std::unique_ptr<TestLosses>> TestLosses::create(const model::GanDescription& model) {
@@ -112,9 +113,9 @@ void TestLosses::write_images(Side& side) {
     std::vector<float>& of_events = numbers.emplace_back();
     const auto column = std::ranges::find(columns, name) - columns.begin();
     for (const TestConditions& each : side.conditions) {
-      of_events.push_back(name == model::kEnergyCondition  ? each.energy
-                          : name == model::kAngleCondition ? each.angle
-                                                           : each.columns.at(std::size_t(column)));
+      of_events.push_back(model::numbers_of(name, each.energy, each.angle, [&](const auto&) {
+        return each.columns.at(static_cast<std::size_t>(column));
+      }));
     }
   }
   std::vector<const float*> conditions;
@@ -145,12 +146,12 @@ void TestLosses::compute(bool is_real) {
     for (std::size_t event = 0; event < side.conditions.size(); ++event) {
       const auto output = values.subspan(event * size, size);
       const TestConditions& conditions = side.conditions[event];
-      std::vector<float> target = target_of(term, conditions, is_real ? 1.0 : 0.0);
       if (term.term->target == Target::kVelocity) {
         const auto own = std::span(side.velocities).subspan(event * size, size);
-        target.assign(own.begin(), own.end());
+        side.sums[i] += loss_of(*term.loss, output, {own.begin(), own.end()});
+        continue;
       }
-      side.sums[i] += loss_of(*term.loss, output, std::move(target));
+      side.sums[i] += loss_of(*term.loss, output, target_of(term, conditions, is_real ? 1.0 : 0.0));
       if (is_real) continue;
       side.of_generator[i] += loss_of(*term.of_generator, output, target_of(term, conditions, 1.0));
     }

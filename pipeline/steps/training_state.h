@@ -87,9 +87,9 @@ struct TrainingState {
   std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
-  // That of model::maker_of(a model of this task).
+  // That of the network that makes showers. CHECKs that the task has one.
   const NetworkState& maker(model::Task task) const {
-    return task == model::Task::kDiffusion ? discriminator : generator;
+    return model::maker_of(task, generator, discriminator);
   }
 };
 

@@ -216,6 +216,8 @@ class GanStream {
 
  private:
   template <class T>
+  friend struct GanMemory;
+  template <class T>
   friend struct GanPlaces;
   template <class T>
   friend struct GanArithmetic;
@@ -284,17 +286,12 @@ class Gan {
   // Every call below runs on the calling thread, with the help of the threads that the stream
   // computes with, and allocates nothing itself.
 
-  // Generator in inference mode.
-  void make_fakes(const GanWork& work) const;
-  void d_real(const GanWork& work) const;
-  void d_fake(const GanWork& work) const;
-  void d_both(const GanWork& work) const;  // CHECKs that the description says that it does
-  // The part of a generator step that reads only the generator: its forward pass. The result stays
-  // in the stream until finish_generator is called for the same events and position.
-  void begin_generator(const GanWork& work) const;
-  void finish_generator(const GanWork& work) const;
-  void fit(const GanWork& work) const;
-  void denoise(const GanWork& work) const;
+  // The part of a step that reads only the generator (slot_access()). kDFake and kDBoth: makes
+  // fakes, by the generator in inference mode. kG: its forward pass, whose result stays in the
+  // stream until learn() is called for the same events and position.
+  void prepare(SlotKind slot, const GanWork& work) const;
+  // The rest of the step. CHECKs that the description has it.
+  void learn(SlotKind slot, const GanWork& work) const;
 
  private:
   friend class GanStream;

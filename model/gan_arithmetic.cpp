@@ -19,6 +19,23 @@ struct GanArithmetic : GanPlaces<T> {
       Places::discriminator_bindings, Places::contributions, Places::discriminator, Places::both;
   using typename Places::Judge;
 
+  void learn(SlotKind slot) const {
+    switch (slot) {
+      case SlotKind::kDReal:
+        return learn_from_data(slot, description().flip_probability);
+      case SlotKind::kDFake:
+        return d_fake();
+      case SlotKind::kDBoth:
+        return d_both();
+      case SlotKind::kG:
+        return finish_generator();
+      case SlotKind::kFit:
+        return learn_from_data(slot, 0.0);
+      case SlotKind::kDenoise:
+        return denoise();
+    }
+  }
+
   void make_fakes() const {
     write_indices();
     write_latents();
@@ -151,9 +168,6 @@ struct GanArithmetic : GanPlaces<T> {
     }
     CHECK(false, "every step has every loss");
   }
-
-  void d_real() const { learn_from_data(SlotKind::kDReal, description().flip_probability); }
-  void fit() const { learn_from_data(SlotKind::kFit, 0.0); }
 
   void denoise() const {
     const Judge judge = discriminator();
@@ -379,29 +393,13 @@ void in_data_type(const Gan& gan, const GanWork& work, Use use) {
 
 }  // namespace
 
-void Gan::make_fakes(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.make_fakes(); });
+void Gan::prepare(SlotKind slot, const GanWork& work) const {
+  in_data_type(*this, work, [slot](auto step) {
+    slot == SlotKind::kG ? step.begin_generator() : step.make_fakes();
+  });
 }
-void Gan::d_real(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.d_real(); });
-}
-void Gan::d_fake(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.d_fake(); });
-}
-void Gan::d_both(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.d_both(); });
-}
-void Gan::begin_generator(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.begin_generator(); });
-}
-void Gan::finish_generator(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.finish_generator(); });
-}
-void Gan::fit(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.fit(); });
-}
-void Gan::denoise(const GanWork& work) const {
-  in_data_type(*this, work, [](auto step) { step.denoise(); });
+void Gan::learn(SlotKind slot, const GanWork& work) const {
+  in_data_type(*this, work, [slot](auto step) { step.learn(slot); });
 }
 
 }  // namespace troupe::model

@@ -14,19 +14,14 @@
 
 namespace troupe::model {
 
-// The places of a step's values, in one data type: on the host, on their way to the backend's
-// memory, and there.
+// The memory of a step's values, in one data type: on the host, on their way to the backend's, and
+// there.
 template <class T>
-struct GanPlaces : GanWork {
+struct GanMemory : GanWork {
   const Gan& gan;
 
-  std::int64_t batch() const { return gan.batch(); }
-  std::int64_t count() const { return std::ssize(micro_batches); }
-  const GanDescription& description() const { return gan.description_; }
   Memory& memory() const { return gan.memory(); }
   bool on_host() const { return memory().is_of_host(); }
-  std::int64_t cells() const { return gan.image_shape().elements(); }
-
   static T* elements(const std::shared_ptr<std::byte>& place) {
     return reinterpret_cast<T*>(place.get());
   }
@@ -37,6 +32,26 @@ struct GanPlaces : GanWork {
   void copy(const T* from, std::int64_t count, T* to) const {
     memory().copy(from, to, static_cast<std::size_t>(count) * sizeof(T));
   }
+  // Values of the host where kernels read them.
+  const void* placed(std::size_t part, const void* values, std::int64_t size) const {
+    if (on_host()) return values;
+    T* const place = elements(stream.parameters_[part]);
+    write(static_cast<const T*>(values), size, place);
+    return place;
+  }
+};
+
+// The places of a step's values.
+template <class T>
+struct GanPlaces : GanMemory<T> {
+  using Base = GanMemory<T>;
+  using Base::copy, Base::elements, Base::gan, Base::memory, Base::micro_batches, Base::on_host,
+      Base::parameters, Base::placed, Base::position, Base::staged, Base::stream, Base::write;
+
+  std::int64_t batch() const { return gan.batch(); }
+  std::int64_t count() const { return std::ssize(micro_batches); }
+  const GanDescription& description() const { return gan.description_; }
+  std::int64_t cells() const { return gan.image_shape().elements(); }
 
   runtime::RandomPosition at(std::uint32_t random_stream, const GanMicroBatch& micro_batch) const {
     runtime::RandomPosition there = position;
@@ -151,13 +166,6 @@ struct GanPlaces : GanWork {
     }
   }
 
-  // Values of the host where kernels read them.
-  const void* placed(std::size_t part, const void* values, std::int64_t size) const {
-    if (on_host()) return values;
-    T* const place = elements(stream.parameters_[part]);
-    write(static_cast<const T*>(values), size, place);
-    return place;
-  }
   Bindings bindings_of(const Program& program, std::size_t part, const void* weights,
                        const void* moving) const {
     const ParameterLayout& layout = program.parameters();

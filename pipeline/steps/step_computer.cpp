@@ -173,8 +173,7 @@ void StepComputer::prepare_part(const TrainingState& state, const StepShare& ste
   const model::GanParameters parameters = parameters_of(state);
   const model::GanWork work{parameters, micro_batches,
                             position(options_, *step.iteration_, step.slot()), stream_of(part)};
-  if (step.kind() == SlotKind::kG) return gan_.begin_generator(work);
-  gan_.make_fakes(work);
+  gan_.prepare(step.kind(), work);
 }
 
 bool StepComputer::compute(const TrainingState& state, StepShare& step,
@@ -233,20 +232,7 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
   const model::GanWork work{parameters, micro_batches,
                             position(options_, *step.iteration_, step.slot()), stream_of(part),
                             final_from};
-  switch (step.kind()) {
-    case SlotKind::kDReal:
-      return gan_.d_real(work);
-    case SlotKind::kDFake:
-      return gan_.d_fake(work);
-    case SlotKind::kG:
-      return gan_.finish_generator(work);
-    case SlotKind::kDBoth:
-      return gan_.d_both(work);
-    case SlotKind::kFit:
-      return gan_.fit(work);
-    case SlotKind::kDenoise:
-      return gan_.denoise(work);
-  }
+  gan_.learn(step.kind(), work);
 }
 
 std::shared_ptr<float> StepComputer::take_memory() {

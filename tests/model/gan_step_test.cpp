@@ -82,12 +82,8 @@ class Steps {
          fakes.data(),
          values.data()}};
     const GanWork work{parameters, micro_batches, {.seed = 11, .iteration = 2}, stream_};
-    if (makes_fakes(slot)) gan_->make_fakes(work);
-    if (slot == SlotKind::kG) gan_->begin_generator(work);
-    if (slot == SlotKind::kDReal) gan_->d_real(work);
-    if (slot == SlotKind::kDFake) gan_->d_fake(work);
-    if (slot == SlotKind::kDBoth) gan_->d_both(work);
-    if (slot == SlotKind::kG) gan_->finish_generator(work);
+    if (slot_access(slot).prepare_reads != 0) gan_->prepare(slot, work);
+    gan_->learn(slot, work);
     return values;
   }
 

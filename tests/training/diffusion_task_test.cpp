@@ -64,7 +64,7 @@ class InDouble {
     std::vector<double> values(static_cast<std::size_t>(layout().size));
     const model::GanParameters parameters{nullptr, nullptr, weights.data(), nullptr};
     const std::vector<model::GanMicroBatch> one{{events, 0, nullptr, values.data()}};
-    gan_->denoise({parameters, one, {7}, stream_});
+    gan_->learn(model::SlotKind::kDenoise, {parameters, one, {7}, stream_});
     return values;
   }
   double loss(const std::vector<double>& values) const { return 0.7 * values.back(); }

@@ -162,15 +162,8 @@ class Judge {
     const std::vector<model::GanMicroBatch> one{
         {events, micro_batch.index, fakes.data(), values.data()}};
     const model::GanWork work{parameters, one, position, stream_};
-    if (kind == model::SlotKind::kDReal) {
-      gan_->d_real(work);
-    } else if (kind == model::SlotKind::kDFake) {
-      gan_->make_fakes(work);
-      gan_->d_fake(work);
-    } else {
-      gan_->begin_generator(work);
-      gan_->finish_generator(work);
-    }
+    if (model::slot_access(kind).prepare_reads != 0) gan_->prepare(kind, work);
+    gan_->learn(kind, work);
     return {values.begin(), values.end()};
   }
 

@@ -66,7 +66,7 @@ class InDouble {
     std::vector<double> values(static_cast<std::size_t>(layout().size));
     const model::GanParameters parameters{nullptr, nullptr, weights.data(), moving.data()};
     const std::vector<model::GanMicroBatch> one{{events, 0, nullptr, values.data()}};
-    gan_->fit({parameters, one, {7}, stream_});
+    gan_->learn(model::SlotKind::kFit, {parameters, one, {7}, stream_});
     return values;
   }
   double loss(const std::vector<double>& values) const {

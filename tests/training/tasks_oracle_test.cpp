@@ -231,13 +231,8 @@ class Play {
     const auto slot = static_cast<std::uint8_t>(state_.slot);
     const model::GanWork work{
         parameters, one, {kSeed, 0, static_cast<std::uint32_t>(kIteration), slot, 0}, stream_};
-    if (model::makes_fakes(kind)) gan_->make_fakes(work);
-    if (kind == SlotKind::kG) gan_->begin_generator(work);
-    static const std::map<SlotKind, void (model::Gan::*)(const model::GanWork&) const> kSteps{
-        {SlotKind::kDReal, &model::Gan::d_real}, {SlotKind::kDFake, &model::Gan::d_fake},
-        {SlotKind::kDBoth, &model::Gan::d_both}, {SlotKind::kG, &model::Gan::finish_generator},
-        {SlotKind::kFit, &model::Gan::fit},      {SlotKind::kDenoise, &model::Gan::denoise}};
-    std::invoke(kSteps.at(kind), *gan_, work);
+    if (model::slot_access(kind).prepare_reads != 0) gan_->prepare(kind, work);
+    gan_->learn(kind, work);
     return values;
   }
 

@@ -36,19 +36,16 @@ TrialBook::Step TrialBook::next() const {
   return decide();
 }
 
-bool TrialBook::needs_figures() const {
-  const StopOptions& stop = study_.stop;
-  return rungs_ > 1 || stop.target || stop.patience ||
-         method_.learns_for(static_cast<std::uint32_t>(trials_.size()));
-}
-
 // Where the oldest figures that may be used decide nothing, younger ones are waited for, one after
 // the other: what is decided by then does not depend on which of them came first.
 TrialBook::Step TrialBook::decide() const {
   const auto is_open = [&](const Job& job) { return !has_ended(job); };
   const auto open = std::ranges::count_if(jobs_, is_open);
   const bool has_room = open < std::ptrdiff_t{study_.parallel};
-  if (!needs_figures() && trials_.size() < method_.trials()) {
+  const StopOptions& stop = study_.stop;
+  const bool needs_figures = rungs_ > 1 || stop.target || stop.patience ||
+                             method_.learns_for(static_cast<std::uint32_t>(trials_.size()));
+  if (!needs_figures && trials_.size() < method_.trials()) {
     if (!has_room) return Wait{};
     return Propose{method_.propose(static_cast<std::uint32_t>(trials_.size()), {})};
   }

@@ -113,8 +113,6 @@ class TrialBook {
 
  private:
   Step decide() const;
-  // Whether a decision depends on figures at all.
-  bool needs_figures() const;
   // The decision by the first `count` jobs, all of which have ended; nothing: they decide nothing.
   std::optional<Step> decide_by(std::size_t count) const;
   std::optional<std::uint32_t> to_promote(std::size_t count) const;

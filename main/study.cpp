@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -63,28 +64,22 @@ Result<void> check_same(const StudyJournal& journal, const OpenStudy& open,
       journal.lines().empty() ? nullptr : std::get_if<study::StudyLine>(&journal.lines().front());
   if (first == nullptr) {
     return Error{ErrorKind::kData,
-                 fmt::format("{} has trials and no journal; put {} back, or begin another study in "
-                             "another folder",
+                 fmt::format("{} has a study and no journal; put {} back, or begin another study "
+                             "in another folder",
                              folder, StudyJournal::kName)};
   }
   if (first->hash == study_hash(open.loaded)) return {};
   return Error{
       ErrorKind::kTopology,
       fmt::format("{} cannot go on: its study.yaml or the topology {} is not what it was "
-                  "begun with; only trials, target and patience may change. Begin another study "
-                  "in another folder",
+                  "begun with; only trials, target, patience and workers may change. Begin another "
+                  "study in another folder",
                   folder, open.loaded.study.topology)};
 }
 
-// The journal of the study, and the book where it ends. A study that was cut off before its first
-// line has none yet.
+// The journal of the study, and the book where it ends.
 Result<StudyJournal> open_journal(const StudyFolder& folder, OpenStudy& open) {
   ASSIGN_OR_RETURN(StudyJournal journal, StudyJournal::open(folder.journal()));
-  if (journal.lines().empty() && !folder.has_trials()) {
-    RETURN_IF_ERROR(journal.add(
-        study::StudyLine{study_hash(open.loaded), TROUPE_VERSION, study::time_of_day()}));
-    return journal;
-  }
   RETURN_IF_ERROR(check_same(journal, open, folder.path()));
   RETURN_IF_ERROR(replay(journal.lines(), open));
   return journal;
@@ -143,21 +138,19 @@ Result<std::vector<study::ForeignTrial>> known_trials(const CommandLine& line,
                            open.book.all_trials()));
 }
 
-// They count as trials of this study that have been run.
-Result<void> take_trials(const std::vector<study::ForeignTrial>& trials, OpenStudy& open,
-                         StudyJournal& journal) {
-  for (const study::ForeignTrial& trial : trials) {
-    const study::RunNumber run{static_cast<std::uint32_t>(open.book.trials().size())};
-    const std::string now = study::time_of_day();
-    for (const study::JournalLine& each :
-         {study::JournalLine(study::TrialLine{run.trial, trial.settings}),
-          study::JournalLine(study::BeginLine{run, now}),
-          study::JournalLine(study::EndLine{run, {trial.figure, "", "", 0, 0.0}, now})}) {
-      RETURN_IF_ERROR(journal.add(each));
-      RETURN_IF_ERROR(tell(each, open.loaded.study.space, open.book));
-    }
+// What the study is, and the known trials, which count as trials of it that have been run.
+std::vector<study::JournalLine> first_lines(const LoadedStudy& loaded,
+                                            const std::vector<study::ForeignTrial>& known) {
+  const std::string now = study::time_of_day();
+  std::vector<study::JournalLine> lines{study::StudyLine{study_hash(loaded), TROUPE_VERSION, now}};
+  std::uint32_t number = 0;
+  for (const study::ForeignTrial& trial : known) {
+    const study::RunNumber run{number++};
+    lines.emplace_back(study::TrialLine{run.trial, trial.settings});
+    lines.emplace_back(study::BeginLine{run, now});
+    lines.emplace_back(study::EndLine{run, {trial.figure, "", "", 0, 0.0}, now});
   }
-  return {};
+  return lines;
 }
 
 int begin(const CommandLine& line) {
@@ -170,13 +163,11 @@ int begin(const CommandLine& line) {
   line.take("out", path);
   launch::hold_signals();
   runtime::FileDisk disk;
-  const auto folder = StudyFolder::create(path, open.loaded.study, disk);
+  const auto folder =
+      StudyFolder::create(path, open.loaded.study, first_lines(open.loaded, *known), disk);
   if (!folder.ok()) return report(folder.error());
   auto journal = open_journal(*folder, open);
   if (!journal.ok()) return report(journal.error());
-  if (const auto taken = take_trials(*known, open, *journal); !taken.ok()) {
-    return report(taken.error());
-  }
   return carry_on(open, *folder, *journal, line);
 }
 

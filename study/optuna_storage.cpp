@@ -253,6 +253,7 @@ class StorageReader {
   Result<std::vector<ForeignTrial>> read(const std::string& name) {
     ASSIGN_OR_RETURN(const std::int64_t id, find(name));
     RETURN_IF_ERROR(check_direction(id));
+    RETURN_IF_ERROR(check_figure(id));
     ASSIGN_OR_RETURN(const auto rows,
                      database_.run("SELECT t.trial_id, t.number, v.value FROM trials t JOIN "
                                    "trial_values v ON v.trial_id = t.trial_id WHERE t.study_id = ? "
@@ -299,6 +300,22 @@ class StorageReader {
     return Error{ErrorKind::kUsage,
                  fmt::format("the study of the storage does not {} one figure, as this one does",
                              study_.objective.minimise ? "minimise" : "maximise")};
+  }
+
+  // Studies of Optuna's own do not say which figure it is.
+  Result<void> check_figure(std::int64_t id) {
+    ASSIGN_OR_RETURN(
+        const auto rows,
+        database_.run("SELECT value_json FROM study_user_attributes WHERE study_id = ? "
+                      "AND key = 'figure'",
+                      {id}));
+    const auto* const text = rows.empty() ? nullptr : column<std::string>(rows.front(), 0);
+    if (text == nullptr) return {};
+    const json own = runtime::parse_json(*text);
+    if (!own.is_string() || own == study_.objective.figure()) return {};
+    return Error{ErrorKind::kUsage,
+                 fmt::format("the figure of the storage's study is {}; the one of this study is {}",
+                             own.get<std::string>(), study_.objective.figure())};
   }
 
   Result<Settings> settings_of_trial(std::int64_t id, double number) {

@@ -30,8 +30,8 @@ struct ForeignTrial {
 
 // The complete trials of the study called `name` in a storage, in their order; "": the only one
 // there is. Values that ours has no digits for become the nearest that it has. kData: this is no
-// such storage; kUsage: it has no such study, another direction or several, or trials that are not
-// of the space.
+// such storage; kUsage: it has no such study, another direction or several, another figure, or
+// trials that are not of the space.
 runtime::Result<std::vector<ForeignTrial>> read_optuna_storage(std::string bytes,
                                                                const std::string& name,
                                                                const Study& study);

@@ -5,12 +5,9 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <span>
 #include <system_error>
 
 #include <fmt/format.h>
-
-#include "study/study_journal.h"
 
 namespace troupe::study {
 namespace {
@@ -30,7 +27,7 @@ bool holds_study(const std::string& path) {
   return fs::exists(file_of(path, StudyFolder::kStudy), ignored);
 }
 
-// A lock alone is what a study leaves that could not begin.
+// A lock and a journal are what a study leaves that could not begin.
 Result<void> check_free(const std::string& path) {
   if (holds_study(path)) {
     return Error{ErrorKind::kUsage,
@@ -40,7 +37,8 @@ Result<void> check_free(const std::string& path) {
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
-    if (entry->path().filename() == kLock) continue;
+    const fs::path name = entry->path().filename();
+    if (name == kLock || name == StudyJournal::kName) continue;
     return Error{ErrorKind::kUsage,
                  fmt::format("{} is not empty; give --out a folder of its own", path)};
   }
@@ -51,13 +49,16 @@ Result<void> check_free(const std::string& path) {
 }  // namespace
 
 Result<StudyFolder> StudyFolder::create(const std::string& path, const Study& study,
-                                        runtime::Disk& disk) {
+                                        std::span<const JournalLine> first, runtime::Disk& disk) {
   RETURN_IF_ERROR(check_free(path));
   RETURN_IF_ERROR(disk.make_folder(path));
   StudyFolder folder(path);
   RETURN_IF_ERROR(folder.lock());
   // Another one may have begun in it since.
   RETURN_IF_ERROR(check_free(path));
+  std::string lines;
+  for (const JournalLine& line : first) lines += journal_text(line) + "\n";
+  RETURN_IF_ERROR(disk.replace(folder.journal(), std::as_bytes(std::span{lines})));
   const std::string text = print_study(study);
   RETURN_IF_ERROR(disk.replace(file_of(path, kStudy), std::as_bytes(std::span{text})));
   return folder;
@@ -79,11 +80,6 @@ bool StudyFolder::is_locked(const std::string& path) {
   const runtime::Descriptor lock(
       ::open(file_of(path, kLock).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock.is_open() && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
-
-bool StudyFolder::has_trials() const {
-  std::error_code ignored;
-  return fs::exists(file_of(path_, kTrials), ignored);
 }
 
 std::string StudyFolder::journal() const { return file_of(path_, StudyJournal::kName); }

@@ -3,12 +3,14 @@
 // The folder of one study: study.yaml, which is the study as it was read, study.jsonl
 // (study_journal.h), and trials/, with the folder of each run. Locked while the study goes on.
 
+#include <span>
 #include <string>
 
 #include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "study/study_file.h"
+#include "study/study_journal.h"
 #include "study/trial_book.h"
 
 namespace troupe::study {
@@ -17,8 +19,10 @@ class StudyFolder {
  public:
   static constexpr const char* kStudy = "study.yaml";  // with it, it holds a study
 
-  // Makes it, with the study. kUsage: something is there already.
+  // Makes it, with the study and the first lines of its journal: all are there, or it holds no
+  // study. kUsage: something is there already.
   static runtime::Result<StudyFolder> create(const std::string& path, const Study& study,
+                                             std::span<const JournalLine> first,
                                              runtime::Disk& disk);
   // Finds it again. kUsage: it holds no study, or the study goes on.
   static runtime::Result<StudyFolder> reopen(const std::string& path);
@@ -29,8 +33,6 @@ class StudyFolder {
 
   const std::string& path() const { return path_; }
   std::string journal() const;
-  // Whether a trial's run was ever begun in it.
-  bool has_trials() const;
   // The folder of a trial's run; `repeats`: how many runs a trial has.
   std::string run_folder(RunNumber run, std::uint32_t repeats) const;
 

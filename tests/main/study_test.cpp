@@ -182,23 +182,36 @@ TEST_F(StudyVerb, TopologyThatChangesMeanwhileEndsTheStudy) {
   }
 }
 
-// As after a kill behind study.yaml, or within the journal's first line.
-TEST_F(StudyVerb, StudyWithoutAWholeLineInItsJournalGoesOn) {
+// The journal begins before the folder holds a study.
+TEST_F(StudyVerb, StudyWithoutAWholeLineInItsJournalIsRefused) {
   write_study("method: {kind: random, trials: 1}\n");
-  const auto whole = found_by(last_line(call(study_words("whole"))));
-  const std::string text = read_text(path("whole/study.yaml"));
-  for (const char* journal : {"", "{\"kind\":\"stu", "none"}) {
-    std::filesystem::remove_all(path("cut"));
-    std::filesystem::create_directory(path("cut"));
-    write_text(path("cut/study.yaml"), text);
+  std::filesystem::create_directory(path("cut"));
+  std::filesystem::copy_file(path("s.yaml"), path("cut/study.yaml"));
+  for (const char* journal : {"none", "", "{\"kind\":\"stu"}) {
     if (journal != std::string("none")) write_text(path("cut/study.jsonl"), journal);
-    const ProcessEnd end = call({"study", "--resume", path("cut"), "--json"});
-    ASSERT_EQ(end.exit_code, 0) << end.err;
-    EXPECT_EQ(found_by(last_line(end)), whole);
+    expect_refused(call({"study", "--resume", path("cut")}), 4,
+                   {"has a study and no journal; put study.jsonl back"});
   }
-  std::filesystem::remove(path("cut/study.jsonl"));
-  expect_refused(call({"study", "--resume", path("cut")}), 4,
-                 {"has trials and no journal; put study.jsonl back"});
+}
+
+// The known trials are there even if all other lines are lost.
+TEST_F(StudyVerb, TrialsOfAnotherStudyCountAsRunBeforeAnyBegins) {
+  write_study("method: {kind: bayesian, trials: 3, first: 2}\n");
+  ASSERT_EQ(call(study_words("first")).exit_code, 0);
+  ASSERT_EQ(call({"study", path("first"), "--report", "--optuna", path("o.db")}).exit_code, 0);
+  write_study("method: {kind: bayesian, trials: 4, first: 2}\n");
+  const ProcessEnd end = call(study_words("more") + Words{"--from", path("o.db")});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto whole = found_by(last_line(end));
+  ASSERT_EQ(whole.size(), 4u);
+  EXPECT_EQ(lines_of("more"), 13u);
+  std::string journal = read_text(path("more/study.jsonl"));
+  for (int i = 0; i < 3; ++i) journal.resize(journal.rfind('\n', journal.size() - 2) + 1);
+  write_text(path("more/study.jsonl"), journal);
+  std::filesystem::remove_all(path("more/trials"));
+  const ProcessEnd last = call({"study", "--resume", path("more"), "--json"});
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_EQ(found_by(last_line(last)), whole);
 }
 
 // The line of its end alone was lost. A process that seems to be still there is waited for.
@@ -364,7 +377,7 @@ TEST_F(StudyVerb, GoesOnWithMoreTrialsAndWithNothingElseChanged) {
   EXPECT_EQ(last_line(more)["trials"].list().size(), 2u);
   write_text(path("toy.yaml"), read_text(path("toy.yaml")) + "# touched\n");
   expect_refused(call({"study", "--resume", path("search")}), 3,
-                 {"only trials, target and patience may change"});
+                 {"only trials, target, patience and workers may change"});
 }
 
 TEST_F(StudyVerb, RefusesWhatIsNoStudy) {

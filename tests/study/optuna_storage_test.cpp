@@ -69,6 +69,10 @@ TEST_F(OptunaStorage, OtherStudiesAndSpacesAreRefused) {
   most.objective = {{}, "merit"};
   EXPECT_THAT(read_optuna_storage(bytes, "", most),
               FailsWith(ErrorKind::kUsage, "does not maximise one figure"));
+  Study other = loaded_.study;
+  other.objective = {"peak_memory_bytes", {}};
+  EXPECT_THAT(read_optuna_storage(bytes, "", other),
+              FailsWith(ErrorKind::kUsage, "is merit; the one of this study is peak_memory_bytes"));
   Study less = loaded_.study;
   less.space.erase(less.space.begin() + 1);
   EXPECT_THAT(read_optuna_storage(bytes, "", less), FailsWith(ErrorKind::kUsage, "no field rate"));

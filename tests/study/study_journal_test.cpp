@@ -86,6 +86,8 @@ TEST(StudyJournal, LinesThatCannotBeAreNotTold) {
   EXPECT_TRUE(book.trials().empty());
 }
 
+const std::vector<JournalLine> kFirst{StudyLine{"hash", "1", "now"}, TrialLine{0, kSettings}};
+
 TEST(StudyFolder, IsLockedAndNotTakenFromOthers) {
   const TemporaryFolder folder;
   runtime::FileDisk disk;
@@ -93,17 +95,16 @@ TEST(StudyFolder, IsLockedAndNotTakenFromOthers) {
   const std::string path = folder / "search";
   EXPECT_THAT(StudyFolder::reopen(path), FailsWith(ErrorKind::kUsage, "is no study's folder"));
   {
-    const auto first = StudyFolder::create(path, study, disk);
+    const auto first = StudyFolder::create(path, study, kFirst, disk);
     ASSERT_TRUE(first.ok()) << first.error().message;
     EXPECT_EQ(first->run_folder({7, 0, 2}, 1), path + "/trials/7");
     EXPECT_EQ(first->run_folder({7, 0, 2}, 3), path + "/trials/7.2");
     EXPECT_THAT(StudyFolder::reopen(path), FailsWith(ErrorKind::kUsage, "still going on"));
   }
   EXPECT_TRUE(StudyFolder::reopen(path).ok());
-  EXPECT_THAT(StudyFolder::create(path, study, disk),
+  EXPECT_THAT(StudyFolder::create(path, study, kFirst, disk),
               FailsWith(ErrorKind::kUsage, "troupe study --resume " + path));
   EXPECT_EQ(load_study(path + "/study.yaml")->study, study);
-  EXPECT_FALSE(StudyFolder::reopen(path)->has_trials());
   EXPECT_FALSE(StudyFolder::is_locked(path));
   EXPECT_FALSE(StudyFolder::is_locked(folder / "nothing"));
   {
@@ -112,10 +113,41 @@ TEST(StudyFolder, IsLockedAndNotTakenFromOthers) {
   }
   std::filesystem::create_directory(folder / "full");
   write_text(folder / "full/notes", "mine");
-  EXPECT_THAT(StudyFolder::create(folder / "full", study, disk),
+  EXPECT_THAT(StudyFolder::create(folder / "full", study, kFirst, disk),
               FailsWith(ErrorKind::kUsage, "is not empty"));
-  EXPECT_THAT(StudyFolder::create(folder / "full/notes", study, disk),
+  EXPECT_THAT(StudyFolder::create(folder / "full/notes", study, kFirst, disk),
               FailsWith(ErrorKind::kUsage, "notes"));
+}
+
+// Full where the journal begins.
+class FullDisk final : public runtime::FileDisk {
+ public:
+  runtime::Result<void> replace(const std::string& path,
+                                std::span<const std::byte> bytes) override {
+    if (path.ends_with(StudyJournal::kName)) return runtime::Error{ErrorKind::kData, "full"};
+    return FileDisk::replace(path, bytes);
+  }
+};
+
+// Else one that is killed in between would go on without them.
+TEST(StudyFolder, HoldsNoStudyBeforeItHasTheFirstLinesOfTheJournal) {
+  const TemporaryFolder folder;
+  const Study study = parsed(kLeast).study;
+  const std::string path = folder / "search";
+  FullDisk full;
+  EXPECT_THAT(StudyFolder::create(path, study, kFirst, full), FailsWith(ErrorKind::kData, "full"));
+  EXPECT_THAT(StudyFolder::reopen(path), FailsWith(ErrorKind::kUsage, "is no study's folder"));
+  // As after a kill behind the journal.
+  write_text(path + "/study.jsonl", "{\"kind\":\"stu");
+  runtime::FileDisk disk;
+  const auto made = StudyFolder::create(path, study, kFirst, disk);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  const auto lines = read_study_journal(made->journal());
+  ASSERT_TRUE(lines.ok()) << lines.error().message;
+  ASSERT_EQ(lines->size(), kFirst.size());
+  for (std::size_t i = 0; i < kFirst.size(); ++i) {
+    EXPECT_EQ(journal_text(lines->at(i)), journal_text(kFirst[i]));
+  }
 }
 
 class Report : public testing::Test {

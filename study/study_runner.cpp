@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "config/topology_file.h"
+#include "launch/folder/run_folder.h"
 #include "launch/machine/free_ports.h"
 #include "launch/processes/child_process.h"
 #include "launch/processes/command.h"
@@ -34,7 +35,9 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 constexpr auto kEndsWithin = std::chrono::seconds(30);
-constexpr std::uint32_t kMostFailures = 3;  // of members, behind which a run gets no more
+constexpr std::uint32_t kMostFailures = 3;  // of members in a row, behind which a run gets no more
+constexpr auto kStays = std::chrono::minutes(1);  // a member that did was no failure
+constexpr std::uint32_t kMostTurns = 5;           // of a run that ends before it has begun
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 // The requests to end that have come so far; readable in `descriptor` when one comes.
@@ -71,7 +74,8 @@ struct Watched {
   bool is_member = false;      // besides the first one
   bool is_leaving = false;     // it was told to
   std::string address;         // of a run: where members join; "": none do
-  std::uint32_t failures = 0;  // of a run: members that have ended by themselves
+  std::uint32_t turns = 1;     // of a run: addresses that it was given
+  std::uint32_t failures = 0;  // of a run: members that ended soon and by themselves, in a row
   std::string folder;
   runtime::TimePoint began{0};
   std::string last_line;  // of its standard output
@@ -181,11 +185,12 @@ class StudyRunner {
                              study().topology, how_to_go_on())};
   }
 
-  Result<void> start(RunNumber run) {
+  Result<void> start(RunNumber run, std::uint32_t turns = 1) {
     RETURN_IF_ERROR(check_topology());
     const Point& point = book_.trials()[run.trial].point;
     auto watched = std::make_unique<Watched>();
     watched->run = run;
+    watched->turns = turns;
     watched->folder = request_.folder.run_folder(run, study().repeats());
     if (study().workers > 0) {
       ASSIGN_OR_RETURN(const std::uint16_t port, launch::free_ports(turn_++));
@@ -260,14 +265,15 @@ class StudyRunner {
     }
   }
 
-  // A member has ended that nobody has told to. One that was killed costs its run nothing, and
-  // another one comes; one that cannot join or go on has a reason that the next one will have, too.
+  // A member has ended that nobody has told to. It costs its run nothing, and another one comes;
+  // but where one after the other cannot join, or is killed soon, the next ones would be, too.
   void take_member(const Watched& member, const launch::ChildEnd& end) {
     if (member.is_leaving || end == launch::ChildEnd{0, 0} || stops_.count() > 0) return;
     const auto run = std::ranges::find_if(
         watched_, [&](const auto& each) { return !each->is_member && each->run == member.run; });
     if (run == watched_.end()) return;
-    if (end.signal == 0) ++(*run)->failures;
+    const bool has_stayed = clock_.now() - member.began >= kStays;
+    (*run)->failures = has_stayed ? 0 : (*run)->failures + 1;
     log_.warning(fmt::format("a worker of {} {}{}", name_of(member.run), end.text(),
                              end.signal == 0 ? ": " + launch::shown_line(member.last_error) : ""));
   }
@@ -279,6 +285,13 @@ class StudyRunner {
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (signal_number == SIGKILL || !watched_[i]->is_member) children_[i]->send(signal_number);
     }
+  }
+
+  // Somebody has taken its address since it was looked for.
+  static bool lacks_address(const Watched& run, const launch::ChildEnd& end) {
+    const launch::ChildEnd refused{runtime::exit_code(ErrorKind::kUsage), 0};
+    return !run.address.empty() && run.turns < kMostTurns && end == refused &&
+           !launch::RunFolder::check(run.folder).ok();
   }
 
   // `writes`: what has become of them counts; else they are gone on with another time.
@@ -299,7 +312,10 @@ class StudyRunner {
                        runtime::seconds(clock_.now() - watched->began)};
       // One that has ended well has done so, signal or not.
       if (!fault.ok() || (!writes && end.end != launch::ChildEnd{0, 0})) continue;
-      fault = take_end(watched->run, found_by(request_.loaded, watched->run, watched->folder, end));
+      fault = lacks_address(*watched, end.end)
+                  ? start(watched->run, watched->turns + 1)
+                  : take_end(watched->run,
+                             found_by(request_.loaded, watched->run, watched->folder, end));
     }
     return fault;
   }

@@ -34,7 +34,8 @@ constexpr const char* kValidation = "validation/";
 constexpr const char* kMerit = "merit";  // as people call validation/total
 constexpr const char* kTotal = "total";
 constexpr std::size_t kMostError = 1000;
-constexpr int kMostJoiners = 500;         // of one run, over its whole time
+// Of one run, over its whole time. Each process has room for all, which is some 0.2 MB for each.
+constexpr std::uint32_t kMostJoiners = 500, kJoinersPerWorker = 32;
 constexpr std::size_t kMostPoints = 200;  // of a curve
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
@@ -178,8 +179,9 @@ std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point
   }
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   if (!address.empty()) {
+    const std::uint32_t joiners = std::min(kMostJoiners, kJoinersPerWorker * loaded.study.workers);
     words.insert(words.end(), {"--workers", "1", "--set", "cluster.listen=" + address, "--set",
-                               fmt::format("cluster.joiners={}", kMostJoiners)});
+                               fmt::format("cluster.joiners={}", joiners)});
   }
   words.emplace_back("--json");
   return words;

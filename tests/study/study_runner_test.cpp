@@ -1,0 +1,96 @@
+// How a study starts the processes of its runs and members, with a script in their place.
+
+#include "study/study_runner.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <set>
+
+#include "runtime/base/disk.h"
+#include "study/method.h"
+#include "tests/study/study_support.h"
+
+namespace troupe::study {
+namespace {
+
+using testing::HasSubstr;
+
+// It notes its words, a line for each process, in the file of the name $calls.
+constexpr const char* kScript = R"(#!/bin/sh
+calls='{}/calls'
+echo "$*" >> "$calls"
+count() {{ grep -c "^$1" "$calls"; }}
+{}
+)";
+
+class StudyRunnerTest : public testing::Test {
+ protected:
+  // One trial of which the script is the run; what it comes to.
+  RunResult run(const std::string& script) {
+    write_text(folder_ / "troupe", fmt::format(kScript, folder_.path(), script));
+    std::filesystem::permissions(folder_ / "troupe", std::filesystem::perms::owner_all);
+    const LoadedStudy loaded = parsed(
+        "topology: toy\nspace: {train.seed: {integer: [1, 9]}}\n"
+        "objective: {minimise: iterations, of: summary}\n"
+        "method: {kind: random, trials: 1}\nworkers: 2\n");
+    runtime::FileDisk disk;
+    const auto folder = StudyFolder::create(folder_ / "search", loaded.study, {}, disk);
+    EXPECT_TRUE(folder.ok()) << folder.error().message;
+    auto journal = StudyJournal::open(folder->journal());
+    EXPECT_TRUE(journal.ok()) << journal.error().message;
+    const auto method = make_method(loaded.study);
+    TrialBook book(loaded.study, *method, loaded.rungs.size());
+    const auto end = run_study({loaded, *folder, folder_ / "troupe", {}}, *journal, book,
+                               runtime::Log::silent());
+    EXPECT_TRUE(end.ok()) << end.error().message;
+    return book.jobs().empty() || book.jobs()[0].results.empty() ? RunResult{}
+                                                                 : book.jobs()[0].results[0];
+  }
+  // The lines of processes with this first word.
+  std::vector<std::string> calls(const std::string& word) const {
+    std::vector<std::string> found;
+    const std::string text = read_text(folder_ / "calls");
+    for (std::size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos;
+         at = end + 1) {
+      const std::string line = text.substr(at, end - at);
+      if (line.starts_with(word)) found.push_back(line);
+    }
+    return found;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+constexpr const char* kSummary = R"(echo '{"iterations":7,"stopped":false,"exit_code":0}')";
+
+// As where somebody takes its ports between the look at them and the run.
+TEST_F(StudyRunnerTest, RunThatHasNoAddressBeginsAgainAtAnother) {
+  const RunResult result = run("[ $1 = run ] || exec sleep 100\n[ $(count run) = 3 ] || exit 2\n" +
+                               std::string(kSummary));
+  EXPECT_EQ(result.figure, 7.0) << result.error;
+  const std::vector<std::string> runs = calls("run");
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_THAT(runs[0], HasSubstr("cluster.listen=127.0.0.1:"));
+  EXPECT_EQ(std::set(runs.begin(), runs.end()).size(), 3u) << runs[0];
+}
+
+// It is then the trial's own end.
+TEST_F(StudyRunnerTest, RunThatIsAlwaysRefusedFails) {
+  const RunResult result = run("[ $1 = run ] || exec sleep 100\necho no room >&2\nexit 2");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.error, "no room");
+  EXPECT_EQ(calls("run").size(), 5u);
+}
+
+TEST_F(StudyRunnerTest, RunWhoseMembersAreKilledOneAfterTheOtherGetsNoMore) {
+  const RunResult result =
+      run("[ $1 = run ] || kill -9 $$\nuntil [ $(count join) -ge 3 ]; do sleep 0.05; done\n"
+          "sleep 0.5\n" +
+          std::string(kSummary));
+  EXPECT_EQ(result.figure, 7.0) << result.error;
+  EXPECT_EQ(calls("join").size(), 3u);
+}
+
+}  // namespace
+}  // namespace troupe::study

@@ -70,7 +70,7 @@ void Loader::begin(Context& context, const Feed& feed) {
   }
   line.view = feed.view;
   begin_iteration(line, feed.iteration);
-  knows_ahead_ = false;
+  front_ = reads_ahead_ = 0;
   // The replica's earlier feed ends here, and with it the message that may wait in it.
   lines_[feed.replica] = std::move(line);
   schedule(context);
@@ -139,12 +139,13 @@ std::vector<std::uint32_t> Loader::micro_batches_in(const Line& line,
   return own;
 }
 
-// What another View has moved here is read at once, and else a part of what comes with each
-// micro-batch, so that no replica waits for all of it.
+// Each look reads twice as far as the one before, a part with each micro-batch that is known
+// already. So no replica waits for all of it, not even where another View has moved it here. What
+// is over is not wanted any more.
 runtime::Result<void> Loader::look_ahead() {
   const std::uint64_t most = dataset_.most_wanted();
   if (most == 0) return {};
-  if (knows_ahead_ && reads_ahead_ > 0) {
+  if (reads_ahead_ > 0) {
     --reads_ahead_;
     return {};
   }
@@ -156,7 +157,11 @@ runtime::Result<void> Loader::look_ahead() {
     for (const auto& [replica, line] : lines_) {
       is_last = is_last && !has_more(line, iteration);
       if (iteration < line.iteration) continue;
-      for (const std::uint32_t index : micro_batches_in(line, iteration)) {
+      auto coming = micro_batches_in(line, iteration);
+      if (iteration == line.iteration) {
+        coming.erase(coming.begin(), coming.begin() + static_cast<std::ptrdiff_t>(line.next));
+      }
+      for (const std::uint32_t index : coming) {
         sampler_.event_ids(iteration, index, ids_);
         ids.insert(ids.end(), ids_.begin(), ids_.end());
       }
@@ -164,8 +169,11 @@ runtime::Result<void> Loader::look_ahead() {
     if (is_last) break;
   }
   ids.resize(std::min<std::uint64_t>(ids.size(), most));
-  reads_ahead_ = ids.size() / ids_.size() / 2;
-  return dataset_.want(ids, std::exchange(knows_ahead_, true) ? reads_ahead_ + 1 : 0);
+  const std::size_t known = front_ == 0 ? 0 : front_ - front_ / 2 - 1;
+  const std::size_t all = (ids.size() + ids_.size() - 1) / ids_.size();
+  front_ = std::min(all, std::max<std::size_t>(1, 2 * front_));
+  reads_ahead_ = front_ / 2;
+  return dataset_.want(ids, std::min(ids.size(), front_ * ids_.size()), known);
 }
 
 // Goes to the first iteration, not before this one, that has something for the replica.

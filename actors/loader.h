@@ -94,8 +94,8 @@ class Loader final : public runtime::Actor {
   std::map<std::uint32_t, Line> lines_;  // by replica, until they end
   bool fed_ = false;                     // some replica has asked
   std::vector<std::uint64_t> ids_;
+  std::size_t front_ = 0;        // micro-batches that the last look had read; 0: none since a feed
   std::size_t reads_ahead_ = 0;  // how many more before it looks ahead again
-  bool knows_ahead_ = false;     // it has, since the last feed
   runtime::TimerId turn_;
   std::optional<pipeline::ReadThreads> threads_;
   std::optional<runtime::TimePoint> waits_since_;  // for room

@@ -267,15 +267,21 @@ std::uint64_t Dataset::most_wanted() const {
   return std::max<std::uint64_t>(1, state_->shard->capacity(state_->shape.size() * sizeof(float)));
 }
 
-Result<void> Dataset::want(std::span<const std::uint64_t> ids, std::size_t reads) {
+Result<void> Dataset::want(std::span<const std::uint64_t> ids, std::size_t front,
+                           std::size_t reads) {
   State& state = *state_;
   CHECK(state.shard, "only a shard is told what is wanted");
   std::vector<std::uint64_t> wanted(ids.begin(), ids.end());
+  const auto first = ids.first(front);
+  std::vector<std::uint64_t> coming(first.begin(), first.end());
   std::ranges::sort(wanted);
+  std::ranges::sort(coming);
   CHECK(wanted.empty() || wanted.back() < size(), "no such event");
   state.shard->keep_only(wanted);
-  std::erase_if(wanted, [&](std::uint64_t id) { return state.shard->has(id); });
-  auto blocks = state.blocks_of(wanted);
+  for (auto* some : {&wanted, &coming}) {
+    std::erase_if(*some, [&](std::uint64_t id) { return state.shard->has(id); });
+  }
+  auto blocks = state.blocks_of(coming);
   state.coming = {std::move(wanted), std::move(blocks), 0, reads};
   return reads > 0 ? Result<void>{} : state.gather();
 }

@@ -93,10 +93,12 @@ class Dataset {
   // turn out to be small once packed.
   std::uint64_t most_wanted() const;
   // With CacheMode::kShard: read() will be asked for these, for those in front first, so they are
-  // kept and all others are let go. Those that are not here yet are read from their files now, or
-  // a part of them with each of the next `reads` calls of read(). An event that is not here when
-  // read() is asked for it is read then. CHECKs the ids. Errors as read().
-  runtime::Result<void> want(std::span<const std::uint64_t> ids, std::size_t reads);
+  // kept and all others are let go. Those of the first `front` that are not here yet are read from
+  // their files now, or a part of them with each of the next `reads` calls of read(); and with them
+  // what else of `ids` stands in the same blocks. An event that is not here when read() is asked
+  // for it is read then. CHECKs the ids. Errors as read().
+  runtime::Result<void> want(std::span<const std::uint64_t> ids, std::size_t front,
+                             std::size_t reads);
 
   // E in GeV / 100 of an event, without reading its image. CHECKs the id.
   float energy(std::uint64_t id) const;

@@ -106,7 +106,7 @@ TEST_F(ShardCache, GivesWhatMemoryGivesWhateverIsWantedKeptAndMissing) {
         for (std::size_t reads = 0; reads < 6; ++reads) {
           std::shuffle(all.begin(), all.end(), random);
           const Ids wanted(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2));
-          ASSERT_TRUE(shard.want(wanted, reads).ok());
+          ASSERT_TRUE(shard.want(wanted, wanted.size() / (1 + reads % 3), reads).ok());
           for (std::size_t first = 0; first + 4 <= all.size(); first += 4) {
             const Ids ids(all.begin() + static_cast<std::ptrdiff_t>(first),
                           all.begin() + static_cast<std::ptrdiff_t>(first + 4));
@@ -122,24 +122,24 @@ TEST_F(ShardCache, GivesWhatMemoryGivesWhateverIsWantedKeptAndMissing) {
 TEST_F(ShardCache, WantedEventsAreReadOnceAndOthersWhenTheyAreAskedFor) {
   Dataset shard = open(CacheMode::kShard);
   const Ids wanted{31, 3, 8, 22};
-  ASSERT_TRUE(shard.want(wanted, 0).ok());
+  ASSERT_TRUE(shard.want(wanted, wanted.size(), 0).ok());
   const Ids some{22, 31};
   const auto before = images(shard, some);
   // Those that stay wanted stay.
   for (int i = 0; i < 3; ++i)
     std::filesystem::resize_file(folder_ / "part_" + std::to_string(i) + ".h5", 100);
-  ASSERT_TRUE(shard.want(some, 0).ok());
+  ASSERT_TRUE(shard.want(some, some.size(), 0).ok());
   EXPECT_EQ(images(shard, some), before);
   Batch batch;
   EXPECT_THAT(shard.read(Ids{22, 5}, batch), FailsWith(ErrorKind::kData, "part_"));
-  EXPECT_THAT(shard.want(Ids{5}, 0), FailsWith(ErrorKind::kData, "part_"));
+  EXPECT_THAT(shard.want(Ids{5}, 1, 0), FailsWith(ErrorKind::kData, "part_"));
 }
 
 TEST_F(ShardCache, WhatIsReadWithLaterReadsIsThereBehindThem) {
   Dataset shard = open(CacheMode::kShard);
   Ids wanted(shard.size());
   std::iota(wanted.begin(), wanted.end(), 0u);
-  ASSERT_TRUE(shard.want(wanted, 3).ok());
+  ASSERT_TRUE(shard.want(wanted, wanted.size(), 3).ok());
   const auto first = images(shard, {0});
   images(shard, {1});
   images(shard, {2});
@@ -147,6 +147,40 @@ TEST_F(ShardCache, WhatIsReadWithLaterReadsIsThereBehindThem) {
     std::filesystem::remove(folder_ / "part_" + std::to_string(i) + ".h5");
   EXPECT_EQ(images(shard, {0}), first);
   EXPECT_EQ(images(shard, wanted).size(), wanted.size() * first.size());
+}
+
+// Only those in front are read, and what is there of the others stays.
+TEST_F(ShardCache, EventsBehindTheFrontAreKeptAndNotReadForThemselves) {
+  options_.paths = {folder_ / "part_0.h5", folder_ / "part_2.h5"};
+  Dataset shard = open(CacheMode::kShard);
+  const std::uint64_t last = shard.size() - 1;  // in the other file
+  ASSERT_TRUE(shard.want(Ids{last}, 1, 0).ok());
+  const auto before = images(shard, {last});
+  ASSERT_TRUE(shard.want(Ids{0, last, last - 9}, 1, 0).ok());
+  for (int i = 0; i < 3; ++i)
+    std::filesystem::remove(folder_ / "part_" + std::to_string(i) + ".h5");
+  EXPECT_EQ(images(shard, {last}), before);
+  images(shard, {0});
+  Batch batch;
+  EXPECT_THAT(shard.read(Ids{last - 9}, batch), FailsWith(ErrorKind::kData, "part_"));
+}
+
+// The loader changes its threads while it reads.
+TEST_F(ShardCache, OtherNumbersOfThreadsReadTheSame) {
+  Dataset memory = open(CacheMode::kMemory);
+  for (const CacheMode cache : {CacheMode::kShard, CacheMode::kNone}) {
+    Dataset dataset = open(cache, 3000);
+    Ids ids(memory.size());
+    std::iota(ids.begin(), ids.end(), 0u);
+    std::ranges::reverse(ids);
+    for (const int threads : {1, 3, 1, 2}) {
+      dataset.set_threads(threads);
+      if (cache == CacheMode::kShard) {
+        ASSERT_TRUE(dataset.want(ids, ids.size(), 2).ok());
+      }
+      ASSERT_EQ(images(dataset, ids), images(memory, ids)) << threads;
+    }
+  }
 }
 
 }  // namespace

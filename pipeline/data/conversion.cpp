@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -67,13 +68,24 @@ class Converter {
 
   // Tells which of the sources' columns are written.
   std::vector<ShowerColumn> columns() {
-    std::vector<std::string> own = written_parts(to_);
+    std::vector<ShowerColumn> all = events_.columns();
+    std::vector<std::size_t> order(all.size());  // the particle before others of its name
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto is_particle = [&](std::size_t i) {
+      return events_.columns()[i].name == species_column(DataSchema::kLcdAngle);
+    };
+    std::stable_partition(order.begin(), order.end(), is_particle);
+    std::vector<std::string> taken = written_parts(to_);
+    is_kept_.assign(all.size(), false);
+    for (const std::size_t i : order) {
+      if (is_particle(i)) all[i].name = species_column(to_);
+      const auto collides = [&](const std::string& other) { return collide(all[i].name, other); };
+      is_kept_[i] = to_ != DataSchema::kIdx && std::ranges::none_of(taken, collides);
+      if (is_kept_[i]) taken.push_back(all[i].name);
+    }
     std::vector<ShowerColumn> kept;
-    for (ShowerColumn column : events_.columns()) {
-      if (column.name == species_column(DataSchema::kLcdAngle)) column.name = species_column(to_);
-      const bool is_own = std::ranges::find(own, column.name) != own.end();
-      is_kept_.push_back(to_ != DataSchema::kIdx && !is_own);
-      if (is_kept_.back()) kept.push_back(std::move(column));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (is_kept_[i]) kept.push_back(std::move(all[i]));
     }
     return kept;
   }
@@ -104,6 +116,12 @@ class Converter {
   const std::optional<Error>& error() const { return error_; }
 
  private:
+  // Whether a file has no place for both. In HDF5 a name may be a folder of another one.
+  bool collide(const std::string& a, const std::string& b) const {
+    if (facts_of(to_).format != FileFormat::kHdf5) return a == b;
+    return a == b || a.starts_with(b + "/") || b.starts_with(a + "/");
+  }
+
   void give(std::span<double> columns) {
     auto to = columns.begin();
     for (auto from = stored_.begin(); from != stored_.end();) {

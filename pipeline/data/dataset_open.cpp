@@ -245,7 +245,7 @@ Result<FileIndex> Dataset::State::index_with_packed(File& entry, const DatasetFi
     if (!entry.packed) return data_error(path + ": cannot be mapped into memory");
   }
   ASSIGN_OR_RETURN(entry.held, turn.use());
-  report.bytes_on_disk += entry.packed->bytes();
+  if (!is_there_before(entry)) report.bytes_on_disk += entry.packed->bytes();
   RETURN_IF_ERROR(make_room({options.cache_folder, options.cache_limit}, 0));
   return index;
 }
@@ -260,6 +260,7 @@ Result<void> Dataset::State::check_shape(const DatasetFile& opened, const std::s
 
 void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   File& entry = files[file];
+  const bool is_told = is_there_before(entry);
   entry.states = index.states;
   const bool packed = entry.packed.has_value();
   const std::uint64_t last = entry.rows.end;
@@ -301,8 +302,13 @@ void Dataset::State::take_index(std::uint32_t file, const FileIndex& index) {
   largest_block_bytes =
       std::max<std::uint64_t>(largest_block_bytes, index.block_rows * shape.size() * sizeof(float));
   for (const std::string& event : index.bad_events) {
-    if (report.bad_events.size() < kMostBadEvents) report.bad_events.push_back(event);
+    if (!is_told && report.bad_events.size() < kMostBadEvents) report.bad_events.push_back(event);
   }
+}
+
+bool Dataset::State::is_there_before(const File& entry) const {
+  const auto at = static_cast<std::size_t>(&entry - files.data());
+  return at > 0 && files[at - 1].path == entry.path && !files[at - 1].states.empty();
 }
 
 std::uint64_t Dataset::State::events_left() const {

@@ -81,6 +81,8 @@ struct Dataset::State {
   void take_index(std::uint32_t file, const FileIndex& index);
   // Ends the file's rows behind the last event that DatasetOptions::events allows.
   void end_rows(File& entry, const FileIndex& index) const;
+  // Whether the file has a range of rows before this one that was taken.
+  bool is_there_before(const File& entry) const;
   std::uint64_t events_left() const;
   runtime::Error nothing_left() const;
   static runtime::Error changed_data(const std::string& path);

@@ -89,9 +89,9 @@ class Sampler {
 
   const SamplerOptions& options() const { return options_; }
   std::uint64_t events_per_iteration() const;
+  // With kCarry as many as with kDrop, though every event comes once in each order, which lasts a
+  // part of an iteration longer; with kPartial the short one, too.
   std::uint64_t iterations_per_epoch() const;
-  // With kCarry, an epoch is as many iterations as with kDrop, and every event comes once in each
-  // order, which lasts a part of an iteration longer.
   // Events at the end of each epoch's order that are left out; to be reported.
   std::uint64_t dropped_per_epoch() const;
   // The iteration that takes fewer micro-batches than M; only with kPartial is there one.

@@ -78,6 +78,7 @@ Result<std::vector<StoredEvents::Source>> StoredEvents::sources_in(const EventCo
   if (schema_ != DataSchema::kCustom) own = written_parts(schema_);
   own.insert(own.end(), {names.image, names.angle});
   std::vector<Source> found;
+  std::vector<std::string> derived;  // names that no part gives to itself
   const auto add = [&](std::string name, std::uint64_t width, const PartInfo& part,
                        std::uint64_t first) {
     Source& source = found.emplace_back();
@@ -94,9 +95,11 @@ Result<std::vector<StoredEvents::Source>> StoredEvents::sources_in(const EventCo
     if (!fits) continue;
     if (fixed && part.name == names.energy && names.energy_column == 1) {
       // The particle, and what stands behind the energy.
-      add(species_column(DataSchema::kLcdAngle), 0, part, 0);
+      derived.push_back(species_column(DataSchema::kLcdAngle));
+      add(derived.back(), 0, part, 0);
       for (std::uint64_t i = 2; i < width; ++i) {
-        add(fmt::format("{}.{}", part.name, i), 0, part, i);
+        derived.push_back(fmt::format("{}.{}", part.name, i));
+        add(derived.back(), 0, part, i);
       }
       continue;
     }
@@ -106,6 +109,9 @@ Result<std::vector<StoredEvents::Source>> StoredEvents::sources_in(const EventCo
     ASSIGN_OR_RETURN(const Column column, file.column(part.name));
     if (column.of_numbers) add(part.name, width > 1 ? width : 0, part, 0);
   }
+  std::erase_if(found, [&](const Source& each) {
+    return each.part == each.column.name && std::ranges::find(derived, each.part) != derived.end();
+  });
   return found;
 }
 

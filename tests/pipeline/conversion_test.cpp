@@ -181,6 +181,33 @@ TEST_F(Conversion, FurtherNumbersStayUnderTheirNamesInEverySchemaThatHasAPlaceFo
             content("a.h5", DataSchema::kLcdFixed).cells);
 }
 
+// As files have that were made with a condition of the name.
+TEST_F(Conversion, PartWhoseNameIsTakenIsLeftOut) {
+  constexpr std::size_t kRows = 4;
+  const SmallData data(kRows);
+  const std::vector<float> others(kRows, 7.0f), species{11, 22, 22, 11}, squares{1, 4, 9, 16};
+  {
+    Hdf5Scribe file(folder_ / "a.h5");
+    file.add("ECAL", {kRows, 3, 4, 5}, data.cells);
+    file.add("target", {kRows, 3}, std::vector<float>{11, 20, 1, 22, 30, 4, 22, 40, 9, 11, 50, 16});
+    for (const char* name : {"energy/x", "pdg", "target.0", "target.2", "y"}) {
+      file.add(name, {kRows}, others);
+    }
+  }
+  for (const auto& [to, name] :
+       {std::pair(DataSchema::kNnlo, "n.h5"), std::pair(DataSchema::kTfRecord, "t.tfrecord"),
+        std::pair(DataSchema::kLcdAngle, "l.h5"), std::pair(DataSchema::kLcdFixed, "f.h5")}) {
+    converted("a.h5", to, name);
+    const std::string path = folder_ / name;
+    EXPECT_EQ(numbers_of(path, to, to == DataSchema::kLcdFixed ? "target.0" : "pdg"), species)
+        << name;
+    EXPECT_EQ(numbers_of(path, to, "target.2"), squares) << name;
+  }
+  EXPECT_EQ(numbers_of(folder_ / "l.h5", DataSchema::kLcdAngle, "y"), others);
+  EXPECT_EQ(numbers_of(folder_ / "n.h5", DataSchema::kNnlo, "energy/x"), others);
+  EXPECT_FALSE(Hdf5File::open(folder_ / "l.h5")->contains("energy/x"));
+}
+
 TEST_F(Conversion, OfSeveralFilesTheNumbersStayThatAllOfThemHave) {
   for (const std::string name : {"a_0.h5", "a_1.h5"}) {
     const SmallData data(4);

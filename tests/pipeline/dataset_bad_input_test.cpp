@@ -325,6 +325,13 @@ TEST_F(BadInput, SkippedEventsAreCountedAndNamed) {
   EXPECT_EQ(dataset->report().bad, 2u);
   ASSERT_EQ(dataset->report().bad_events.size(), 2u);
   EXPECT_THAT(dataset->report().bad_events[1], testing::HasSubstr("target, event 8: energy nan"));
+  // The events of training lie before and behind the part that is tested with.
+  options_.split = DataSplit::kTrain;
+  options_.test_one_in = 5;
+  options_.test_part = 2;
+  dataset = Dataset::open(options_);
+  ASSERT_TRUE(dataset.ok()) << dataset.error().message;
+  EXPECT_EQ(dataset->report().bad_events.size(), 2u);
   // The rows behind move up: id 3 is row 4.
   EXPECT_EQ(dataset->energy(3), 0.14f);
   Batch batch;

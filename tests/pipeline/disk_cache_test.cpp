@@ -100,6 +100,11 @@ TEST_F(DiskCache, GivesWhatMemoryGivesWithAnySplitIndexAndNumberOfThreads) {
   EXPECT_EQ(dataset.window_blocks(), 0u);
   EXPECT_EQ(dataset.report().bytes_in_memory, 0u);
   EXPECT_GT(dataset.report().bytes_on_disk, 40 * 60 * sizeof(float) / 2);
+  // A file of which two ranges are taken is mapped once.
+  options_.split = DataSplit::kTrain;
+  options_.test_one_in = 5;
+  options_.test_part = 2;
+  EXPECT_EQ(Dataset::open(options_)->report().bytes_on_disk, dataset.report().bytes_on_disk);
 }
 
 TEST_F(DiskCache, IsWrittenByOneProcessAndMappedByTheOthers) {

@@ -21,19 +21,27 @@ constexpr const char* kScript = R"(#!/bin/sh
 calls='{}/calls'
 echo "$*" >> "$calls"
 count() {{ grep -c "^$1" "$calls"; }}
+await() {{
+  for i in $(seq 600); do
+    [ $(count $1) -lt $2 ] || return 0
+    sleep 0.05
+  done
+  exit 9
+}}
 {}
 )";
 
 class StudyRunnerTest : public testing::Test {
  protected:
-  // One trial of which the script is the run; what it comes to.
-  RunResult run(const std::string& script) {
+  // Trials of which the script is the run; what the first one comes to.
+  RunResult run(const std::string& script,
+                const std::string& more = "method: {kind: random, trials: 1}\nworkers: 2\n") {
     write_text(folder_ / "troupe", fmt::format(kScript, folder_.path(), script));
     std::filesystem::permissions(folder_ / "troupe", std::filesystem::perms::owner_all);
     const LoadedStudy loaded = parsed(
         "topology: toy\nspace: {train.seed: {integer: [1, 9]}}\n"
-        "objective: {minimise: iterations, of: summary}\n"
-        "method: {kind: random, trials: 1}\nworkers: 2\n");
+        "objective: {minimise: iterations, of: summary}\n" +
+        more);
     runtime::FileDisk disk;
     const auto folder = StudyFolder::create(folder_ / "search", loaded.study, {}, disk);
     EXPECT_TRUE(folder.ok()) << folder.error().message;
@@ -90,6 +98,23 @@ TEST_F(StudyRunnerTest, RunWhoseMembersAreKilledOneAfterTheOtherGetsNoMore) {
           std::string(kSummary));
   EXPECT_EQ(result.figure, 7.0) << result.error;
   EXPECT_EQ(calls("join").size(), 3u);
+}
+
+// Three runs have two workers each. The second one ends, and the third trial waits for the first;
+// when that ends, two begin at once, and the run that is left has one worker too many.
+TEST_F(StudyRunnerTest, WorkerLeavesItsRunWhenAnotherBegins) {
+  const RunResult result = run(R"(case "$*" in
+join*) trap 'echo left >> "$calls"; exit 0' TERM; while :; do sleep 0.05; done ;;
+*trials/0\ *) await join 5 ;;
+*trials/1\ *) await join 3 ;;
+*) await left 1 ;;
+esac
+)" + std::string(kSummary),
+                               "method: {kind: random, trials: 5}\nstop: {patience: 50}\n"
+                               "parallel: 3\nworkers: 6\n");
+  EXPECT_EQ(result.figure, 7.0) << result.error;
+  EXPECT_EQ(calls("left").size(), 1u);
+  EXPECT_EQ(calls("run").size(), 5u);
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/steps/micro_batch.h"
-
 namespace troupe::actors {
 
 using pipeline::IterationShare;
@@ -92,7 +90,7 @@ Feed IterationFeed::enter(ViewPointer view, std::uint64_t iteration, std::vector
   if (newest_ != nullptr && newest_->iteration() >= iteration) in_flight.push_back(newest_);
   in_flight.erase(std::unique(in_flight.begin(), in_flight.end()), in_flight.end());
   for (const Share& share : in_flight) {
-    std::vector<std::uint32_t> missing = own_in(share->iteration());
+    std::vector<std::uint32_t> missing = work_in(share->iteration()).own;
     std::erase_if(missing, [&](std::uint32_t index) { return share->has(index); });
     share->take_over({});
     if (!missing.empty()) {
@@ -107,10 +105,8 @@ Feed IterationFeed::enter(ViewPointer view, std::uint64_t iteration, std::vector
   return feed;
 }
 
-std::vector<std::uint32_t> IterationFeed::own_in(std::uint64_t iteration) const {
-  const auto owners =
-      options_.checks.short_iteration.owners_in(iteration, view_->owners_in(iteration));
-  return pipeline::micro_batches_of(owners, options_.replica);
+pipeline::ReplicaWork IterationFeed::work_in(std::uint64_t iteration) const {
+  return pipeline::work_of(*view_, options_.checks, iteration, options_.replica);
 }
 
 std::size_t IterationFeed::most_own() const {
@@ -139,13 +135,11 @@ Result<IterationFeed::Share> IterationFeed::take_over() {
 Result<IterationFeed::Share> IterationFeed::begin(std::uint64_t iteration) {
   if (newest_ != nullptr && newest_->iteration() == iteration) return newest_;
   if (!end_ || iteration >= *end_) return Share();
-  const auto check = view_->checks(options_.checks, iteration).of(iteration);
-  const bool witness = check && check->witness == options_.replica;
-  std::vector<std::uint32_t> indices = own_in(iteration);
-  if (witness) indices.push_back(check->micro_batch);
-  ASSIGN_OR_RETURN(Batches::Next micro_batches, next(iteration, indices));
+  const pipeline::ReplicaWork work = work_in(iteration);
+  ASSIGN_OR_RETURN(Batches::Next micro_batches, next(iteration, work.micro_batches()));
   if (!micro_batches) return Share();
-  newest_ = std::make_shared<IterationShare>(iteration, std::move(*micro_batches), check, witness);
+  newest_ = std::make_shared<IterationShare>(iteration, std::move(*micro_batches), work.check,
+                                             work.is_witness);
   batches_.note_in_use(newest_->with_events());
   return newest_;
 }

@@ -15,6 +15,7 @@
 #include "actors/messages.h"
 #include "pipeline/steps/iteration_share.h"
 #include "pipeline/steps/spot_check.h"
+#include "pipeline/steps/view.h"
 #include "runtime/base/error.h"
 #include "runtime/message.h"
 
@@ -72,7 +73,7 @@ class IterationFeed {
   // and then all own ones from the first iteration on that was not begun.
   Feed enter(ViewPointer view, std::uint64_t iteration, std::vector<Share> in_flight);
   // How many micro-batches of the iteration are this replica's.
-  std::size_t owned_in(std::uint64_t iteration) const { return own_in(iteration).size(); }
+  std::size_t owned_in(std::uint64_t iteration) const { return work_in(iteration).own.size(); }
 
   // A BatchMessage.
   void take(runtime::Message message) { batches_.take(std::move(message)); }
@@ -99,8 +100,7 @@ class IterationFeed {
     Share share;
     std::vector<std::uint32_t> missing;
   };
-  // The micro-batches of an iteration that are this replica's, ascending.
-  std::vector<std::uint32_t> own_in(std::uint64_t iteration) const;
+  pipeline::ReplicaWork work_in(std::uint64_t iteration) const;
   std::size_t most_own() const;  // in any iteration of the View
   runtime::Result<Batches::Next> next(std::uint64_t iteration,
                                       std::span<const std::uint32_t> indices);

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/steps/micro_batch.h"
+#include "pipeline/steps/view.h"
 
 namespace troupe::actors {
 
@@ -131,12 +131,7 @@ bool Loader::has_more(const Line& line, std::uint64_t iteration) const {
 
 std::vector<std::uint32_t> Loader::micro_batches_in(const Line& line,
                                                     std::uint64_t iteration) const {
-  const auto owners =
-      options_.checks.short_iteration.owners_in(iteration, line.view->owners_in(iteration));
-  auto own = pipeline::micro_batches_of(owners, line.replica);
-  const auto check = line.view->checks(options_.checks, iteration).of(iteration);
-  if (check && check->witness == line.replica) own.push_back(check->micro_batch);
-  return own;
+  return pipeline::work_of(*line.view, options_.checks, iteration, line.replica).micro_batches();
 }
 
 // Each look reads twice as far as the one before, a part with each micro-batch that is known

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/steps/micro_batch.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
@@ -66,6 +67,20 @@ SpotChecks View::checks(SpotChecks of_run, std::uint64_t iteration) const {
   std::sort(of_run.members.begin(), of_run.members.end());
   of_run.owners = of_run.short_iteration.owners_in(iteration, owners_in(iteration));
   return of_run;
+}
+
+std::vector<std::uint32_t> ReplicaWork::micro_batches() const {
+  std::vector<std::uint32_t> all = own;
+  if (is_witness) all.push_back(check->micro_batch);
+  return all;
+}
+
+ReplicaWork work_of(const View& view, const SpotChecks& of_run, std::uint64_t iteration,
+                    std::uint32_t replica) {
+  const SpotChecks checks = view.checks(of_run, iteration);
+  ReplicaWork work{micro_batches_of(checks.owners, replica), checks.of(iteration)};
+  work.is_witness = work.check && work.check->witness == replica;
+  return work;
 }
 
 const char* fault_of(const View& view) {

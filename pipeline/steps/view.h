@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ struct View {
   // Members that may lack more than one step: those that this View is the first of, and those of an
   // earlier one that have not caught up. Their teacher sends them the steps before first_step.
   std::vector<std::uint32_t> newcomers;
-  // As if each iteration took all of them.
+  // As if each iteration took all of them; work_of() knows which are short.
   const std::vector<std::uint32_t>& owners_in(std::uint64_t iteration) const;
 
   // The member's position in the ring; CHECKs that it has one.
@@ -72,6 +73,19 @@ struct View {
   // `replicas_per_member` and `short_iteration` as of any View.
   SpotChecks checks(SpotChecks of_run, std::uint64_t iteration) const;
 };
+
+// What a replica computes of an iteration.
+struct ReplicaWork {
+  std::vector<std::uint32_t> own;  // micro-batches, ascending
+  std::optional<SpotCheck> check;  // of the iteration, whoever takes part in it
+  bool is_witness = false;         // the replica computes the micro-batch of the check as well
+
+  // With that one behind them.
+  std::vector<std::uint32_t> micro_batches() const;
+};
+// `of_run` as for View::checks().
+ReplicaWork work_of(const View& view, const SpotChecks& of_run, std::uint64_t iteration,
+                    std::uint32_t replica);
 
 // The fields, as runtime/base/fields.h has them.
 //

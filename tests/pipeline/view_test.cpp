@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace troupe::pipeline {
@@ -82,6 +84,33 @@ TEST(View, IsLedByTheLeastNumberWhereverItStands) {
   each.ring.pop_back();
   EXPECT_EQ(each.leader(), 2U);
   EXPECT_DEATH(static_cast<void>(View{}.leader()), "a View has members");
+}
+
+// Members have two replicas each; of ten iterations the last one is short.
+TEST(View, SharesOutEachMicroBatchOfAnIterationOnceAndHasOneWitnessOfACheck) {
+  SpotChecks run;
+  run.every = 1;
+  run.slots = 1;
+  run.replicas_per_member = 2;
+  run.short_iteration = {10, 4};
+  for (std::uint64_t iteration = 0; iteration < 20; ++iteration) {
+    std::vector<std::uint32_t> all;
+    std::size_t witnesses = 0;
+    for (std::uint32_t replica = 0; replica < 14; ++replica) {
+      const ReplicaWork work = work_of(view(), run, iteration, replica);
+      all.insert(all.end(), work.own.begin(), work.own.end());
+      ASSERT_TRUE(work.check);
+      std::vector<std::uint32_t> computed = work.own;
+      if (work.is_witness) computed.push_back(work.check->micro_batch);
+      EXPECT_EQ(work.micro_batches(), computed);
+      witnesses += work.is_witness;
+    }
+    std::sort(all.begin(), all.end());
+    std::vector<std::uint32_t> each(iteration % 10 == 9 ? 4 : 6);
+    std::iota(each.begin(), each.end(), 0U);
+    EXPECT_EQ(all, each) << iteration;
+    EXPECT_EQ(witnesses, 1U) << iteration;
+  }
 }
 
 // All find the same checks, so that the order of the ring must not matter.

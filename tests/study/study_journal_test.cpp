@@ -146,7 +146,8 @@ TEST(StudyFolder, HoldsNoStudyBeforeItHasTheFirstLinesOfTheJournal) {
   ASSERT_TRUE(lines.ok()) << lines.error().message;
   ASSERT_EQ(lines->size(), kFirst.size());
   for (std::size_t i = 0; i < kFirst.size(); ++i) {
-    EXPECT_EQ(journal_text(lines->at(i)), journal_text(kFirst[i]));
+    EXPECT_EQ(journal_text(lines->at(i)),
+              journal_text(*read_journal_line(journal_text(kFirst[i]))));
   }
 }
 

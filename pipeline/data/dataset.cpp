@@ -21,7 +21,7 @@ constexpr std::size_t kOpenFiles = 16;
 
 }  // namespace
 
-Error Dataset::State::changed_data(const std::string& path) {
+Error changed_data(const std::string& path) {
   return {ErrorKind::kData, fmt::format("{}: changed since the run opened it; start again", path)};
 }
 

@@ -85,7 +85,6 @@ struct Dataset::State {
   bool is_there_before(const File& entry) const;
   std::uint64_t events_left() const;
   runtime::Error nothing_left() const;
-  static runtime::Error changed_data(const std::string& path);
 
   // dataset.cpp
   // The accepted events of a block that are among `rows`, in order, or nothing if there are none.
@@ -149,5 +148,8 @@ struct Dataset::State {
   runtime::Hash128 fingerprint;
   DatasetReport report;
 };
+
+// The error of a file that another process has changed since it was opened.
+runtime::Error changed_data(const std::string& path);
 
 }  // namespace troupe::pipeline

@@ -81,13 +81,17 @@ std::string text_of(const Message& message) {
 
 // The toy's events, two of them a micro-batch.
 struct ToyData {
-  ToyData() {
+  // With so many bytes of a shard; 0: all events are in memory.
+  explicit ToyData(std::uint64_t shard_bytes = 0) {
     write_toy_data(folder / "toy.h5");
     config::Topology topology = Toy().topology();
     topology.train.options.micro_batch = 2;
     topology.train.options.micro_batches = kMicroBatches;
     topology.data.synthetic = false;
     topology.data.dataset.paths = {folder / "toy.h5"};
+    topology.data.dataset.cache =
+        shard_bytes > 0 ? pipeline::CacheMode::kShard : pipeline::CacheMode::kMemory;
+    topology.data.dataset.shard_bytes = shard_bytes;
     runtime::ThreadTeam team(1);
     runtime::Log log = runtime::Log::silent();
     auto opened = launch::open_training_data(topology, folder.path(), false, team, log);
@@ -100,9 +104,10 @@ struct ToyData {
 };
 
 // What a Loader feeds to replica 1 when that orders this, as text: "feed:iteration/micro-batch",
-// "end". The link holds one message; replica 0 asks for nothing.
-std::vector<std::string> fed(const LoaderOptions& options, const std::vector<Order>& orders) {
-  ToyData toy;
+// "end". The link holds one message; replica 0 asks for nothing. `images` are added to.
+std::vector<std::string> fed(const LoaderOptions& options, const std::vector<Order>& orders,
+                             std::uint64_t shard_bytes = 0, std::vector<float>* images = nullptr) {
+  ToyData toy(shard_bytes);
   std::vector<std::string> fed;
   Play play;
   Script root;
@@ -120,8 +125,12 @@ std::vector<std::string> fed(const LoaderOptions& options, const std::vector<Ord
   };
   const auto shared = std::make_shared<std::function<void(Context&)>>(order);
   replica.start = [shared](Context& context) { (*shared)(context); };
-  replica.receive = [&fed, shared](Context& context, const Message& message) {
+  replica.receive = [&fed, images, shared](Context& context, const Message& message) {
     fed.push_back(text_of(message));
+    if (images != nullptr && message.as<BatchMessage>() != nullptr) {
+      const auto cells = message.payloads()[0].as<float>();
+      images->insert(images->end(), cells.begin(), cells.end());
+    }
     (*shared)(context);
   };
   play.actor("replica.0", idle);
@@ -191,6 +200,27 @@ TEST(Loader, AnotherFeedTakesTheFirstOnesPlace) {
   ASSERT_GE(first.size(), 2U);
   EXPECT_EQ(first[1], "1:0/1");
   EXPECT_LE(first.size(), 4U) << "no more than was on its way";
+}
+
+// From no room at all to room for all events.
+TEST(Loader, FeedsTheSameEventsFromAShardOfAnySize) {
+  Feed more = feed({1, 1}, 2, 1);
+  more.missing = {{0, {0}}};
+  for (const std::vector<Order>& orders :
+       {std::vector<Order>{{feed({1, 1})}}, {{feed({0, 1})}, {more, 2}}}) {
+    // The second feed may come while one or two messages of the first are on their way.
+    const auto last_of = [&](std::uint64_t shard_bytes) {
+      std::vector<float> images;
+      fed(options(), orders, shard_bytes, &images);
+      const std::size_t own = (orders.size() == 1 ? 6 : 5) * 2 * 64;
+      EXPECT_GE(images.size(), own);
+      return std::vector<float>(images.end() - static_cast<std::ptrdiff_t>(own), images.end());
+    };
+    const std::vector<float> memory = last_of(0);
+    for (const std::uint64_t shard_bytes : {1U, 1000U, 3000U, 1U << 20}) {
+      EXPECT_EQ(last_of(shard_bytes), memory) << shard_bytes;
+    }
+  }
 }
 
 // The end was told, and there is something before it again.

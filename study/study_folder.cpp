@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/utf8.h"
+
 namespace troupe::study {
 namespace {
 
@@ -50,6 +52,13 @@ Result<void> check_free(const std::string& path) {
 
 Result<StudyFolder> StudyFolder::create(const std::string& path, const Study& study,
                                         std::span<const JournalLine> first, runtime::Disk& disk) {
+  const std::string text = print_study(study);
+  if (!runtime::is_utf8(text)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("the path of {} is no UTF-8 text, so that no study.yaml can hold it; "
+                             "put it in another folder",
+                             runtime::printable(study.topology))};
+  }
   RETURN_IF_ERROR(check_free(path));
   RETURN_IF_ERROR(disk.make_folder(path));
   StudyFolder folder(path);
@@ -59,7 +68,6 @@ Result<StudyFolder> StudyFolder::create(const std::string& path, const Study& st
   std::string lines;
   for (const JournalLine& line : first) lines += journal_text(line) + "\n";
   RETURN_IF_ERROR(disk.replace(folder.journal(), std::as_bytes(std::span{lines})));
-  const std::string text = print_study(study);
   RETURN_IF_ERROR(disk.replace(file_of(path, kStudy), std::as_bytes(std::span{text})));
   return folder;
 }

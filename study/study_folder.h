@@ -20,7 +20,8 @@ class StudyFolder {
   static constexpr const char* kStudy = "study.yaml";  // with it, it holds a study
 
   // Makes it, with the study and the first lines of its journal: all are there, or it holds no
-  // study. kUsage: something is there already.
+  // study. kUsage: something is there already, or study.yaml cannot hold the study, whose
+  // topology has a path that is no UTF-8.
   static runtime::Result<StudyFolder> create(const std::string& path, const Study& study,
                                              std::span<const JournalLine> first,
                                              runtime::Disk& disk);

@@ -151,6 +151,17 @@ TEST(StudyFolder, HoldsNoStudyBeforeItHasTheFirstLinesOfTheJournal) {
   }
 }
 
+// The file could not be read again.
+TEST(StudyFolder, TopologyWhosePathIsNoTextIsRefused) {
+  const TemporaryFolder folder;
+  runtime::FileDisk disk;
+  Study study = parsed(kLeast).study;
+  study.topology = "/l\xe9t/toy.yaml";
+  EXPECT_THAT(StudyFolder::create(folder / "search", study, kFirst, disk),
+              FailsWith(ErrorKind::kUsage, "the path of /l\\xe9t/toy.yaml is no UTF-8 text"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "search"));
+}
+
 class Report : public testing::Test {
  protected:
   Report() {

@@ -185,8 +185,9 @@ TEST_F(StudyVerb, TopologyThatChangesMeanwhileEndsTheStudy) {
 // The journal begins before the folder holds a study.
 TEST_F(StudyVerb, StudyWithoutAWholeLineInItsJournalIsRefused) {
   write_study("method: {kind: random, trials: 1}\n");
+  ASSERT_EQ(call(study_words("whole")).exit_code, 0);
   std::filesystem::create_directory(path("cut"));
-  std::filesystem::copy_file(path("s.yaml"), path("cut/study.yaml"));
+  std::filesystem::copy_file(path("whole/study.yaml"), path("cut/study.yaml"));
   for (const char* journal : {"none", "", "{\"kind\":\"stu"}) {
     if (journal != std::string("none")) write_text(path("cut/study.jsonl"), journal);
     expect_refused(call({"study", "--resume", path("cut")}), 4,

@@ -8,6 +8,7 @@
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
 #include "model/physics/figures.h"
+#include "pipeline/data/remote_source.h"
 
 namespace troupe::config {
 namespace {
@@ -91,10 +92,17 @@ RecordOf<CheckpointerSection> checkpointer_record() {
       .field(
           "copies", &CheckpointerSection::copies,
           optional(
-              text("an address such as s3://BUCKET/runs/a", R"((https?|s3|roots?)://[^\s?]+)")),
+              text("an address such as s3://BUCKET/runs/a", R"((https?|s3|roots?)://[^\s?#]+)")),
           Scope::kFree,
-          "Place on a server, by https, s3 or root, to which each checkpoint is copied when it is "
-          "written, and the run's other files at its end.");
+          "Place on a server, by https, s3 or root, to which the topology and each checkpoint are "
+          "copied when they are written, and the run's other files at its end.")
+      .check([](const YamlValue& value, const CheckpointerSection& section, Reader& reader) {
+        if (!section.copies) return;
+        const auto usable = pipeline::check_address(*section.copies + "/a");
+        if (usable.ok()) return;
+        const YamlValue* const place = value.find("copies");
+        reader.problem(place == nullptr ? value.place : place->place, usable.error().message);
+      });
   return record;
 }
 

@@ -344,8 +344,10 @@ RecordOf<OptimiserOptions> optimiser_record() {
       .used_if("kind: rmsprop, adam, adadelta or lamb",
                one_of({OptimiserKind::kRmsprop, OptimiserKind::kAdam, OptimiserKind::kAdadelta,
                        OptimiserKind::kLamb}))
-      .field("trust", &Options::trust, newer(positive(), 1e-3), Scope::kState,
-             "A step changes a tensor by this share of its norm, times the learning rate.")
+      .field(
+          "trust", &Options::trust, newer(positive(), 1e-3), Scope::kState,
+          "A step changes a tensor by this share of its norm, times the learning rate. A tensor of "
+          "zeros, as biases are at first, takes the gradient times the rate, as with sgd.")
       .used_if("kind: lars", one_of({OptimiserKind::kLars}))
       .field("decay", &Options::decay, newer(number(share), 0.0), Scope::kState,
              "This share of the weights is added to the gradient (lars) or to the step (lamb).")

@@ -175,9 +175,11 @@ int train(const config::LoadedTopology& loaded, launch::RunFolder& folder, runti
       launch::ResultCopies::begin(folder.path(), loaded.topology.checkpointer.copies, disk, *log);
   if (!copies.ok()) return report(copies.error(), *log);
   const auto result = launch::run_locally(request, folder, (*copies)->disk(), *log);
-  if (!result.ok()) return report(result.error(), *log);
+  // The answer comes first: copies may take a while.
+  const int code =
+      result.ok() ? finish_run(*result, arguments, *log) : report(result.error(), *log);
   (*copies)->finish();
-  return finish_run(*result, arguments, *log);
+  return code;
 }
 
 // The folder beside which a run's folder lies.

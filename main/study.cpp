@@ -138,7 +138,7 @@ Result<std::vector<study::ForeignTrial>> known_trials(const CommandLine& line,
                            open.book.all_trials()));
 }
 
-// What the study is, and the known trials, which count as trials of it that have been run.
+// The study itself, and the known trials, which count as trials of it that have been run.
 std::vector<study::JournalLine> first_lines(const LoadedStudy& loaded,
                                             const std::vector<study::ForeignTrial>& known) {
   const std::string now = study::time_of_day();

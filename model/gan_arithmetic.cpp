@@ -394,6 +394,7 @@ void in_data_type(const Gan& gan, const GanWork& work, Use use) {
 }  // namespace
 
 void Gan::prepare(SlotKind slot, const GanWork& work) const {
+  CHECK(slot_access(slot).prepare_reads != 0, "the step has nothing to prepare");
   in_data_type(*this, work, [slot](auto step) {
     slot == SlotKind::kG ? step.begin_generator() : step.make_fakes();
   });

@@ -69,7 +69,7 @@ constexpr const char* kTables[] = {
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT "
     "alembic_version_pkc PRIMARY KEY (version_num))"};
 
-// What Optuna calls a distribution.
+// A distribution, as Optuna calls it.
 std::string distribution_of(const Dimension& dimension) {
   json attributes;
   const char* name = "FloatDistribution";
@@ -199,7 +199,7 @@ class StorageWriter {
   }
 
   Result<void> write_attribute(std::int64_t id, const char* key, const json& value) {
-    // What a program has said may be no UTF-8.
+    // A program's words may be no UTF-8.
     return insert("trial_user_attributes",
                   {std::monostate{}, id, std::string(key),
                    value.dump(-1, ' ', false, json::error_handler_t::replace)});

@@ -89,6 +89,11 @@ class SpaceCheck {
     ASSIGN_OR_RETURN(LoadedTopology plain, topology_with(loaded_, {}));
     plain_ = std::move(plain.topology);
     if (const std::string why = why_not_shared(plain_); !why.empty()) add_problem("workers", why);
+    if (plain_.checkpointer.copies) {
+      add_problem("topology",
+                  "its actors.checkpointer.copies is one place for all trials, which "
+                  "would write over each other; leave it out");
+    }
     for (const Dimension& dimension : loaded_.study.space) check_dimension(dimension);
     check_objective();
     if (study().stop.halves()) check_rungs();
@@ -112,7 +117,7 @@ class SpaceCheck {
     is_validation_set_ = is_validation_set_ || (always_validates && !dimension.only_with);
   }
 
-  // What is set with it: nothing or, of each value with which it exists, the settings that it
+  // The settings beside it: none or, of each value with which it exists, the settings that it
   // needs.
   std::vector<std::vector<std::string>> settings_around(const Dimension& dimension) const {
     if (!dimension.only_with) return {{}};

@@ -16,7 +16,7 @@ namespace troupe::study {
 // study, with its place.
 runtime::Result<config::Topology> check_against_topology(const LoadedStudy& loaded);
 
-// What a run of this fold is set to, so that each event is tested with in one fold.
+// The settings of a run of this fold, so that each event is tested with in one fold.
 std::vector<std::string> fold_settings(std::uint32_t folds, std::uint32_t number);
 
 // LoadedStudy::rungs of a study that suits the topology.

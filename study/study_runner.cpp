@@ -246,7 +246,7 @@ class StudyRunner {
     return {};
   }
 
-  // Of a run that has ended. Those that were about to join it would wait for its head.
+  // Members of a run that has ended. Those that were about to join it would wait for its head.
   void end_members(RunNumber run) {
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (!watched_[i]->is_member || watched_[i]->run != run) continue;

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the trials of a study let one expect of places that nobody has looked at: a Gaussian process
-// over their costs, which is quick to ask.
+// The costs that trials of a study let one expect of places that nobody has looked at: a Gaussian
+// process over their costs, which is quick to ask.
 
 #include <vector>
 

@@ -34,7 +34,8 @@ constexpr const char* kValidation = "validation/";
 constexpr const char* kMerit = "merit";  // as people call validation/total
 constexpr const char* kTotal = "total";
 constexpr std::size_t kMostError = 1000;
-// Of one run, over its whole time. Each process has room for all, which is some 0.2 MB for each.
+// Members of one run over its whole time, at most. Each process has room for all, which is some 0.2
+// MB for each.
 constexpr std::uint32_t kMostJoiners = 500, kJoinersPerWorker = 32;
 constexpr std::size_t kMostPoints = 200;  // of a curve
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
@@ -68,7 +69,7 @@ void forget_validation(const telemetry::ValidationFacts& next, const Objective& 
   if (tells && objective.of == FigureSource::kValidation) values[series_of(objective)] = kNoNumber;
 }
 
-// What a run has told, from the beginning on.
+// A run's figures, from the beginning on.
 void each_record(const std::string& folder,
                  const std::function<void(const telemetry::Record&)>& take) {
   std::ifstream in(folder + "/" + launch::MetricsFile::kName, std::ios::binary);

@@ -65,7 +65,7 @@ struct Curve {
   std::vector<std::pair<double, double>> points;  // the step and the figure, in order of steps
 };
 
-// What the run in a folder has told so far, with no more points than a picture shows; no points of
+// The figures of the run in a folder so far, with no more points than a picture shows; no points of
 // an objective of a summary.
 Curve read_curve(const Objective& objective, std::uint32_t trial, const std::string& folder);
 

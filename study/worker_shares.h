@@ -19,7 +19,7 @@ struct RunMembers {
   bool takes_more = true;     // false: those that came failed
 };
 
-// What is to be done for a run now: so many of those that are here leave, or others come.
+// A run's change now: so many of those that are here leave, or others come.
 struct MemberChange {
   std::uint32_t leave = 0, come = 0;
 

@@ -1,5 +1,6 @@
 #include "launch/run/result_copies.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,12 @@
 #include "runtime/base/start_thread.h"
 
 namespace troupe::launch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds kPatienceAtTheEnd{60};
+
+}  // namespace
 
 using runtime::Result;
 
@@ -56,7 +63,7 @@ runtime::Disk& ResultCopies::disk() {
 void ResultCopies::add(const std::string& name) {
   {
     const std::scoped_lock lock(mutex_);
-    waiting_.insert(name);
+    if (std::ranges::find(waiting_, name) == waiting_.end()) waiting_.push_back(name);
   }
   changed_.notify_all();
 }
@@ -66,37 +73,65 @@ void ResultCopies::work() {
   for (;;) {
     changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
     if (ending_) return;
-    const std::string name = *waiting_.begin();
-    waiting_.erase(waiting_.begin());
+    const std::string name = waiting_.front();
+    waiting_.pop_front();
+    if (give_up_at_ && Clock::now() > *give_up_at_) {
+      failed_.insert(name);
+      changed_.notify_all();
+      continue;
+    }
     busy_ = true;
     lock.unlock();
     const std::string path = folder_ + "/" + name;
+    const Result<void> put = copy(name);
     std::error_code unknown;
-    const bool is_there = std::filesystem::exists(path, unknown);
-    const Result<void> put =
-        is_there ? source_of(*place_).put(path, *place_ + "/" + name) : Result<void>{};
-    // It may have gone meanwhile.
-    const bool failed = !put.ok() && std::filesystem::exists(path, unknown);
-    if (failed) log_.warning(put.error().message + "; the run goes on, and the file stays here");
+    const bool is_there = std::filesystem::exists(path, unknown);  // it may have gone meanwhile
+    if (!put.ok() && is_there) {
+      log_.warning(put.error().message + "; the file stays here");
+    }
     lock.lock();
     busy_ = false;
-    if (failed) failed_.insert(name);
-    if (is_there && put.ok()) {
-      copied_.insert(name);
+    if (is_there) (put.ok() ? copied_ : failed_).insert(name);
+    if (put.ok()) {
       failed_.erase(name);
+      if (give_up_at_) give_up_at_ = Clock::now() + kPatienceAtTheEnd;
     }
     changed_.notify_all();
   }
 }
 
+Result<void> ResultCopies::copy(const std::string& name) {
+  const std::string path = folder_ + "/" + name;
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) return {};
+  return source_of(*place_).put(path, *place_ + "/" + name);
+}
+
 void ResultCopies::finish() {
   if (!place_) return;
-  for (const char* const name : {RunFolder::kTopology, RunFolder::kSummary, MetricsFile::kName,
-                                 MembershipFile::kName, NodesFile::kName, RunFolder::kLog}) {
-    add(name);
+  const std::string checkpoints = RunFolder::kCheckpoints;
+  std::vector<std::string> names{RunFolder::kTopology};
+  if (const auto kept = plain_.list(folder_ + "/" + checkpoints); kept.ok()) {
+    for (const std::string& name : *kept) {
+      if (name.ends_with(".h5")) names.push_back(checkpoints + "/" + name);
+    }
   }
+  names.insert(names.end(), {RunFolder::kSummary, MetricsFile::kName, MembershipFile::kName,
+                             NodesFile::kName, RunFolder::kLog});
+  {
+    const std::scoped_lock lock(mutex_);
+    give_up_at_ = Clock::now() + kPatienceAtTheEnd;
+    std::erase_if(names, [&](const std::string& name) {
+      return name.starts_with(checkpoints) && copied_.contains(name);
+    });
+  }
+  for (const std::string& name : names) add(name);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+  std::erase_if(failed_, [&](const std::string& name) {
+    std::error_code unknown;
+    return !std::filesystem::exists(folder_ + "/" + name, unknown);
+  });
   const std::string where = pipeline::shown_address(*place_);
   if (failed_.empty()) {
     log_.info(fmt::format("{} files of the run are copied to {}", copied_.size(), where));
@@ -110,7 +145,9 @@ Result<void> ResultCopies::Teller::replace(const std::string& path,
                                            std::span<const std::byte> bytes) {
   RETURN_IF_ERROR(disk_.replace(path, bytes));
   const std::string within = copies_.folder_ + "/";
-  if (path.starts_with(within + RunFolder::kCheckpoints)) copies_.add(path.substr(within.size()));
+  if (path.starts_with(within + RunFolder::kCheckpoints) || path == within + RunFolder::kTopology) {
+    copies_.add(path.substr(within.size()));
+  }
   return {};
 }
 

@@ -3,7 +3,9 @@
 // Copies of a run's files on a server, for runs whose own folder will not last. A thread of its own
 // makes them beside the run, which no copy ever holds up or ends.
 
+#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,11 +33,12 @@ class ResultCopies {
   ResultCopies(const ResultCopies&) = delete;
   ResultCopies& operator=(const ResultCopies&) = delete;
 
-  // For the run, which writes its checkpoints there: each of them is copied, but for one that is
-  // gone when its turn comes.
+  // For the run, which writes its topology and its checkpoints there: each of them is copied, but
+  // for a checkpoint that is gone when its turn comes.
   runtime::Disk& disk();
-  // At the end of the run, when its files are written: copies them, waits until all are copied or
-  // have failed, and says in the log how many were.
+  // At the end of the run, when its files are written: copies them and the checkpoints that are not
+  // there yet, waits until all are copied or have failed, and says in the log how many were. Gives
+  // the rest up where nothing has arrived for a minute.
   void finish();
 
  private:
@@ -61,6 +64,7 @@ class ResultCopies {
   // By its path within the folder; any thread.
   void add(const std::string& name);
   void work();
+  runtime::Result<void> copy(const std::string& name);
 
   const std::string folder_;
   std::optional<std::string> place_;
@@ -69,8 +73,10 @@ class ResultCopies {
   Teller teller_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
-  std::set<std::string> waiting_, copied_, failed_;
+  std::deque<std::string> waiting_;
+  std::set<std::string> copied_, failed_;
   bool busy_ = false, ending_ = false;
+  std::optional<std::chrono::steady_clock::time_point> give_up_at_;  // since finish()
   std::thread thread_;
 };
 

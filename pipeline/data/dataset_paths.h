@@ -37,7 +37,7 @@ struct Part {
   std::uint32_t number = 0;
 };
 
-// What a part has of so many. Parts have no item together and all items between them, and differ by
+// A part's share of so many. Parts have no item together and all items between them, and differ by
 // one at most; the last one is no larger than another.
 RowRange part_of(std::uint64_t all, Part part);
 

@@ -73,7 +73,7 @@ class TestLosses {
   explicit TestLosses(const model::GanDescription& model) : model_(model) {}
   // The images of events as the network reads them.
   void write_images(Side& side);
-  // What the term compares an event with; not of a velocity.
+  // The numbers that the term compares an event with; not of a velocity.
   static std::vector<float> target_of(const Term& term, const TestConditions& conditions,
                                       double label);
   void compute(bool is_real);

@@ -74,7 +74,7 @@ struct View {
   SpotChecks checks(SpotChecks of_run, std::uint64_t iteration) const;
 };
 
-// What a replica computes of an iteration.
+// A replica's share of an iteration.
 struct ReplicaWork {
   std::vector<std::uint32_t> own;  // micro-batches, ascending
   std::optional<SpotCheck> check;  // of the iteration, whoever takes part in it

@@ -46,7 +46,7 @@ ProtobufMessage image_value(std::string_view tag, std::uint32_t width, std::uint
                             std::string_view png);
 // TensorBoard reads it as Markdown.
 ProtobufMessage text_value(std::string_view tag, std::string_view text);
-// What only one of TensorBoard's plugins reads.
+// Records that only one of TensorBoard's plugins reads.
 ProtobufMessage plugin_value(std::string_view tag, std::string_view plugin,
                              const ProtobufMessage& content);
 

@@ -36,7 +36,7 @@ class ResultCopies : public ClusterRun {
     return {"--set",
             fmt::format("actors.checkpointer.copies=http://127.0.0.1:{}/{}/runs/a/", port, way)};
   }
-  // What the server has of a file of the run.
+  // A file of the run, as the server has it.
   std::string served(std::string name) const {
     for (char& letter : name) letter = letter == '/' ? '+' : letter;
     return read_text(path("served/runs+a+" + name));
@@ -65,14 +65,42 @@ TEST_F(ResultCopies, ServerHasTheFilesThatTheRunHasAloneAndWithWorkers) {
   }
 }
 
-// Nor does one that cannot be reached.
+// A run that was killed goes on from the topology and the checkpoints that the server has.
+TEST_F(ResultCopies, KilledRunGoesOnFromWhatTheServerHas) {
+  Process process(command(run_words("a", kEndlessRun + copied_to("plain"))));
+  const auto served_checkpoints = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path("served"))) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("runs+a+checkpoints+") && name.ends_with(".h5")) names.push_back(name);
+    }
+    return names;
+  };
+  ASSERT_TRUE(process.wait_until([&] {
+    return std::filesystem::exists(path("served/runs+a+topology.yaml")) &&
+           served_checkpoints().size() > 1;
+  }));
+  process.send(SIGKILL);
+  process.wait();
+  std::filesystem::create_directories(path("b/checkpoints"));
+  std::filesystem::copy(path("served/runs+a+topology.yaml"), path("b/topology.yaml"));
+  for (const std::string& name : served_checkpoints()) {
+    const std::string own = name.substr(name.rfind('+') + 1);
+    std::filesystem::copy(path("served/" + name), path("b/checkpoints/" + own));
+  }
+  const std::uint64_t iterations = newest_step("b") / 4 + 5;
+  EXPECT_EQ(resumed("b", until_iteration(iterations))["state_hash"].text(),
+            hash_of("whole", until_iteration(iterations)));
+}
+
+// Neither does one that cannot be reached.
 TEST_F(ResultCopies, ServerThatRefusesEndsNoRunAndIsTold) {
   const ProcessEnd end = run("a", copied_to("nosuch") + Words{"--json"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("usual"));
   EXPECT_THAT(end.err,
               HasSubstr("/runs/a/summary.json: there is no such place on the server (404); "
-                        "the run goes on, and the file stays here"));
+                        "the file stays here"));
   EXPECT_THAT(end.err, HasSubstr("are not copied to http://127.0.0.1"));
   EXPECT_THAT(end.err, Not(HasSubstr("are copied to")));
 }
@@ -81,7 +109,8 @@ TEST_F(ResultCopies, PlaceWithASecretOrOfAnotherKindIsRefused) {
   const auto place = [&](const std::string& address) {
     return run("a", {"--set", "actors.checkpointer.copies='" + address + "'"});
   };
-  expect_refused(place("http://name:secret@127.0.0.1/a"), 4, {"with a name or a password in it"});
+  expect_refused(place("http://name:secret@127.0.0.1/a"), 3, {"with a name or a password in it"});
+  expect_refused(place("http://127.0.0.1/a#b"), 3, {"actors.checkpointer.copies"});
   expect_refused(place("/mnt/results"), 3, {"actors.checkpointer.copies", "s3://BUCKET/runs/a"});
 }
 

@@ -38,7 +38,7 @@ TEST(EventShard, KeepsNoMoreThanItsBoundWhateverIsPut) {
   EXPECT_TRUE(shard.has(0));
   EXPECT_FALSE(shard.has(99));
   EXPECT_GT(shard.bytes(), 3000u);
-  // What is let go makes room.
+  // Events that are let go make room.
   shard.keep_only(Ids{1, 3});
   EXPECT_FALSE(shard.has(0));
   EXPECT_TRUE(shard.has(1));

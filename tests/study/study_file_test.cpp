@@ -296,6 +296,18 @@ TEST(StudyErrors, ObjectiveOfValidationNeedsOne) {
   EXPECT_TRUE(parse_study(text + ", of: metrics}\n", "s.yaml", folder.path()).ok());
 }
 
+TEST(StudyErrors, TrialsHaveNoPlaceOnAServerInCommon) {
+  const TemporaryFolder folder;
+  write_text(folder / "t.yaml",
+             "model: {zoo: toy}\ndata: {train: [a.h5]}\n"
+             "actors: {checkpointer: {copies: \"s3://bucket/a\"}}\n");
+  EXPECT_THAT(
+      parse_study("topology: t.yaml\nspace: {train.seed: {integer: [1, 2]}}\n"
+                  "objective: {minimise: merit}\n",
+                  "s.yaml", folder.path()),
+      FailsWith(ErrorKind::kTopology, "s.yaml:1:11: topology: its actors.checkpointer.copies"));
+}
+
 TEST(StudyFile, RungsGoFromTheFirstToWhatTheTopologyTrains) {
   const std::string halving = "stop: {kind: halving, from: ";
   const std::string space =

@@ -118,8 +118,8 @@ class Backend {
   virtual std::string numerics_class() const = 0;
   virtual Memory& memory() const { return host_memory(); }
   virtual const VectorSums& sums() const { return host_sums(); }
-  // For a network with so many weights, and an optimiser that takes no norms. Null: its optimiser is
-  // update(), on the host.
+  // For a network with so many weights, and an optimiser that takes no norms. Null: its optimiser
+  // is update(), on the host.
   virtual std::unique_ptr<PlacedOptimiser> place_optimiser(const OptimiserOptions&,
                                                            std::int64_t /*weights*/) const {
     return nullptr;

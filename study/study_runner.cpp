@@ -312,10 +312,13 @@ class StudyRunner {
                        runtime::seconds(clock_.now() - watched->began)};
       // One that has ended well has done so, signal or not.
       if (!fault.ok() || (!writes && end.end != launch::ChildEnd{0, 0})) continue;
-      fault = lacks_address(*watched, end.end)
-                  ? start(watched->run, watched->turns + 1)
-                  : take_end(watched->run,
-                             found_by(request_.loaded, watched->run, watched->folder, end));
+      if (lacks_address(*watched, end.end)) {
+        log_.warning(fmt::format("{} did not begin, and is tried at another port: {}",
+                                 name_of(watched->run), end.last_error));
+        fault = start(watched->run, watched->turns + 1);
+        continue;
+      }
+      fault = take_end(watched->run, found_by(request_.loaded, watched->run, watched->folder, end));
     }
     return fault;
   }

@@ -33,7 +33,7 @@ void ProgressLine::step(TimePoint now, std::uint64_t iteration, model::SlotKind 
                         std::uint64_t events, bool last) {
   // The first iteration includes start-up; rates are counted from its end.
   (slot == model::SlotKind::kG ? generator_loss_ : discriminator_loss_) = loss;
-  one_network_ = model::task_of(slot) != model::Task::kGan;
+  one_network_ = slot == model::SlotKind::kWorkers || model::task_of(slot) != model::Task::kGan;
   if (!last) return;
   done_ = iteration + 1;
   if (started_) {

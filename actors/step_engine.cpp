@@ -17,14 +17,20 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
       training_(training),
       team_(static_cast<int>(options_.section.threads),
             [&backend = training.backend] { backend.prepare_thread(); }),
-      computer_(training.gan, training.options, team_),
+      of_worker_(pipeline::options_of_worker(training.options)),
+      computer_(training.gan, of_worker_, team_),
       feed_({options_.replica, options_.checks, training.options.micro_batch,
              static_cast<std::size_t>(training.gan.image_shape().elements()),
-             training.gan.columns()}) {}
+             training.gan.columns()}) {
+  if (training.options.worker) {
+    workers_.emplace(training.gan, training.options, of_worker_, computer_);
+  }
+}
 
 void StepEngine::begin(const pipeline::TrainingState& state) {
   state_ = state;
-  computer_.place(state_);
+  // A worker's own state is placed when it begins.
+  if (!workers_) computer_.place(state_);
   state_hash_ = pipeline::hash_of_state(state_);
 }
 
@@ -108,8 +114,10 @@ void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
     flight.add_buckets(element, hooks.post);
     hooks.flush();
   };
-  const bool computed = computer_.compute(state_, flight.share(),
-                                          options_.section.overlap ? send : model::FinalFrom{});
+  const bool computed =
+      workers_ ? workers_->compute(state_, flight.share())
+               : computer_.compute(state_, flight.share(),
+                                   options_.section.overlap ? send : model::FinalFrom{});
   turn.work = computed ? Turn::Work::kComputed : Turn::Work::kContributed;
   // The last step of an iteration is the last one that reads its events.
   if (last) {
@@ -165,14 +173,16 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
 }
 
 runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
-  auto applied =
-      pipeline::apply(training_.gan, training_.options, record, state_, computer_.optimisers());
+  // Weights of workers are on a device, those between them are not.
+  auto applied = workers_ ? pipeline::apply(training_.gan, training_.options, record, state_)
+                          : pipeline::apply(training_.gan, training_.options, record, state_,
+                                            computer_.optimisers());
   state_hash_ = pipeline::hash_of_state(state_);
   return applied;
 }
 
 void StepEngine::retire(const Hooks& hooks) {
-  computer_.retire(std::move(flights_.front().share()));
+  if (!workers_) computer_.retire(std::move(flights_.front().share()));
   flights_.pop_front();
   if (flights_.empty() || !flights_.front().contributed()) return;
   flights_.front().add_header(state_hash_, hooks.post);
@@ -200,8 +210,7 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
   metrics.event_sum = record.header.event_sum;
   metrics.state_hash = state_hash_;
   const auto slot = training_.options.schedule[state_.slot];
-  metrics.losses =
-      pipeline::step_losses(training_.gan.description(), training_.gan.contributions(slot), record);
+  metrics.losses = pipeline::step_losses(training_.gan.contributions(slot), record);
   return metrics;
 }
 

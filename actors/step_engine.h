@@ -10,6 +10,9 @@
 // micro-batches still computes the layers in front of them. Contributions stay until the step
 // is applied, so another attempt computes nothing anew.
 //
+// With workers that train alone (pipeline/steps/strategy.h) a step is one of all of them: the
+// engine computes each worker's iterations in turns, and nothing ahead.
+//
 // In another View the steps under way are contributed again. Where micro-batches of lost members
 // are this replica's now, only their events are asked for and only their gradients are computed.
 //
@@ -34,6 +37,7 @@
 #include "pipeline/steps/spot_check.h"
 #include "pipeline/steps/step_computer.h"
 #include "pipeline/steps/training_state.h"
+#include "pipeline/steps/worker_steps.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::actors {
@@ -89,7 +93,7 @@ class StepEngine {
   Feed enter(ViewPointer view);
   IterationFeed& feed() { return feed_; }
 
-  // Computes at most one micro-batch per thread.
+  // Computes at most one micro-batch per thread, of a worker or of the step.
   Turn work(const Hooks& hooks);
   Waits waits() const;
 
@@ -125,7 +129,9 @@ class StepEngine {
   StepEngineOptions options_;
   TrainingContext training_;
   runtime::ThreadTeam team_;
-  pipeline::StepComputer computer_;
+  const pipeline::TrainingOptions of_worker_;  // of each that trains alone; else those of training
+  pipeline::StepComputer computer_;            // by these
+  std::optional<pipeline::WorkerSteps> workers_;
   IterationFeed feed_;
   pipeline::TrainingState state_;
   runtime::Hash128 state_hash_;

@@ -120,7 +120,8 @@ void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& rec
   if (told && now - *told < kTellEvery) return;
   told = now;
   const bool is_gan = model::task_of(kind) == model::Task::kGan;
-  const char* const name = !is_gan                           ? "gradient_norm/network"
+  const char* const name = kind == model::SlotKind::kWorkers ? "gradient_norm/workers"
+                           : !is_gan                         ? "gradient_norm/network"
                            : network == pipeline::kGenerator ? "gradient_norm/generator"
                                                              : "gradient_norm/discriminator";
   samples_.add(context, name, pipeline::gradient_norm(training_.gan.contributions(kind), record));

@@ -59,7 +59,7 @@ runtime::Result<std::string> iterate(Alone& alone, pipeline::TrainingState& stat
     const pipeline::StepRecord record = alone.reduce_step(state, events);
     const auto& layout = alone.gan().contributions(options.schedule[slot]);
     const auto& gan = alone.gan().description();
-    const auto losses = pipeline::step_losses(gan, layout, record);
+    const auto losses = pipeline::step_losses(layout, record);
     for (std::size_t i = 0; i < losses.size(); ++i) {
       if (!std::isfinite(losses[i]) || record.header.non_finite.found()) {
         return runtime::Error{runtime::ErrorKind::kDiverged, "a loss or gradient is not finite"};

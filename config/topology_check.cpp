@@ -21,6 +21,8 @@ using model::GanDescription;
 using model::Shape;
 using pipeline::DatasetOptions;
 
+constexpr std::uint64_t kMostWorkerEvents = 1 << 20;
+
 pipeline::ImageShape data_shape(const GanDescription& gan) {
   const Shape input = model::image_shape(gan);
   pipeline::ImageShape shape;
@@ -314,6 +316,37 @@ void check_stop(const Topology& topology, Reader& reader) {
                                  fmt::join(terms, ", ")));
 }
 
+// Logical workers are part of a topology, and their changes are summed exactly.
+void check_strategy(const Topology& topology, Reader& reader) {
+  const auto& options = topology.train.options;
+  const auto& strategy = options.strategy;
+  if (strategy.kind != pipeline::StrategyKind::kLocal) return;
+  if (options.micro_batches % strategy.workers != 0) {
+    return reader.broken_rule(
+        {"train.strategy.workers", "train.micro_batches"},
+        fmt::format("{} micro-batches of an iteration (train.micro_batches) cannot be shared out "
+                    "to {} workers evenly",
+                    options.micro_batches, strategy.workers));
+  }
+  const std::uint64_t events = std::uint64_t{options.micro_batches / strategy.workers} *
+                               options.micro_batch * strategy.steps;
+  if (events > kMostWorkerEvents) {
+    reader.broken_rule({"train.strategy.steps", "train.micro_batch", "train.micro_batches"},
+                       fmt::format("a worker takes {} events between two outer steps, at most {} "
+                                   "are possible; lower steps",
+                                   events, kMostWorkerEvents));
+  }
+  if (topology.train.scaling == Scaling::kWeak) {
+    reader.broken_rule({"train.scaling", "train.strategy.kind"},
+                       "weak counts micro-batches by processes, and the workers of strategy local "
+                       "are none; take strong");
+  }
+  if (options.lossy) {
+    reader.broken_rule({"actors.reducer.reduction", "train.strategy.kind"},
+                       "the changes of workers are summed exactly; take reduction exact");
+  }
+}
+
 // A rule and the sections that it reads. A problem of theirs would make the rule report one mistake
 // twice.
 struct Rule {
@@ -338,6 +371,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
       {check_best, {"model", "actors.validator"}},
       {check_penalty, {"model", "train", "actors.replica"}},
       {check_stop, {"model", "train"}},
+      {check_strategy, {"train", "actors.reducer"}},
   };
   const auto is_known = [&](const std::string& section) {
     const bool must_be_given = section == "model" || section == "data";
@@ -361,6 +395,12 @@ void derive(Topology& topology) {
   const auto& schedule = topology.train.options.schedule;
   gan.judges_both =
       std::find(schedule.begin(), schedule.end(), model::SlotKind::kDBoth) != schedule.end();
+  const auto& options = topology.train.options;
+  gan.worker_arrays.reset();
+  if (options.strategy.kind == pipeline::StrategyKind::kLocal) {
+    gan.worker_arrays = {model::optimiser_arrays(options.generator_optimiser),
+                         model::optimiser_arrays(options.discriminator_optimiser)};
+  }
   data.expected_shape = data_shape(gan);
   gan.data_scale = pipeline::facts_of(data.schema).units_per_gev * data.preprocessing->scale;
   if (const auto kind = detector_of(data.schema, data.expected_shape)) {

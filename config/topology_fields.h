@@ -18,6 +18,9 @@ std::shared_ptr<Record<Topology>> train_record();
 std::shared_ptr<Record<Topology>> actors_record();
 std::shared_ptr<Record<ClusterSection>> cluster_record();
 
+// A part of train_record().
+RecordOf<pipeline::StrategyOptions> strategy_record();
+
 // For fields that are of one task.
 inline bool is_gan(const Topology& topology) {
   return topology.model.gan.task == model::Task::kGan;

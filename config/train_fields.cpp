@@ -440,6 +440,9 @@ std::shared_ptr<Record<Topology>> train_record() {
              "The steps of an iteration, in order. `d_both` is one step of the discriminator on "
              "real and generated events together: batch norm sees them as one batch. A supervised "
              "task has only `fit`, and a diffusion task only `denoise`.")
+      .section("strategy",
+               within(&Topology::train, &TrainSection::options, &TrainingOptions::strategy),
+               strategy_record(), "When members exchange what they have learned: a word, or more.")
       .field("stop", within(), stop(), Scope::kState,
              "Ends training at the end of an epoch, before its last one; not given: it does not.")
       .field("fake_conditions",

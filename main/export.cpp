@@ -259,8 +259,8 @@ Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::stri
                            facts_of(trained, line.get<std::string>("licence"))};
   pipeline::ModelCard card;
   card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
-  card.figures =
-      figures_of(checkpoint, model.state.step(trained.topology.train.options.schedule.size()));
+  const auto options = pipeline::options_between_members(trained.topology.train.options);
+  card.figures = figures_of(checkpoint, model.state.step(options.schedule.size()));
   std::vector<Leaving> all;
   for (const Format& format : kFormats) {
     if (!line.has(format.option)) continue;

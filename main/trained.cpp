@@ -25,7 +25,9 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
   const auto& options = trained.topology.train.options;
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
                                                        options.micro_batch));
-  ASSIGN_OR_RETURN(trained.checkpoint, pipeline::decode_checkpoint(file, path, *gan, options));
+  ASSIGN_OR_RETURN(
+      trained.checkpoint,
+      pipeline::decode_checkpoint(file, path, *gan, pipeline::options_between_members(options)));
   return trained;
 }
 

@@ -80,6 +80,18 @@ void append(ContributionLayout& layout, const std::string& prefix, ContributionT
   }
 }
 
+void append_arrays(ContributionLayout& layout, const std::string& prefix,
+                   ContributionTensor::Role role, const std::vector<ParameterTensor>& weights,
+                   int arrays) {
+  for (int array = 0; array < arrays; ++array) {
+    const std::size_t first = layout.tensors.size();
+    append(layout, fmt::format("{}array {}/", prefix, array), role, weights);
+    for (std::size_t i = first; i < layout.tensors.size(); ++i) {
+      layout.tensors[i].index += array * static_cast<int>(weights.size());
+    }
+  }
+}
+
 void append_number(ContributionLayout& layout, const std::string& name,
                    ContributionTensor::Role role, int index) {
   layout.tensors.push_back({name, role, index, layout.size, 1});
@@ -303,9 +315,9 @@ void Gan::lay_out_contributions() {
   using Role = ContributionTensor::Role;
   const ParameterLayout& g = generator_->parameters();
   const ParameterLayout& d = discriminator_->parameters();
+  const std::string judge = description_.task == Task::kGan ? "discriminator/" : "network/";
   for (const SlotKind slot : kSlotKinds) {
-    if (task_of(slot) != description_.task) continue;
-    const std::string judge = description_.task == Task::kGan ? "discriminator/" : "network/";
+    if (slot == SlotKind::kWorkers || task_of(slot) != description_.task) continue;
     ContributionLayout& layout = contributions_[static_cast<std::size_t>(slot)];
     if (slot == SlotKind::kG) {
       append(layout, "generator/", Role::kGeneratorGradient, g.weights);
@@ -320,6 +332,21 @@ void Gan::lay_out_contributions() {
     }
     if (makes_fakes(slot)) append_number(layout, "empty_images", Role::kEmptyImages, 0);
   }
+  if (!description_.worker_arrays) return;
+  ContributionLayout& layout = contributions_[static_cast<std::size_t>(SlotKind::kWorkers)];
+  append(layout, "generator/", Role::kGeneratorGradient, g.weights);
+  append(layout, judge, Role::kDiscriminatorGradient, d.weights);
+  append_arrays(layout, "generator/", Role::kGeneratorOptimiser, g.weights,
+                (*description_.worker_arrays)[0]);
+  append_arrays(layout, judge, Role::kDiscriminatorOptimiser, d.weights,
+                (*description_.worker_arrays)[1]);
+  append(layout, "generator/", Role::kGeneratorMoving, g.moving);
+  append(layout, judge, Role::kDiscriminatorMoving, d.moving);
+  const auto losses = told_losses(description_);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    append_number(layout, "loss/" + losses[i].name(), Role::kLoss, static_cast<int>(i));
+  }
+  if (description_.task == Task::kGan) append_number(layout, "empty_images", Role::kEmptyImages, 0);
 }
 
 const ContributionLayout& Gan::contributions(SlotKind slot) const {

@@ -97,6 +97,9 @@ struct GanDescription {
   double data_scale = 1.0;
   double flip_probability = 0.05;  // of each label of the discriminator's steps
   bool judges_both = false;        // the schedule has kDBoth, which takes memory
+  // Workers make steps alone, and a step is of their changes (kWorkers): how many arrays of the
+  // weights' size the optimisers of generator and discriminator keep.
+  std::optional<std::array<int, 2>> worker_arrays = {};
 };
 
 // Chooses the network that makes showers, or what belongs to it. CHECKs that the task has one.
@@ -118,6 +121,10 @@ std::string diffusion_fault(const GanDescription& gan);
 // if it has none, or no penalty.
 std::string penalty_fault(const GanDescription& gan);
 
+// The loss terms that a step tells. With worker_arrays those of a GAN's generator, as "g/NAME", and
+// then those of its discriminator, as "d/NAME".
+std::vector<LossTerm> told_losses(const GanDescription& gan);
+
 // The columns of the data that a model reads: those of its latent, then those of its losses, each
 // once.
 std::vector<std::string> columns_of(const GanDescription& gan);
@@ -126,12 +133,15 @@ std::vector<std::string> columns_of(const GanDescription& gan);
 // the generator makes in inference mode; kG: generator through a fixed discriminator; kDBoth:
 // discriminator on the real batch and as many fakes in one pass, which batch norm sees as one batch
 // and over which losses are means; kFit: the network of a supervised task; kDenoise: that of a
-// diffusion task.
-enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth, kFit, kDenoise };
-inline constexpr std::array kSlotKinds{SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG,
-                                       SlotKind::kDBoth, SlotKind::kFit,   SlotKind::kDenoise};
+// diffusion task; kWorkers: what many steps of workers that trained alone have changed, of any task
+// (pipeline/steps/strategy.h).
+enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth, kFit, kDenoise, kWorkers };
+inline constexpr std::array kSlotKinds{SlotKind::kDReal,  SlotKind::kDFake, SlotKind::kG,
+                                       SlotKind::kDBoth,  SlotKind::kFit,   SlotKind::kDenoise,
+                                       SlotKind::kWorkers};
 
-std::string slot_name(SlotKind slot);  // "d_real", "d_fake", "g", "d_both", "fit", "denoise"
+// "d_real", "d_fake", "g", "d_both", "fit", "denoise", "workers"
+std::string slot_name(SlotKind slot);
 Task task_of(SlotKind slot);
 // The only step of a task of one network. CHECKs that the task is one.
 SlotKind only_slot(Task task);
@@ -159,16 +169,19 @@ SlotAccess slot_access(SlotKind slot);
 // One tensor of a step's contribution vector.
 struct ContributionTensor {
   enum class Role : std::uint8_t {
-    kGeneratorGradient,
+    kGeneratorGradient,  // of kWorkers: the weights before minus those after
     kDiscriminatorGradient,
-    kGeneratorMoving,
+    kGeneratorOptimiser,  // of kWorkers alone: what an optimiser's array is after
+    kDiscriminatorOptimiser,
+    kGeneratorMoving,  // of kWorkers: what moving statistics are after
     kDiscriminatorMoving,
     kLoss,         // one loss term, unweighted
     kEmptyImages,  // number of fakes of the micro-batch without energy
   };
   std::string name;  // "generator/conv1/kernel", "loss/generation", "empty_images"
   Role role = Role::kLoss;
-  int index = 0;            // into the layout's tensors or into GanDescription::losses
+  // Into the layout's tensors, those of array k behind k times all of them, or into told_losses().
+  int index = 0;
   std::int64_t offset = 0;  // in elements, in the contribution vector
   std::int64_t size = 0;
 };
@@ -290,7 +303,7 @@ class Gan {
   // fakes, by the generator in inference mode. kG: its forward pass, whose result stays in the
   // stream until learn() is called for the same events and position.
   void prepare(SlotKind slot, const GanWork& work) const;
-  // The rest of the step. CHECKs that the description has it.
+  // The rest of the step. CHECKs that the description has it, and that it is not kWorkers.
   void learn(SlotKind slot, const GanWork& work) const;
 
  private:

@@ -33,7 +33,10 @@ struct GanArithmetic : GanPlaces<T> {
         return learn_from_data(slot, 0.0);
       case SlotKind::kDenoise:
         return denoise();
+      case SlotKind::kWorkers:
+        break;
     }
+    CHECK(false, "workers learn by steps of other kinds");
   }
 
   void make_fakes() const {

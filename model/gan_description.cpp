@@ -115,6 +115,18 @@ std::string penalty_fault(const GanDescription& gan) {
   return {};
 }
 
+std::vector<LossTerm> told_losses(const GanDescription& gan) {
+  if (!gan.worker_arrays || gan.task != Task::kGan) return gan.losses;
+  std::vector<LossTerm> told;
+  for (const char* const network : {"g/", "d/"}) {
+    for (LossTerm term : gan.losses) {
+      term.output = network + term.output;
+      told.push_back(std::move(term));
+    }
+  }
+  return told;
+}
+
 std::vector<double> values_of(const LossTerm& term, const Shape& output) {
   std::vector<double> values = term.classes;
   if (!term.tells_classes() || !values.empty()) return values;
@@ -152,6 +164,8 @@ std::string slot_name(SlotKind slot) {
       return "fit";
     case SlotKind::kDenoise:
       return "denoise";
+    case SlotKind::kWorkers:
+      return "workers";
   }
   CHECK(false, "unknown slot");
 }
@@ -180,6 +194,11 @@ SlotAccess slot_access(SlotKind slot) {
     case SlotKind::kG:
       return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights,
               kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
+    case SlotKind::kWorkers: {
+      constexpr std::uint8_t kAll =
+          kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights | kDiscriminatorMoving;
+      return {kAll, kAll, kAll};
+    }
   }
   CHECK(false, "unknown slot");
 }

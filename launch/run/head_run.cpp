@@ -67,7 +67,7 @@ telemetry::RunFacts facts_of(const HeadRunRequest& request, const TrainingSetup&
   for (const model::SlotKind slot : setup.options.schedule) {
     facts.schedule.push_back(model::slot_name(slot));
   }
-  for (const model::LossTerm& loss : topology.model.gan.losses) {
+  for (const model::LossTerm& loss : model::told_losses(topology.model.gan)) {
     facts.losses.emplace_back(loss.name(), loss.weight);
   }
   facts.iterations = setup.iterations;
@@ -99,7 +99,7 @@ actors::MonitorOptions monitor_options(const HeadRunRequest& request, const RunF
   options.showers_folder = folder.file(RunFolder::kShowers);
   options.facts = facts_of(request, setup);
   options.node = this_node(request);
-  options.losses = setup.topology.model.gan.losses;
+  options.losses = model::told_losses(setup.topology.model.gan);
   options.schedule = setup.options.schedule;
   options.first_step = first_step;
   options.progress = {request.progress, request.progress_on_terminal,

@@ -44,8 +44,8 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
                                  const std::vector<std::uint64_t>& replica_weights,
                                  std::int64_t micro_batch_bytes) {
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
-  const auto quotas =
-      pipeline::micro_batch_quotas(topology.train.options.micro_batches, replica_weights);
+  const auto options = pipeline::options_between_members(topology.train.options);
+  const auto quotas = pipeline::micro_batch_quotas(options.micro_batches, replica_weights);
   for (std::size_t replica = 0; replica < quotas.size(); ++replica) {
     bytes[replica / topology.replica.count] += quotas[replica] * micro_batch_bytes;
   }
@@ -89,7 +89,7 @@ class AlternativeLinks {
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
   const config::Topology topology = config::scaled(loaded.topology, members);
-  const auto& options = topology.train.options;
+  const auto options = pipeline::options_between_members(topology.train.options);
   // A device has activations in memory of its own, which compile_networks() looks at where the
   // device is.
   const bool on_host = topology.replica.device == config::kProcessor;
@@ -125,7 +125,8 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   if (!on_host) {
     bounds.arena_bytes += ((std::int64_t{64} << 20) + elements * kElement) / topology.replica.count;
   }
-  bounds.state_bytes = state_bytes(topology, *gan);
+  // A worker that trains alone has a state of its own.
+  bounds.state_bytes = state_bytes(topology, *gan) * (options.worker ? 2 : 1);
   bounds.replicas = topology.replica.count;
   if (topology.data.dataset.cache == pipeline::CacheMode::kShard) {
     bounds.cache_bytes = static_cast<std::int64_t>(topology.data.dataset.shard_bytes);

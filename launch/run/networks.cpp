@@ -23,12 +23,13 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   // Fakes, and what is contributed to two steps under way, should the others be lost: whole groups,
   // with the micro-batch of a spot check and the rest of a turn that was begun before.
   const auto group = static_cast<std::uint64_t>(gan.group());
-  const std::uint64_t all = topology.train.options.micro_batches;
+  const pipeline::TrainingOptions options =
+      pipeline::options_of_worker(pipeline::options_between_members(topology.train.options));
+  const std::uint64_t all = options.micro_batches;
   const std::uint64_t groups = (all + 1 + group - 1) / group + 1;
   needed.all += all * images + 2 * groups * group * contribution;
   needed.largest = std::max(needed.largest, group * contribution);
   // Weights, gradients and arrays of both networks' optimisers.
-  const pipeline::TrainingOptions& options = topology.train.options;
   const auto add_optimiser = [&](const model::Program& network,
                                  const model::OptimiserOptions& optimiser) {
     const auto weights = static_cast<std::uint64_t>(network.parameters().weights_size);
@@ -62,8 +63,12 @@ std::string device_text(const model::Backend& backend) {
 }
 
 Result<Networks> compile_networks(const config::Topology& topology, std::uint32_t members) {
-  const auto& options = topology.train.options;
-  const std::int64_t replicas = std::int64_t{topology.replica.count} * std::max(members, 1U);
+  const auto options =
+      pipeline::options_of_worker(pipeline::options_between_members(topology.train.options));
+  // The iterations of a worker that trains alone are of one replica.
+  const bool is_shared = options.strategy.kind == pipeline::StrategyKind::kSynchronous;
+  const std::int64_t replicas =
+      is_shared ? std::int64_t{topology.replica.count} * std::max(members, 1U) : 1;
   std::int64_t group = topology.replica.device == config::kProcessor
                            ? 1
                            : (std::int64_t{options.micro_batches} + replicas - 1) / replicas;

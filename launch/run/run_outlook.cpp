@@ -135,7 +135,9 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   const std::uint32_t members = std::max(1U, config::workers_of(loaded.topology, workers));
   if (has_none) pools.push_back(nodes_like_here(loaded.topology));
   const RunSize size{members, members, 0};
-  const auto micro_batches = config::scaled(loaded.topology, members).train.options.micro_batches;
+  const auto micro_batches =
+      pipeline::options_between_members(config::scaled(loaded.topology, members).train.options)
+          .micro_batches;
   const std::uint64_t per_epoch =
       std::max<std::uint64_t>(1, pace.iterations_per_epoch * pace.micro_batches / micro_batches);
   ASSIGN_OR_RETURN(const TrainingSetup setup, set_up_training(loaded, size, {{}, per_epoch}));

@@ -133,8 +133,9 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   pipeline::SamplerOptions sampling;
   sampling.events = train.size();
   sampling.seed = topology.train.options.seed;
-  sampling.micro_batch = topology.train.options.micro_batch;
-  sampling.micro_batches = topology.train.options.micro_batches;
+  const auto options_between = pipeline::options_between_members(topology.train.options);
+  sampling.micro_batch = options_between.micro_batch;
+  sampling.micro_batches = options_between.micro_batches;
   sampling.window_blocks = train.window_blocks();
   if (sampling.window_blocks > 0) sampling.blocks = train.blocks();
   sampling.shuffle = topology.data.shuffle;

@@ -24,8 +24,9 @@ config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan
   const std::int64_t numbers =
       gan.image_shape().elements() + 3 + static_cast<std::int64_t>(gan.columns());
   const std::int64_t event_bytes = numbers * 4 + 8;
-  sizes.batch_bytes = gan.batch() * event_bytes;
-  for (const model::SlotKind slot : topology.train.options.schedule) {
+  const auto options = pipeline::options_between_members(topology.train.options);
+  sizes.batch_bytes = std::int64_t{options.micro_batch} * event_bytes;
+  for (const model::SlotKind slot : options.schedule) {
     sizes.contribution_elements =
         std::max(sizes.contribution_elements, gan.contributions(slot).size);
   }
@@ -40,9 +41,12 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
     return layout.size() + layout.weights_size * model::optimiser_arrays(optimiser);
   };
   const auto& options = topology.train.options;
+  const bool has_outer = options.strategy.kind == pipeline::StrategyKind::kLocal;
+  const std::int64_t weights =
+      gan.generator().parameters().weights_size + gan.discriminator().parameters().weights_size;
   return static_cast<std::int64_t>(sizeof(float)) *
          (size(gan.generator(), options.generator_optimiser) +
-          size(gan.discriminator(), options.discriminator_optimiser));
+          size(gan.discriminator(), options.discriminator_optimiser) + (has_outer ? weights : 0));
 }
 
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
@@ -72,7 +76,7 @@ namespace {
 // All but the data, and what follows from it.
 Result<TrainingSetup> set_up_networks(const config::LoadedTopology& asked, const RunSize& size) {
   config::Topology topology = config::scaled(asked.topology, size.members);
-  pipeline::TrainingOptions options = topology.train.options;
+  pipeline::TrainingOptions options = pipeline::options_between_members(topology.train.options);
   ASSIGN_OR_RETURN(Networks networks, compile_networks(topology, size.members));
   ASSIGN_OR_RETURN(runtime::Plan plan, plan_of_run(asked, *networks.gan, size));
   TrainingSetup setup{std::move(topology),

@@ -32,7 +32,9 @@ bool is_moving(std::string_view path) {
 }
 
 std::string group_of(std::size_t network, ParameterPart part) {
-  const char* parent = part == ParameterPart::kOptimiserArrays ? "/optimizer/" : "/";
+  const char* parent = part == ParameterPart::kOptimiserArrays ? "/optimizer/"
+                       : part == ParameterPart::kOuterVelocity ? "/outer/"
+                                                               : "/";
   return std::string(parent) + kNetworkNames[network];
 }
 
@@ -163,14 +165,18 @@ Error refusal(const std::string& path, const std::string& what) {
 }
 
 // The first version that has all of the state, so that earlier builds read what they know.
-std::uint32_t version_for(const TrainingState& state) { return state.stopping ? 2 : 1; }
+std::uint32_t version_for(const TrainingState& state) {
+  if (state.outer) return 3;
+  return state.stopping ? 2 : 1;
+}
 
 // In the order in which visit_state comes to the parts.
 std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
                                                    const TrainingOptions& options) {
   std::vector<CheckpointTensor> all;
-  for (const ParameterPart part :
-       {ParameterPart::kWeights, ParameterPart::kOptimiserArrays, ParameterPart::kMoving}) {
+  for (const ParameterPart part : {ParameterPart::kWeights, ParameterPart::kOptimiserArrays,
+                                   ParameterPart::kMoving, ParameterPart::kOuterVelocity}) {
+    if (part == ParameterPart::kOuterVelocity && !options.worker) continue;
     for (const std::size_t network : {kGenerator, kDiscriminator}) {
       for (auto& tensor : expected_tensors(layout, options, network, part)) {
         all.push_back(std::move(tensor));

@@ -34,7 +34,7 @@ namespace troupe::pipeline {
 
 // The newest version that is read. 1 has all but what early stopping remembers, which 2 adds;
 // states without it are written as 1.
-inline constexpr std::uint32_t kCheckpointVersion = 2;
+inline constexpr std::uint32_t kCheckpointVersion = 3;
 
 struct Checkpoint {
   TrainingState state;

@@ -8,9 +8,11 @@
 
 #include "model/exact_sum.h"
 #include "model/moving_statistics.h"
+#include "pipeline/steps/outer_optimiser.h"
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/sum_layout.h"
 #include "pipeline/steps/training_state.h"
+#include "pipeline/steps/worker_tensors.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -34,16 +36,25 @@ class Application {
 
   void check() const;
   void update_parameters();
+  void update_from_workers();
   void note_losses();
+  void note_losses_of_workers();
   void note_stopping_loss(const std::vector<double>& losses, double total);
   void note_empty_images();
   void note_exponents_and_events();
   runtime::Result<void> advance();
 
  private:
-  model::TrainingTime time() const {
-    return {state_.iteration, options_.iterations_per_epoch,
-            std::uint64_t{options_.micro_batch} * options_.micro_batches};
+  // The iterations that the record stands for, of each worker or of all.
+  std::uint64_t iterations() const { return options_.worker ? options_.worker->iterations : 1; }
+  // The n-th of them.
+  model::TrainingTime time(std::uint64_t n = 0) const {
+    const std::uint64_t events =
+        options_.worker
+            ? std::uint64_t{options_.worker->micro_batch} * options_.worker->micro_batches
+            : std::uint64_t{options_.micro_batch} * options_.micro_batches;
+    return {state_.iteration * iterations() + n, options_.iterations_per_epoch * iterations(),
+            events};
   }
   NetworkState& network(std::size_t number) const {
     return number == kGenerator ? state_.generator : state_.discriminator;
@@ -94,6 +105,7 @@ void Application::check() const {
 // Tensor by tensor, so that the means of one at a time are in memory. Their order does not matter:
 // no tensor's update reads another's. A placed optimiser gets all of them at once.
 void Application::update_parameters() {
+  if (options_.worker) return update_from_workers();
   const std::size_t updated = updated_network(slot_);
   NetworkState& state = network(updated);
   const double learning_rate =
@@ -122,6 +134,35 @@ void Application::update_parameters() {
   placed_->update(
       model::update_factors(optimiser(options_, updated), state.counters, learning_rate),
       state.weights, state.optimiser_arrays);
+}
+
+// The workers' optimisers have made as many updates each.
+void Application::update_from_workers() {
+  for (std::uint64_t i = 0; i < iterations(); ++i) {
+    for (const model::SlotKind slot : options_.worker->schedule) {
+      const std::size_t updated = updated_network(slot);
+      model::begin_update(optimiser(options_, updated), network(updated).counters);
+    }
+  }
+  ++state_.outer->steps;
+  std::vector<float> mean;
+  for (const ContributionTensor& tensor : tensors_.tensors) {
+    const std::span<float> values = values_of(layout_, state_, tensor);
+    if (values.empty()) continue;
+    mean.resize(values.size());
+    restore_mean(tensor, mean);
+    const bool is_change =
+        tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
+    if (!is_change) {
+      std::ranges::copy(mean, values.begin());
+      continue;
+    }
+    const std::size_t number = network_of(tensor.role);
+    const auto offset = values.data() - network(number).weights.data();
+    outer_update(options_.worker->outer, mean, values,
+                 std::span(state_.outer->velocity[number])
+                     .subspan(static_cast<std::size_t>(offset), values.size()));
+  }
 }
 
 void Application::restore_mean(const ContributionTensor& tensor, std::span<float> mean) const {
@@ -167,13 +208,14 @@ void Application::update_moving(std::size_t number, const ContributionTensor& te
 
 // The losses come from the sums in double: the plateau policy decides by them, so they are not
 // rounded to float first.
-std::vector<double> mean_losses(const model::ContributionLayout& layout, std::size_t terms,
-                                const StepRecord& record) {
-  std::vector<double> losses(terms, 0.0);
+std::vector<double> mean_losses(const model::ContributionLayout& layout, const StepRecord& record) {
+  const auto is_loss = [](const ContributionTensor& tensor) { return tensor.role == Role::kLoss; };
+  std::vector<double> losses(
+      static_cast<std::size_t>(std::ranges::count_if(layout.tensors, is_loss)));
   const auto integers = SumLayout{layout.size, record.floats}.integers_of(record.sums);
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
     const ContributionTensor& tensor = layout.tensors[i];
-    if (tensor.role != Role::kLoss) continue;
+    if (!is_loss(tensor)) continue;
     losses.at(static_cast<std::size_t>(tensor.index)) =
         model::restored_mean(integers[static_cast<std::size_t>(tensor.offset - record.floats)],
                              record.scales.at(i), record.header.micro_batches);
@@ -182,13 +224,39 @@ std::vector<double> mean_losses(const model::ContributionLayout& layout, std::si
 }
 
 void Application::note_losses() {
-  const auto losses = mean_losses(tensors_, layout_.loss_weights.size(), record_);
+  if (options_.worker) return note_losses_of_workers();
+  const auto losses = mean_losses(tensors_, record_);
   double total = 0.0;
   for (std::size_t i = 0; i < losses.size(); ++i) total += layout_.loss_weights[i] * losses[i];
   const std::size_t number = updated_network(slot_);
   state_.epoch_loss[number] += total;
   ++state_.epoch_loss_steps[number];
   if (state_.stopping && options_.stop->network == number) note_stopping_loss(losses, total);
+}
+
+// As many terms stand for each network of the task, the generator's first.
+void Application::note_losses_of_workers() {
+  const auto losses = mean_losses(tensors_, record_);
+  const auto& weights = layout_.loss_weights;
+  const std::size_t networks = losses.size() / weights.size();
+  for (std::size_t i = 0; i < networks; ++i) {
+    const std::size_t number = networks == 1 ? kDiscriminator : i;
+    double total = 0.0;
+    for (std::size_t term = 0; term < weights.size(); ++term) {
+      total += weights[term] * losses[i * weights.size() + term];
+    }
+    state_.epoch_loss[number] += total;
+    ++state_.epoch_loss_steps[number];
+    if (!state_.stopping || options_.stop->network != number) continue;
+    const std::string network = networks == 1 ? "" : number == kGenerator ? "g/" : "d/";
+    const int tensor = tensors_.find("loss/" + network + options_.stop->term);
+    if (tensor >= 0) {
+      const auto term = tensors_.tensors[static_cast<std::size_t>(tensor)].index;
+      total = losses.at(static_cast<std::size_t>(term));
+    }
+    state_.stopping->loss_sum += total;
+    ++state_.stopping->loss_steps;
+  }
 }
 
 void Application::note_stopping_loss(const std::vector<double>& losses, double total) {
@@ -216,7 +284,9 @@ void Application::note_empty_images() {
       integers[static_cast<std::size_t>(tensor->offset - sums_.floats)], scale(*tensor), 1);
   const bool all_empty = std::llround(count) == static_cast<long long>(record_.header.events);
   const auto first =
-      std::find_if(options_.schedule.begin(), options_.schedule.end(), model::makes_fakes);
+      std::find_if(options_.schedule.begin(), options_.schedule.end(), [](model::SlotKind slot) {
+        return model::makes_fakes(slot) || slot == model::SlotKind::kWorkers;
+      });
   if (!all_empty) {
     state_.empty_iterations = 0;
   } else if (first - options_.schedule.begin() == static_cast<std::ptrdiff_t>(state_.slot)) {
@@ -237,7 +307,9 @@ runtime::Result<void> Application::advance() {
   state_.slot = 0;
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
     auto& learning_rate = network(number).learning_rate;
-    learning_rate = model::after_iteration(rate(options_, number), learning_rate, time());
+    for (std::uint64_t i = 0; i < iterations(); ++i) {
+      learning_rate = model::after_iteration(rate(options_, number), learning_rate, time(i));
+    }
   }
   ++state_.iteration;
   state_.epoch_events += options_.events_in(state_.iteration - 1);
@@ -286,9 +358,8 @@ double sum_of_squares(std::span<const Number> values) {
 
 }  // namespace
 
-std::vector<double> step_losses(const model::GanDescription& gan,
-                                const model::ContributionLayout& layout, const StepRecord& record) {
-  return mean_losses(layout, gan.losses.size(), record);
+std::vector<double> step_losses(const model::ContributionLayout& layout, const StepRecord& record) {
+  return mean_losses(layout, record);
 }
 
 // An integer stands for itself times 2^-k, so its square is scaled by 2^-2k. The sums become means

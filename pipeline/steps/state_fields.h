@@ -19,8 +19,8 @@
 
 namespace troupe::pipeline {
 
-// The vectors of a NetworkState.
-enum class ParameterPart : std::uint8_t { kWeights, kOptimiserArrays, kMoving };
+// The vectors of a NetworkState, and that of an OuterState.
+enum class ParameterPart : std::uint8_t { kWeights, kOptimiserArrays, kMoving, kOuterVelocity };
 
 // Calls, for every field in order, one of
 //   visitor.parameters(std::size_t network, ParameterPart, vector<float>&)
@@ -80,6 +80,12 @@ void visit_state(State& state, Visitor& visitor) {
     visitor.number("stop.best", stopping.seen.best);
     visitor.number("stop.epochs", stopping.seen.epochs);
     visitor.number("stop.waited", stopping.seen.waited);
+  });
+  visitor.perhaps("outer.steps", state.outer, [&](auto& outer) {
+    visitor.number("outer.steps", outer.steps);
+    for (std::size_t n = 0; n < outer.velocity.size(); ++n) {
+      visitor.parameters(n, ParameterPart::kOuterVelocity, outer.velocity[n]);
+    }
   });
 }
 

@@ -62,6 +62,7 @@ class StepShare {
 
  private:
   friend class StepComputer;
+  friend class WorkerSteps;
 
   // Memory for the contributions of so many more micro-batches, behind those that have it: vectors
   // of layout().size elements side by side.

@@ -113,6 +113,11 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   state.numerics_class = std::move(numerics_class);
   state.data_fingerprint = data_fingerprint;
   if (options.stop) state.stopping.emplace();
+  if (options.worker) {
+    state.outer.emplace();
+    state.outer->velocity[kGenerator].resize(state.generator.weights.size());
+    state.outer->velocity[kDiscriminator].resize(state.discriminator.weights.size());
+  }
   return state;
 }
 
@@ -130,6 +135,16 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
   if (state.stopping.has_value() != options.stop.has_value()) {
     return differs(options.stop ? "trained without train.stop, which the topology has"
                                 : "trained with train.stop, which the topology lacks");
+  }
+  if (state.outer.has_value() != options.worker.has_value()) {
+    return differs(options.worker ? "trained without the workers of train.strategy"
+                                  : "trained with workers (train.strategy: local), which the "
+                                    "topology lacks");
+  }
+  if (state.outer &&
+      (state.outer->velocity[kGenerator].size() != state.generator.weights.size() ||
+       state.outer->velocity[kDiscriminator].size() != state.discriminator.weights.size())) {
+    return differs("of another model: its outer velocity has another size than its weights");
   }
   RETURN_IF_ERROR(check("seed", state.seed, options.seed));
   RETURN_IF_ERROR(check("micro_batch", state.micro_batch, options.micro_batch));

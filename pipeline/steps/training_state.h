@@ -20,6 +20,7 @@
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/step_record.h"
 #include "pipeline/steps/stopping.h"
+#include "pipeline/steps/strategy.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
@@ -52,6 +53,9 @@ struct TrainingOptions {
   // Committed iterations in a row whose fakes are all empty before the run counts as diverged.
   std::uint32_t empty_iterations_limit = 10;
   std::optional<StoppingOptions> stop;  // none: training ends with its last iteration
+  StrategyOptions strategy;             // as a topology has it
+  // Set by options_between_members() where logical workers train alone: their iterations.
+  std::optional<WorkerOptions> worker = {};
 
   // M, or fewer in a short iteration. Scales are those of M in both.
   std::uint32_t micro_batches_in(std::uint64_t iteration) const {
@@ -60,6 +64,12 @@ struct TrainingOptions {
   std::uint64_t events_in(std::uint64_t iteration) const {
     return std::uint64_t{micro_batch} * micro_batches_in(iteration);
   }
+};
+
+// What the outer optimiser keeps of a run with workers.
+struct OuterState {
+  std::uint64_t steps = 0;
+  std::array<std::vector<float>, 2> velocity;  // by network, one per weight
 };
 
 struct TrainingState {
@@ -85,6 +95,7 @@ struct TrainingState {
   std::string numerics_class;
   runtime::Hash128 data_fingerprint;
   std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
+  std::optional<OuterState> outer = {};   // where TrainingOptions::worker is
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
   // That of the network that makes showers. CHECKs that the task has one.
@@ -117,9 +128,9 @@ std::optional<std::string> reason_to_stop(const std::optional<StoppingOptions>& 
 // sequences are preceded by their length as 64 bits.
 runtime::Hash128 hash_of_state(const TrainingState& state);
 
-// Mean unweighted loss terms of a committed step, in the order of GanDescription::losses.
-std::vector<double> step_losses(const model::GanDescription& gan,
-                                const model::ContributionLayout& layout, const StepRecord& record);
+// Mean unweighted loss terms of a committed step, in the order of GanDescription::losses, or of
+// told_losses() for a step of workers.
+std::vector<double> step_losses(const model::ContributionLayout& layout, const StepRecord& record);
 
 // The Euclidean norm of the mean gradient over the record's m micro-batches, of the network that
 // the step's optimiser updates: sqrt(sum_i (sums_i 2^-k / m)^2), in double. Infinite if it exceeds
@@ -132,11 +143,13 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 // last iteration epoch and plateau metric (the mean weighted loss of each network's steps), and
 // the metric of early stopping.
 // Moving statistics: moving = float(momentum) x moving + float(1 - momentum) x mean, in float.
-// All or nothing: an error (kDiverged, the empty-image rule: the fakes of empty_iterations_limit
-// iterations in a row were all empty) is reported after the state has been advanced, so that the
-// checkpoint it leaves is complete.
-// CHECKs that the record is of the state's next step and holds all its micro-batches.
-// `placed` are the networks' optimisers where a backend has them, which were given this state.
+// A step of workers (pipeline/steps/strategy.h) updates both networks with the outer optimiser,
+// sets moving statistics and the optimisers' arrays to their means, and counts H iterations of
+// steps. All or nothing: an error (kDiverged, the empty-image rule: the fakes of
+// empty_iterations_limit iterations in a row were all empty) is reported after the state has been
+// advanced, so that the checkpoint it leaves is complete. CHECKs that the record is of the state's
+// next step and holds all its micro-batches. `placed` are the networks' optimisers where a backend
+// has them, which were given this state.
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
                             const StepRecord& record, TrainingState& state,
                             const PlacedOptimisers& placed = {});

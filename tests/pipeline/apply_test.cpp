@@ -253,7 +253,7 @@ TEST_F(Apply, LossesAreUnweightedMeansOfTheStep) {
   const StepRecord record = reduce(example_, state, contributions);
   model::GanDescription gan;
   gan.losses.resize(2);
-  EXPECT_EQ(step_losses(gan, layout, record), (std::vector<double>{0.875, -4.0}));
+  EXPECT_EQ(step_losses(layout, record), (std::vector<double>{0.875, -4.0}));
   ASSERT_TRUE(apply(example_.layout, example_.options, record, state).ok());
   EXPECT_EQ(state.epoch_loss[kDiscriminator], 3.0 * 0.875 + 0.5 * -4.0);
   EXPECT_EQ(state.epoch_loss_steps, (std::array<std::uint64_t, 2>{0, 1}));

@@ -120,6 +120,28 @@ TEST_F(CheckpointFile, StateWithoutEarlyStoppingIsOfTheFirstVersion) {
   EXPECT_TRUE(decode_checkpoint(file, "a.h5", example_.layout, example_.options).ok());
 }
 
+TEST_F(CheckpointFile, StateWithAnOuterOptimiserIsOfTheThirdVersion) {
+  StateExample local = example_;
+  local.options.strategy = {StrategyKind::kLocal, 2, 3, {}};
+  local.options = options_between_members(local.options);
+  Checkpoint written;
+  written.state = initial_state(local.layout, local.options, "class", {});
+  written.state.outer->steps = 5;
+  written.state.outer->velocity[kGenerator].front() = 0.25f;
+  written.state.outer->velocity[kDiscriminator].back() = -0.5f;
+  const Buffer file = encode_checkpoint(written, local.layout, local.options).value();
+  EXPECT_EQ(inspect_checkpoint(file, "a.h5").value().version, 3u);
+  const auto read = decode_checkpoint(file, "a.h5", local.layout, local.options);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(hash_of_state(read->state), hash_of_state(written.state));
+  EXPECT_EQ(read->state.outer->steps, 5u);
+  EXPECT_EQ(read->state.outer->velocity, written.state.outer->velocity);
+  EXPECT_THAT(refusal(local), HasSubstr("it has no /outer/generator/"));
+  const auto without = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error().message, HasSubstr("a.h5: "));
+}
+
 // A supervised task takes its network from the discriminator of a GAN, and nothing else.
 TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {
   const TemporaryFolder folder;
@@ -147,7 +169,7 @@ TEST_F(CheckpointFile, InspectionNeedsNoModelAndRecomputesTheHash) {
   const auto summary = inspect_checkpoint(encode(example_), "a.h5");
   ASSERT_TRUE(summary.ok()) << summary.error().message;
   EXPECT_EQ(summary->path, "a.h5");
-  EXPECT_EQ(summary->version, kCheckpointVersion);
+  EXPECT_EQ(summary->version, 2u);
   EXPECT_EQ(summary->recomputed_hash, hash_of_state(written.state));
   EXPECT_EQ(summary->state_hash, summary->recomputed_hash);
   EXPECT_EQ(summary->state.epoch, written.state.epoch);

@@ -129,14 +129,21 @@ struct ChangeVisitor {
   void perhaps(const std::string&, auto& value, auto each) { each(value.value()); }
 };
 
+// With all that is optional.
+TrainingState whole_state() {
+  TrainingState state = filled_state(kExample);
+  state.outer = {5, {state.generator.weights, state.discriminator.weights}};
+  return state;
+}
+
 TEST(StateHash, DependsOnEveryField) {
-  std::set<runtime::Hash128> hashes{hash_of_state(filled_state(kExample))};
+  std::set<runtime::Hash128> hashes{hash_of_state(whole_state())};
   ChangeVisitor all{-1};
-  TrainingState untouched = filled_state(kExample);
+  TrainingState untouched = whole_state();
   visit_state(untouched, all);
   ASSERT_GT(all.next, 30);
   for (int field = 0; field < all.next; ++field) {
-    TrainingState state = filled_state(kExample);
+    TrainingState state = whole_state();
     ChangeVisitor change{field};
     visit_state(state, change);
     EXPECT_TRUE(hashes.insert(hash_of_state(state)).second) << "field " << field;
@@ -149,19 +156,21 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [generator, discriminator, scales, seed, epoch, iteration, slot,
                           epoch_events, micro_batch, micro_batches, empty_iterations, epoch_loss,
                           epoch_loss_steps, ledger_events, ledger_sum, numerics_class,
-                          data_fingerprint, stopping] = state;
+                          data_fingerprint, stopping, outer] = state;
   [[maybe_unused]] auto& [weights, moving, arrays, counters, learning_rate] = generator;
   [[maybe_unused]] auto& [updates, beta_1_power, beta_2_power] = counters;
   [[maybe_unused]] auto& [scale, seen, cooling] = learning_rate;
   [[maybe_unused]] auto& [best, epochs, waited] = seen;
   StoppingState stop;
   [[maybe_unused]] auto& [loss_sum, loss_steps, smoothed, seen_by_stop] = stop;
+  OuterState of_workers;
+  [[maybe_unused]] auto& [steps, velocity] = of_workers;
   ChangeVisitor names{-1};
-  TrainingState filled = filled_state(kExample);
+  TrainingState filled = whole_state();
   visit_state(filled, names);
-  // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, and 6 of
-  // early stopping.
-  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6);
+  // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, 6 of
+  // early stopping, and 1 of the outer optimiser.
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1);
 }
 
 TEST(StateHash, BoundariesBetweenSequencesCount) {

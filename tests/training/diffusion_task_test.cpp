@@ -124,8 +124,7 @@ TEST(DiffusionTask, DrawsNoiseAnewForEveryMicroBatchAndIteration) {
     std::vector<pipeline::MicroBatch> two{alone.micro_batch(0, first),
                                           alone.micro_batch(1, second)};
     const auto record = alone.reduce_step(state, two);
-    return pipeline::step_losses(alone.gan().description(),
-                                 alone.gan().contributions(model::SlotKind::kDenoise), record)[0];
+    return pipeline::step_losses(alone.gan().contributions(model::SlotKind::kDenoise), record)[0];
   };
   const double own = loss(3, 4);
   EXPECT_EQ(loss(3, 4), own);
@@ -143,8 +142,8 @@ TEST(DiffusionTask, LearnsToTellTheNoiseOfTheEventsThatItIsShown) {
     std::vector<pipeline::MicroBatch> events{alone.micro_batch(0, 1), alone.micro_batch(1, 1)};
     const auto record = alone.reduce_step(state, events);
     const auto& gan = alone.gan();
-    losses.push_back(pipeline::step_losses(
-        gan.description(), gan.contributions(model::SlotKind::kDenoise), record)[0]);
+    losses.push_back(
+        pipeline::step_losses(gan.contributions(model::SlotKind::kDenoise), record)[0]);
     CHECK(pipeline::apply(gan, alone.options(), record, state).ok());
   }
   const auto mean = [&](std::size_t first) {

@@ -140,8 +140,7 @@ TEST(SupervisedTask, LearnsTheEventsThatItIsShown) {
   const auto step = [&] {
     const pipeline::StepRecord record = alone.reduce_step(state, events);
     const auto& gan = alone.gan();
-    const double loss = pipeline::step_losses(gan.description(),
-                                              gan.contributions(model::SlotKind::kFit), record)[0];
+    const double loss = pipeline::step_losses(gan.contributions(model::SlotKind::kFit), record)[0];
     CHECK(pipeline::apply(gan, alone.options(), record, state).ok());
     return loss;
   };

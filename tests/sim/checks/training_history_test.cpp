@@ -31,5 +31,19 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
       << "runs go on as long as one member is left";
 }
 
+TEST(SimulatedTraining, WorkersThatTrainAloneEndInOneStateWhateverHappens) {
+  std::size_t joined = 0, heads = 0, changes = 0;
+  for (std::uint64_t seed = 3 % stride(11); seed < 500; seed += stride(11)) {
+    const TrainingHistoryEnd history = play_training_history(seed, {}, true);
+    ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;
+    joined += history.end.joined;
+    heads += history.end.heads;
+    changes += history.end.changes;
+  }
+  EXPECT_GT(joined, 50 / stride(11));
+  EXPECT_GT(heads, 400 / stride(11));
+  EXPECT_GT(changes, 300 / stride(11));
+}
+
 }  // namespace
 }  // namespace troupe::sim

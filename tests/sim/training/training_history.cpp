@@ -21,7 +21,16 @@ constexpr const char* kPartial =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 4}}\n";
 
-TrainingStage& stage(bool needs_two, bool partial, RingOrder order) {
+// Four logical workers, on as many events an outer step as the others have in an iteration.
+constexpr const char* kLocal =
+    "train: {micro_batch: 1, micro_batches: 4, epochs: 20, "
+    "strategy: {kind: local, workers: 4, steps: 2}}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
+
+TrainingStage& stage(bool needs_two, bool partial, RingOrder order, bool local) {
+  static TrainingStage of_workers(kLocal), of_workers_descending(kLocal, RingOrder::kDescending);
+  if (local) return order == RingOrder::kDescending ? of_workers_descending : of_workers;
   static TrainingStage ends_short(kPartial),
       ends_short_descending(kPartial, RingOrder::kDescending);
   if (partial) return order == RingOrder::kDescending ? ends_short_descending : ends_short;
@@ -80,9 +89,10 @@ Script script_of(std::uint64_t seed) {
 
 }  // namespace
 
-TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace) {
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace,
+                                         bool local) {
   const Script script = script_of(seed);
-  TrainingStage& the_stage = stage(script.needs_two, script.partial, script.order);
+  TrainingStage& the_stage = stage(script.needs_two, script.partial, script.order, local);
   const std::string expected = the_stage.undisturbed().text();
   SimDisk disk;
   TrainingHistoryEnd result;

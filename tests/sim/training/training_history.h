@@ -20,6 +20,8 @@ struct TrainingHistoryEnd {
 
 // The run ends with the state of an undisturbed one, or with an error and a disk from which another
 // run comes to that state; and nobody finds another not to do what all do.
-TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {});
+// `local`: workers train alone between outer steps (train.strategy).
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {},
+                                         bool local = false);
 
 }  // namespace troupe::sim

@@ -1,0 +1,55 @@
+// The section `train.strategy`.
+
+#include "config/list_codecs.h"
+#include "config/scalar_codecs.h"
+#include "config/topology_fields.h"
+#include "pipeline/steps/view.h"
+
+namespace troupe::config {
+namespace {
+
+RecordOf<pipeline::OuterOptions> outer_record() {
+  using Options = pipeline::OuterOptions;
+  auto record = std::make_shared<Record<Options>>("an outer optimiser");
+  record->short_form("kind")
+      .field("kind", &Options::kind,
+             word<pipeline::OuterKind>({{"nesterov", pipeline::OuterKind::kNesterov}}),
+             Scope::kState,
+             "v = momentum v + d; w -= rate (d + momentum v), with d the mean change.")
+      .field("rate", &Options::rate, positive(), Scope::kState,
+             "With 1, and momentum 0, the new weights are the mean of the workers'.")
+      .field("momentum", &Options::momentum, number(NumberRange{0.0, 0.999999, false}),
+             Scope::kState, "Share of v that stays.");
+  return record;
+}
+
+}  // namespace
+
+RecordOf<pipeline::StrategyOptions> strategy_record() {
+  using Options = pipeline::StrategyOptions;
+  using Kind = pipeline::StrategyKind;
+  const auto local = [](const Options& options) { return options.kind == Kind::kLocal; };
+  auto record = std::make_shared<Record<Options>>("a strategy");
+  record->short_form("kind")
+      .field("kind", &Options::kind,
+             newer(word<Kind>({{"synchronous", Kind::kSynchronous}, {"local", Kind::kLocal}}),
+                   Kind::kSynchronous),
+             Scope::kState,
+             "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
+             "make iterations alone, and then the mean of their changes is applied.")
+      .field("workers", &Options::workers,
+             integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
+             Scope::kState,
+             "W: how many, whatever the processes that compute for them. Each takes "
+             "micro_batches / W of an iteration's micro-batches.")
+      .used_if("kind: local", local)
+      .field("steps", &Options::steps, integer<std::uint32_t>(1, 100'000), Scope::kState,
+             "H: iterations that each makes alone. Everything else that counts iterations, but for "
+             "learning rates, counts these H of all workers as one.")
+      .used_if("kind: local", local)
+      .section("outer", &Options::outer, outer_record(), "How the mean change is applied.")
+      .used_if("kind: local", local);
+  return record;
+}
+
+}  // namespace troupe::config

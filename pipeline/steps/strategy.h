@@ -1,0 +1,68 @@
+#pragma once
+
+// How the steps of training and the exchange between members follow one another.
+//
+//   kSynchronous  Each step of the schedule is summed over all micro-batches and applied.
+//   kLocal        Logical workers begin with one state. Each makes the schedule H times alone, on
+//                 its own micro-batches. Then one step of kind model::SlotKind::kWorkers sums what
+//                 they have changed, and the outer optimiser applies the mean d of it:
+//                   v = momentum v + d,  w -= rate (d + momentum v)
+//                 With rate 1 and momentum 0 the new weights are the mean of the workers' (local
+//                 SGD, Stich, arXiv:1805.09767). With Nesterov's momentum it is DiLoCo (Douillard
+//                 et al., arXiv:2311.08105), an optimiser of the server in Reddi et al.,
+//                 arXiv:2003.00295.
+//
+// A logical worker is no process. To the sums, Views and records a worker is a micro-batch, whose
+// events are those of its H iterations. So members host workers, and one that is lost costs its H
+// iterations, which others compute again from the last state. The workers' optimisers and moving
+// statistics go on from their exact means (Yu, Jin and Yang, arXiv:1905.03817, for momentum), so no
+// state belongs to a worker between two outer steps, and one worker alone trains as without this.
+//
+// Plain data and pure functions.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/gan.h"
+
+namespace troupe::pipeline {
+
+enum class StrategyKind : std::uint8_t { kSynchronous, kLocal };
+
+enum class OuterKind : std::uint8_t { kNesterov };
+
+struct OuterOptions {
+  OuterKind kind = OuterKind::kNesterov;
+  double rate = 0.7;
+  double momentum = 0.9;
+};
+
+struct StrategyOptions {
+  StrategyKind kind = StrategyKind::kSynchronous;
+  // Of kLocal. The micro-batches of an iteration are shared out to the workers evenly.
+  std::uint32_t workers = 4;
+  std::uint32_t steps = 10;  // H: iterations that each makes alone
+  OuterOptions outer;
+};
+
+// The iterations between two outer steps.
+struct WorkerOptions {
+  std::uint32_t iterations = 1;  // H
+  OuterOptions outer;
+  // Of one iteration of a worker.
+  std::vector<model::SlotKind> schedule;
+  std::uint32_t micro_batch = 1;    // b, events
+  std::uint32_t micro_batches = 1;  // of one worker
+};
+
+struct TrainingOptions;
+
+// What the sums, Views and records go by, from the options as a topology has them. With kLocal a
+// micro-batch is a worker with the events of its H iterations, and the schedule is kWorkers alone.
+// Of other strategies the same options. CHECKs that the micro-batches can be shared out evenly.
+TrainingOptions options_between_members(TrainingOptions options);
+// The options of one worker's iterations, from those above, with what they know of the data. Where
+// there are no workers, the same options.
+TrainingOptions options_of_worker(TrainingOptions options);
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,208 @@
+#include "pipeline/steps/worker_steps.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "model/exact_sum.h"
+#include "model/optimiser.h"
+#include "pipeline/steps/step_record.h"
+#include "pipeline/steps/worker_tensors.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using model::ContributionTensor;
+using Role = ContributionTensor::Role;
+
+// Events [first, first + count) of a batch.
+Batch part_of(const Batch& batch, std::uint32_t first, std::uint32_t count) {
+  Batch part;
+  part.events = count;
+  part.shape = batch.shape;
+  const auto piece = [&](const runtime::Buffer& all) {
+    const std::size_t each = all.size() / batch.events;
+    return all.slice(first * each, count * each);
+  };
+  part.images = piece(batch.images);
+  part.event_ids = piece(batch.event_ids);
+  const std::span<const float> conditions = batch.conditions.as<float>();
+  const std::size_t columns = conditions.size() / batch.events;
+  part.conditions = runtime::Buffer::allocate(columns * count * sizeof(float));
+  for (std::size_t column = 0; column < columns; ++column) {
+    std::ranges::copy(conditions.subspan(column * batch.events + first, count),
+                      part.conditions.mutable_as<float>().subspan(column * count).begin());
+  }
+  return part;
+}
+
+// The tensor, by its place among the step's, for which a header cannot be used.
+std::size_t unusable_tensor(const StepHeader& header) {
+  if (header.non_finite.found()) return header.non_finite.tensor;
+  const auto largest = std::ranges::max_element(header.exponents);
+  return static_cast<std::size_t>(largest - header.exponents.begin());
+}
+
+}  // namespace
+
+WorkerSteps::WorkerSteps(const model::Gan& gan, const TrainingOptions& options,
+                         const TrainingOptions& of_worker, StepComputer& computer)
+    : gan_(gan), options_(options), of_worker_(of_worker), computer_(computer), layout_(gan) {}
+
+bool WorkerSteps::compute(const TrainingState& state, StepShare& share) {
+  if (share.complete()) return false;
+  const MicroBatch& events = share.iteration()->micro_batch(share.computed());
+  if (!worker_ || worker_->step != share.step() || worker_->number != events.index) {
+    begin(state, share);
+  }
+  if (!worker_->under_way) begin_step(events.events);
+  if (computer_.compute(worker_->state, *worker_->under_way)) return true;
+  end_step();
+  if (is_done()) contribute(state, share);
+  return true;
+}
+
+// The worker begins with no scales, which are measured in its own steps, so that its bits are the
+// same wherever it is computed.
+void WorkerSteps::begin(const TrainingState& state, const StepShare& share) {
+  if (worker_ && worker_->under_way) computer_.retire(std::move(*worker_->under_way));
+  Worker& worker = worker_.emplace();
+  worker.step = share.step();
+  worker.number = share.iteration()->micro_batch(share.computed()).index;
+  const std::size_t losses = model::told_losses(gan_.description()).size();
+  worker.losses.assign(losses, 0.0);
+  worker.counts.assign(losses, 0);
+  worker.state = state;
+  TrainingState& own = worker.state;
+  own.iteration = state.iteration * options_.worker->iterations;
+  own.slot = 0;
+  own.epoch_events = 0;
+  own.micro_batch = of_worker_.micro_batch;
+  own.micro_batches = of_worker_.micro_batches;
+  own.empty_iterations = 0;
+  own.stopping.reset();
+  own.outer.reset();
+  own.scales.clear();
+  for (const model::SlotKind slot : of_worker_.schedule) {
+    own.scales.emplace_back(layout_.of(slot).tensors.size(), model::kNoExponent);
+  }
+  computer_.place(own);
+}
+
+// Random numbers belong to an iteration and a micro-batch, as those of any run.
+void WorkerSteps::begin_step(const Batch& events) {
+  Worker& worker = *worker_;
+  if (worker.state.slot == 0) {
+    std::vector<MicroBatch> micro_batches;
+    const std::uint32_t each = of_worker_.micro_batch, count = of_worker_.micro_batches;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t first = (worker.iteration * count + i) * each;
+      micro_batches.push_back({worker.number * count + i, part_of(events, first, each)});
+    }
+    worker.events =
+        std::make_shared<IterationShare>(worker.state.iteration, std::move(micro_batches));
+  }
+  worker.under_way.emplace(gan_, of_worker_, worker.events, worker.state.slot);
+}
+
+void WorkerSteps::end_step() {
+  Worker& worker = *worker_;
+  StepShare step = std::move(*std::exchange(worker.under_way, std::nullopt));
+  const std::uint32_t slot = worker.state.slot;
+  const auto record = record_of(step, worker.state.scales[slot]);
+  computer_.retire(std::move(step));
+  if (!record) return;
+  note_losses(*record, slot);
+  // A state with few or empty fakes is judged when the workers' changes are applied.
+  const auto applied = apply(layout_, of_worker_, *record, worker.state, computer_.optimisers());
+  CHECK(applied.ok(), "nothing ends a worker");
+  if (worker.state.slot == 0) ++worker.iteration;
+}
+
+bool WorkerSteps::is_done() const {
+  return worker_->spoiled || worker_->iteration == options_.worker->iterations;
+}
+
+// A flag asks for the same at the scales that were measured.
+std::optional<StepRecord> WorkerSteps::record_of(const StepShare& step,
+                                                 std::vector<std::int16_t> scales) {
+  const SumLayout sums = step.sums();
+  for (std::uint32_t attempt = 0; attempt < 2; ++attempt) {
+    StepRecord record;
+    record.header = step.begin_header(attempt);
+    record.scales = scales;
+    record.sums = step.add_up({0, sums.elements, false}, scales, record.header);
+    step.finish_header(scales, record.header);
+    record.header.state_minimum = record.header.state_maximum = {};
+    const auto good =
+        judge(record.header, step.layout(), static_cast<std::uint32_t>(of_worker_.schedule.size()));
+    if (!good.ok()) {
+      const auto& tensor = step.layout().tensors.at(unusable_tensor(record.header));
+      const int place = gan_.contributions(model::SlotKind::kWorkers).find(tensor.name);
+      worker_->spoiled = static_cast<std::size_t>(std::max(place, 0));
+      return std::nullopt;
+    }
+    if (*good) return record;
+    scales = scales_after(scales, record.header, of_worker_.micro_batches);
+  }
+  CHECK(false, "a second attempt is never flagged");
+}
+
+// A loss is the mean over those of its network's steps in which it acts.
+void WorkerSteps::note_losses(const StepRecord& record, std::uint32_t slot) {
+  const model::SlotKind kind = of_worker_.schedule[slot];
+  const auto losses = step_losses(gan_.contributions(kind), record);
+  const bool both = worker_->losses.size() > losses.size();
+  const std::size_t first = both ? updated_network(kind) * losses.size() : 0;
+  for (std::size_t term = 0; term < losses.size(); ++term) {
+    if (layout_.of_fakes[term] && !model::makes_fakes(kind)) continue;
+    worker_->losses[first + term] += losses[term];
+    ++worker_->counts[first + term];
+  }
+}
+
+void WorkerSteps::contribute(const TrainingState& state, StepShare& share) {
+  const std::uint32_t events = share.iteration()->micro_batch(share.computed()).events.events;
+  const std::vector<float> values = contributions_of(state, events);
+  const std::size_t bytes = values.size() * sizeof(float);
+  model::Memory& memory = gan_.memory();
+  const auto place = memory.allocate(bytes);
+  memory.write(values.data(), place.get(), bytes);
+  share.add_memory({place, reinterpret_cast<float*>(place.get())}, 1);
+  share.note_computed();
+  worker_.reset();
+}
+
+std::vector<float> WorkerSteps::contributions_of(const TrainingState& state,
+                                                 std::uint32_t events) const {
+  const Worker& worker = *worker_;
+  const auto& layout = gan_.contributions(model::SlotKind::kWorkers);
+  std::vector<float> values(static_cast<std::size_t>(layout.size));
+  for (const ContributionTensor& tensor : layout.tensors) {
+    const auto index = static_cast<std::size_t>(tensor.index);
+    float* const to = values.data() + tensor.offset;
+    if (tensor.role == Role::kLoss) {
+      const auto count = static_cast<double>(std::max<std::uint64_t>(worker.counts[index], 1));
+      *to = static_cast<float>(worker.losses[index] / count);
+    } else if (tensor.role == Role::kEmptyImages) {
+      const bool all = worker.state.empty_iterations == options_.worker->iterations;
+      *to = all ? static_cast<float>(events) : 0.0f;
+    } else {
+      std::ranges::copy(values_of(layout_, worker.state, tensor), to);
+    }
+    const bool is_change =
+        tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
+    if (!is_change) continue;
+    const std::span<const float> before = values_of(layout_, state, tensor);
+    for (std::size_t i = 0; i < before.size(); ++i) to[i] = before[i] - to[i];
+  }
+  if (worker.spoiled) {
+    values[static_cast<std::size_t>(layout.tensors[*worker.spoiled].offset)] =
+        std::numeric_limits<float>::quiet_NaN();
+  }
+  return values;
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,82 @@
+// Logical workers that train alone between outer steps, over processes that come and go.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+#include "tests/main/ledger_check.h"
+
+namespace troupe {
+namespace {
+
+using testing::HasSubstr;
+
+// An outer step takes 4 workers x 2 iterations x 4 events.
+constexpr std::uint64_t kEvents = 32;
+const Words kLocal{"--set", "train.strategy={kind: local, workers: 4, steps: 2}"};
+
+class LocalStrategy : public ClusterRun {};
+
+TEST_F(LocalStrategy, AnyNumberOfProcessesGivesOneHashAndLedger) {
+  const JsonValue alone = summary_of("alone", kLocal);
+  const std::string hash = alone["state_hash"].text();
+  EXPECT_NE(hash, hash_of("synchronous"));
+  for (const char* workers : {"1", "2", "3", "5"}) {
+    const JsonValue summary = summary_of(workers, kLocal + Words{"--workers", workers});
+    EXPECT_EQ(summary["state_hash"].text(), hash) << workers;
+    EXPECT_EQ(summary["ledger"]["sum"].text(), alone["ledger"]["sum"].text());
+  }
+}
+
+TEST_F(LocalStrategy, MembersThatDieAndComeCostNoBit) {
+  const Words words = kLocal + kEndlessRun;
+  Process process(command(run_words("a", words + Words{"--workers", "3"})));
+  wait_until_training(process);
+  ::kill(member(1), SIGKILL);
+  wait_until_training(process, steps() + 20);
+  ::kill(member(2), SIGTERM);
+  wait_until_training(process, steps() + 20);
+  stop_and_expect_whole(process, words, kEvents);
+}
+
+TEST_F(LocalStrategy, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {
+  const std::string whole = hash_of("whole", kLocal + until_iteration(9));
+  hash_of("b", kLocal + until_iteration(4));
+  EXPECT_EQ(resumed("b", until_iteration(9) + Words{"--workers", "2"})["state_hash"].text(), whole);
+}
+
+TEST_F(LocalStrategy, OtherSettingsGiveOneHashOnAnyNumberOfProcesses) {
+  const std::vector<Words> cases{
+      {"--set", "train.remainder=partial"},
+      {"--set", "model.precision=bf16"},
+      {"--set", "train.optimiser={g: lamb, d: lars}"},
+      {"--set",
+       "train.learning_rate={g: {policy: warmup, warmup_iterations: 5, rate: 1e-3}, d: 1e-3}"}};
+  std::set<std::string> hashes;
+  for (const Words& more : cases) {
+    const std::string name = std::to_string(hashes.size());
+    const std::string hash = hash_of("alone" + name, kLocal + more);
+    EXPECT_EQ(hash_of("three" + name, kLocal + more + Words{"--workers", "3"}), hash) << more[1];
+    EXPECT_TRUE(hashes.insert(hash).second) << more[1];
+  }
+}
+
+TEST_F(LocalStrategy, RefusesWhatDoesNotGoWithItAndSaysWhere) {
+  const std::vector<std::pair<Words, std::string>> cases{
+      {{"--set", "train.micro_batches=6"}, "cannot be shared out to 4 workers evenly"},
+      {{"--set", "actors.reducer.reduction=int8"}, "take reduction exact"},
+      {{"--set", "train.scaling=weak"}, "take strong"}};
+  for (const auto& [more, what] : cases) {
+    const ProcessEnd end = call(Words{"check", path("toy.yaml")} + kLocal + more);
+    EXPECT_NE(end.exit_code, 0) << what;
+    EXPECT_THAT(end.err, HasSubstr(what));
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,172 @@
+// Workers that train alone between the steps of an outer optimiser: against the papers' formulas,
+// and against training without them where both are the same.
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/run/head_run.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
+#include "pipeline/steps/outer_optimiser.h"
+#include "pipeline/steps/strategy.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/training/alone.h"
+
+namespace troupe::training_test {
+namespace {
+
+using pipeline::TrainingState;
+
+// Sutskever's form of Nesterov's momentum, as PyTorch has it and DiLoCo takes it, in double.
+TEST(OuterOptimiser, IsNesterovsMomentumOverTheMeanChange) {
+  const pipeline::OuterOptions options{pipeline::OuterKind::kNesterov, 0.7, 0.9};
+  std::vector<float> weights{1.0f, -2.0f, 0.0f}, velocity(3);
+  std::vector<double> w{1.0, -2.0, 0.0}, m(3);
+  for (int step = 1; step <= 20; ++step) {
+    const std::vector<float> change{0.01f * static_cast<float>(step), -0.5f, 1e-6f};
+    pipeline::outer_update(options, change, weights, velocity);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      m[i] = 0.9 * m[i] + static_cast<double>(change[i]);
+      w[i] -= 0.7 * (static_cast<double>(change[i]) + 0.9 * m[i]);
+      EXPECT_NEAR(weights[i], w[i], 3e-6 * std::abs(w[i]) + 1e-12) << "step " << step;
+      EXPECT_NEAR(velocity[i], m[i], 3e-6 * std::abs(m[i])) << "step " << step;
+    }
+  }
+}
+
+TEST(OuterOptimiser, TakesTheMeanOfTheWorkersWithRateOneAndWithoutMomentum) {
+  const std::vector<float> a{0.75f, 1.5f}, b{1.25f, -0.5f};
+  std::vector<float> weights{1.0f, 0.25f}, velocity(2), change(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    change[i] = 0.5f * ((weights[i] - a[i]) + (weights[i] - b[i]));
+  }
+  pipeline::outer_update({pipeline::OuterKind::kNesterov, 1.0, 0.0}, change, weights, velocity);
+  EXPECT_EQ(weights, (std::vector<float>{1.0f, 0.5f}));
+}
+
+TEST(LocalStrategy, WorkersShareOutAnIterationAndTheirIterationsAreNumberedAsThoseOfAnyRun) {
+  pipeline::TrainingOptions options;
+  options.micro_batch = 3;
+  options.micro_batches = 8;
+  options.strategy = {pipeline::StrategyKind::kLocal, 4, 5, {}};
+  options = pipeline::options_between_members(options);
+  EXPECT_EQ(options.micro_batches, 4u);
+  EXPECT_EQ(options.micro_batch, 5u * 2 * 3);
+  EXPECT_EQ(options.schedule, std::vector{model::SlotKind::kWorkers});
+  options.iterations_per_epoch = 7;
+  const auto own = pipeline::options_of_worker(options);
+  EXPECT_EQ(own.micro_batches, 2u);
+  EXPECT_EQ(own.micro_batch, 3u);
+  EXPECT_EQ(own.schedule.size(), 4u);
+  EXPECT_EQ(own.iterations_per_epoch, 35u);
+}
+
+struct Trained {
+  TrainingState state;
+  std::string hash;
+};
+
+// Trains with the actors, and reads the last checkpoint.
+Trained trained(const TemporaryFolder& scratch, std::vector<std::string> overrides) {
+  static int number = 0;
+  overrides.insert(overrides.end(),
+                   {"actors.validator.every=none", "data.synthetic.events=128", "train.seed=3"});
+  const config::Topology topology = zoo_topology("gan3d_12", overrides);
+  runtime::FileDisk disk;
+  auto log = runtime::Log::silent();
+  auto folder =
+      launch::RunFolder::create(scratch.path() + "/run" + std::to_string(number++), disk).value();
+  launch::HeadRunRequest request;
+  request.loaded.topology = topology;
+  request.data_folder = scratch.path() + "/data";
+  const auto result = launch::run_locally(request, folder, disk, log);
+  CHECK(result.ok(), result.ok() ? "" : result.error().message);
+  CHECK(!result->error, result->error ? result->error->message : "");
+  const auto files = pipeline::checkpoints_newest_first(disk.list(folder.checkpoints()).value());
+  const std::string path = folder.checkpoints() + "/" + files.front();
+  const auto found = pipeline::inspect_checkpoint(disk.read(path).value(), path);
+  CHECK(found.ok(), found.ok() ? "" : found.error().message);
+  return {found->state, found->state_hash.text()};
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  CHECK(a.size() == b.size() && !a.empty());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return largest;
+}
+
+// A change is rounded to a float where a weight more than doubles or halves, and that is all.
+TEST(LocalStrategy, OneWorkerWhoseChangeIsTakenAsItIsTrainsAsWithout) {
+  const TemporaryFolder scratch;
+  for (const char* optimiser : {"{kind: sgd, momentum: 0.9}", "adam"}) {
+    const std::vector<std::string> common{
+        "train.micro_batch=4", "train.micro_batches=1", "train.learning_rate={g: 1e-4, d: 1e-4}",
+        std::string("train.optimiser={g: ") + optimiser + ", d: " + optimiser + "}"};
+    auto plain = common, local = common, other = common;
+    plain.emplace_back("train.iterations=12");
+    local.insert(local.end(), {"train.iterations=4",
+                               "train.strategy={kind: local, workers: 1, steps: 3, outer: {rate: "
+                               "1, momentum: 0}}"});
+    other.insert(other.end(), {"train.iterations=4",
+                               "train.strategy={kind: local, workers: 1, steps: 3, outer: {rate: "
+                               "0.5, momentum: 0}}"});
+    const TrainingState a = trained(scratch, plain).state, b = trained(scratch, local).state;
+    const TrainingState c = trained(scratch, other).state;
+    EXPECT_LT(largest_difference(a.generator.weights, b.generator.weights), 2e-5) << optimiser;
+    EXPECT_LT(largest_difference(a.discriminator.weights, b.discriminator.weights), 2e-5)
+        << optimiser;
+    EXPECT_LT(largest_difference(a.discriminator.moving, b.discriminator.moving), 2e-4)
+        << optimiser;
+    EXPECT_GT(largest_difference(a.generator.weights, c.generator.weights), 2e-4) << optimiser;
+    EXPECT_EQ(a.generator.counters, b.generator.counters);
+    EXPECT_EQ(a.discriminator.counters, b.discriminator.counters);
+    EXPECT_EQ(b.outer->steps, 4u);
+    EXPECT_EQ(b.ledger_events, 4u * 3 * 4);
+  }
+}
+
+// With plain gradient descent the mean of what one step changes is the step along the mean
+// gradient.
+TEST(LocalStrategy, OneStepEachOfGradientDescentIsASynchronousStep) {
+  const TemporaryFolder scratch;
+  const std::vector<std::string> common{"train.micro_batch=2",
+                                        "train.micro_batches=4",
+                                        "train.iterations=3",
+                                        "train.schedule=[d_both]",
+                                        "train.optimiser={g: sgd, d: sgd}",
+                                        "train.learning_rate={g: 1e-4, d: 1e-4}"};
+  auto local = common;
+  local.emplace_back(
+      "train.strategy={kind: local, workers: 4, steps: 1, outer: {rate: 1, momentum: 0}}");
+  const TrainingState a = trained(scratch, common).state, b = trained(scratch, local).state;
+  EXPECT_LT(largest_difference(a.discriminator.weights, b.discriminator.weights), 1e-6);
+}
+
+TEST(LocalStrategy, StateHashIsTheSameForAnyReplicasAndThreads) {
+  const TemporaryFolder scratch;
+  const auto hash = [&](int replicas, int threads, int workers = 4) {
+    return trained(
+               scratch,
+               {"train.micro_batch=2", "train.micro_batches=8", "train.iterations=4",
+                "train.epochs=20", "actors.replica.count=" + std::to_string(replicas),
+                "actors.replica.threads=" + std::to_string(threads),
+                "train.strategy={kind: local, steps: 2, workers: " + std::to_string(workers) + "}"})
+        .hash;
+  };
+  const std::string alone = hash(1, 1);
+  EXPECT_EQ(alone, hash(1, 2));
+  EXPECT_EQ(alone, hash(2, 1));
+  EXPECT_EQ(alone, hash(3, 2));
+  EXPECT_EQ(alone, hash(5, 1));
+  EXPECT_NE(alone, hash(1, 1, 2)) << "workers are part of the topology";
+}
+
+}  // namespace
+}  // namespace troupe::training_test

@@ -93,14 +93,20 @@ std::map<std::string, double> last_values(const Objective& objective, const std:
   return values;
 }
 
+// Those within other objects have the names of these before them: bill.cost.
+void add_numbers(const nlohmann::json& object, const std::string& before,
+                 std::map<std::string, double>& values) {
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_number()) values[before + name] = value.get<double>();
+    if (value.is_null()) values[before + name] = kNoNumber;
+    if (value.is_object()) add_numbers(value, before + name + ".", values);
+  }
+}
+
 std::map<std::string, double> numbers_of(const std::string& summary) {
   std::map<std::string, double> values;
   const nlohmann::json parsed = runtime::parse_json(summary);
-  if (!parsed.is_object()) return values;
-  for (const auto& [name, value] : parsed.items()) {
-    if (value.is_number()) values[name] = value.get<double>();
-    if (value.is_null()) values[name] = kNoNumber;
-  }
+  if (parsed.is_object()) add_numbers(parsed, "", values);
   return values;
 }
 

@@ -52,6 +52,12 @@ TEST(Figure, OfASummaryIsANumberOfIt) {
               FailsWith(ErrorKind::kData, "no number for iterations"));
   EXPECT_THAT(read_figure(objective, "/nowhere", "{}"),
               FailsWith(ErrorKind::kTopology, "it has none at all"));
+  const Objective cost = least("bill.cost", FigureSource::kSummary);
+  EXPECT_EQ(*read_figure(cost, "/nowhere", R"({"bill":{"cost":0.5,"seconds":9}})"), 0.5);
+  EXPECT_THAT(read_figure(cost, "/nowhere", R"({"bill":{"cost":null}})"),
+              FailsWith(ErrorKind::kData, "no number for bill.cost"));
+  EXPECT_THAT(read_figure(cost, "/nowhere", R"({"bill":{"costs":1}})"),
+              FailsWith(ErrorKind::kTopology, "did you mean \"bill.costs\"?"));
 }
 
 TEST(Curve, HasTheObjectiveOfEveryValidationOnce) {

@@ -26,6 +26,7 @@ TROUPE_TARGET(fuzz_keras)
 TROUPE_TARGET(fuzz_page_events)
 TROUPE_TARGET(fuzz_page_request)
 TROUPE_TARGET(fuzz_run_files)
+TROUPE_TARGET(fuzz_study)
 TROUPE_TARGET(fuzz_topology)
 TROUPE_TARGET(fuzz_trace)
 TROUPE_TARGET(fuzz_wire_frames)
@@ -135,6 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Replay,
                                          Target{"fuzz_page_events", run_fuzz_page_events, 5000},
                                          Target{"fuzz_page_request", run_fuzz_page_request, 5000},
                                          Target{"fuzz_run_files", run_fuzz_run_files, 500},
+                                         Target{"fuzz_study", run_fuzz_study, 200},
                                          Target{"fuzz_topology",
                                                 run_fuzz_topology,
                                                 300,

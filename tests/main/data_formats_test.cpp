@@ -226,5 +226,21 @@ TEST_F(DataServer, FetchCopiesAndChecks) {
                  4, {"train-images-idx3-ubyte.gz: there is no such file on the server (404)"});
 }
 
+// From a mirror, whose first file is another than the set's.
+TEST_F(DataServer, EveryPublicSetIsFetchedByNameAndChecked) {
+  std::filesystem::create_directory(path("copies"));
+  for (const auto& [set, file] : {std::pair("mnist", "train-images-idx3-ubyte.gz"),
+                                  std::pair("calochallenge-1-photons", "dataset_1_photons_1.hdf5"),
+                                  std::pair("calochallenge-1-pions", "dataset_1_pions_1.hdf5"),
+                                  std::pair("calochallenge-2", "dataset_2_1.hdf5"),
+                                  std::pair("calochallenge-3", "dataset_3_1.hdf5")}) {
+    write_text(served_ / file, "another");
+    expect_refused(
+        call({"data", "fetch", set, "--out", path("copies"), "--mirror", address_ + "/plain"}), 4,
+        {file + std::string(": its checksum is md5:"), "; expected md5:"});
+    EXPECT_TRUE(std::filesystem::is_empty(path("copies"))) << set;
+  }
+}
+
 }  // namespace
 }  // namespace troupe

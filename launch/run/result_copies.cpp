@@ -1,6 +1,7 @@
 #include "launch/run/result_copies.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -19,26 +20,29 @@ namespace troupe::launch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatienceAtTheEnd{60};
+constexpr std::uint64_t kPieceBytes = 1'000'000;  // that arrive in time
 
 }  // namespace
 
 using runtime::Result;
 
 ResultCopies::ResultCopies(std::string folder, std::optional<std::string> place,
-                           runtime::Disk& disk, const runtime::Log& log)
+                           runtime::Disk& disk, const runtime::Log& log,
+                           std::chrono::milliseconds patience)
     : folder_(std::move(folder)),
       place_(std::move(place)),
       plain_(disk),
       log_(log),
+      patience_(patience),
       teller_(disk, *this) {}
 
 Result<std::unique_ptr<ResultCopies>> ResultCopies::begin(std::string folder,
                                                           std::optional<std::string> place,
                                                           runtime::Disk& disk,
-                                                          const runtime::Log& log) {
+                                                          const runtime::Log& log,
+                                                          std::chrono::milliseconds patience) {
   std::unique_ptr<ResultCopies> copies(
-      new ResultCopies(std::move(folder), std::move(place), disk, log));
+      new ResultCopies(std::move(folder), std::move(place), disk, log, patience));
   if (!copies->place_) return copies;
   while (copies->place_->ends_with('/')) copies->place_->pop_back();
   RETURN_IF_ERROR(pipeline::check_address(*copies->place_ + "/" + RunFolder::kSummary));
@@ -94,7 +98,7 @@ void ResultCopies::work() {
     if (is_there) (put.ok() ? copied_ : failed_).insert(name);
     if (put.ok()) {
       failed_.erase(name);
-      if (give_up_at_) give_up_at_ = Clock::now() + kPatienceAtTheEnd;
+      if (give_up_at_) give_up_at_ = Clock::now() + patience_;
     }
     changed_.notify_all();
   }
@@ -104,7 +108,22 @@ Result<void> ResultCopies::copy(const std::string& name) {
   const std::string path = folder_ + "/" + name;
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown)) return {};
-  return source_of(*place_).put(path, *place_ + "/" + name);
+  const auto goes_on = [this, counted = std::uint64_t{0}](std::uint64_t sent,
+                                                          std::uint64_t) mutable -> Result<void> {
+    const std::scoped_lock lock(mutex_);
+    if (!give_up_at_) return {};
+    if (sent < counted) counted = 0;  // another attempt
+    if (sent >= counted + kPieceBytes) {
+      counted = sent;
+      give_up_at_ = Clock::now() + patience_;
+    }
+    if (Clock::now() <= *give_up_at_) return {};
+    return runtime::Error{
+        runtime::ErrorKind::kData,
+        "given up at the run's end, as neither a file nor a megabyte has arrived in "
+        "time"};
+  };
+  return source_of(*place_).put(path, *place_ + "/" + name, goes_on);
 }
 
 void ResultCopies::finish() {
@@ -120,7 +139,7 @@ void ResultCopies::finish() {
                              NodesFile::kName, RunFolder::kLog});
   {
     const std::scoped_lock lock(mutex_);
-    give_up_at_ = Clock::now() + kPatienceAtTheEnd;
+    give_up_at_ = Clock::now() + patience_;
     std::erase_if(names, [&](const std::string& name) {
       return name.starts_with(checkpoints) && copied_.contains(name);
     });

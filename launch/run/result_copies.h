@@ -23,11 +23,10 @@ class ResultCopies {
  public:
   // The run's folder and its disk. Files go to `place`, an address that theirs begin with; none:
   // nothing is copied. The disk and the log outlive this. Errors (kData): an address with a secret
-  // in it; kInternal: no thread.
-  static runtime::Result<std::unique_ptr<ResultCopies>> begin(std::string folder,
-                                                              std::optional<std::string> place,
-                                                              runtime::Disk& disk,
-                                                              const runtime::Log& log);
+  // in it; kInternal: no thread. `patience`: of finish().
+  static runtime::Result<std::unique_ptr<ResultCopies>> begin(
+      std::string folder, std::optional<std::string> place, runtime::Disk& disk,
+      const runtime::Log& log, std::chrono::milliseconds patience = std::chrono::minutes(1));
   // Waits for what is being copied, and leaves out the rest.
   ~ResultCopies();
   ResultCopies(const ResultCopies&) = delete;
@@ -38,7 +37,8 @@ class ResultCopies {
   runtime::Disk& disk();
   // At the end of the run, when its files are written: copies them and the checkpoints that are not
   // there yet, waits until all are copied or have failed, and says in the log how many were. Gives
-  // the rest up where nothing has arrived for a minute.
+  // the rest up, and what is on its way, where the patience has brought neither a file nor a
+  // megabyte there; a program that copies to root:// ends by its own time.
   void finish();
 
  private:
@@ -60,7 +60,7 @@ class ResultCopies {
   };
 
   ResultCopies(std::string folder, std::optional<std::string> place, runtime::Disk& disk,
-               const runtime::Log& log);
+               const runtime::Log& log, std::chrono::milliseconds patience);
   // By its path within the folder; any thread.
   void add(const std::string& name);
   void work();
@@ -70,6 +70,7 @@ class ResultCopies {
   std::optional<std::string> place_;
   runtime::Disk& plain_;
   const runtime::Log& log_;
+  const std::chrono::milliseconds patience_;
   Teller teller_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;

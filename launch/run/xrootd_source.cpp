@@ -162,11 +162,13 @@ Result<void> XrootdSource::copy(const std::string& address, const std::string& p
   return pipeline::put_in_place(address, path, checksum);
 }
 
-Result<void> XrootdSource::put(const std::string& path, const std::string& address) const {
+Result<void> XrootdSource::put(const std::string& path, const std::string& address,
+                               const pipeline::Progress& progress) const {
   RETURN_IF_ERROR(pipeline::check_address(address));
   std::error_code cause;
   const std::uint64_t bytes = std::filesystem::file_size(path, cause);
   if (cause) return failed(address, fmt::format("{}: {}", path, cause.message()));
+  if (progress) RETURN_IF_ERROR(progress(0, bytes));
   const CommandRequest request =
       request_of({"xrdcp", "--force", "--posc", "--path", "--nopbar", "--silent", "--retry", "2",
                   std::filesystem::absolute(path, cause).string(), address},

@@ -19,8 +19,10 @@ class XrootdSource final : public pipeline::RemoteSource {
   runtime::Result<void> copy(const std::string& address, const std::string& path,
                              const std::string& checksum,
                              const pipeline::Progress& progress) const override;
-  // Folders on the way are made. The server drops a file whose writer has gone away.
-  runtime::Result<void> put(const std::string& path, const std::string& address) const override;
+  // Folders on the way are made. The server drops a file whose writer has gone away. `progress` is
+  // asked before alone.
+  runtime::Result<void> put(const std::string& path, const std::string& address,
+                            const pipeline::Progress& progress) const override;
   // All files in the last folder of the prefix, also those that begin otherwise.
   runtime::Result<std::vector<std::string>> list(const std::string& prefix) const override;
 };

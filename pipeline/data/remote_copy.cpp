@@ -48,7 +48,7 @@ class Copying {
     for (std::uint64_t before = 0;; before = written_) {
       ASSIGN_OR_RETURN(const bool done, try_once());
       if (done) return finish();
-      if (written_ > before) {
+      if (written_ > before && !is_slow_) {
         in_vain = 0;
         pause = options_.pause;
       }
@@ -95,6 +95,7 @@ class Copying {
 
   Result<bool> failed(const RemoteAnswer& answer) {
     failure_ = answer.failure;
+    is_slow_ = answer.slow;
     if (answer.again) return false;
     return data_error(fmt::format("{}: {}", shown_address(address_), failure_));
   }
@@ -102,6 +103,7 @@ class Copying {
   // The bytes that are there are those of two versions.
   bool changed() {
     failure_ = "the file changes while it is copied";
+    is_slow_ = false;
     std::error_code ignored;
     std::filesystem::remove(note(), ignored);
     return false;
@@ -154,6 +156,7 @@ class Copying {
   std::uint64_t written_ = 0;
   RemoteVersion version_;
   std::string failure_;
+  bool is_slow_ = false;  // that is why it has failed
 };
 
 }  // namespace
@@ -167,19 +170,38 @@ Result<void> WebSource::copy(const std::string& address, const std::string& path
   return Copying(address, path, checksum, options_, progress).copy();
 }
 
-Result<void> WebSource::put(const std::string& path, const std::string& address) const {
+Result<void> WebSource::put(const std::string& path, const std::string& address,
+                            const Progress& progress) const {
   RETURN_IF_ERROR(check_address(address));
   ASSIGN_OR_RETURN(const std::string content, runtime::read_file(path, kMostPutBytes));
+  std::optional<Error> ended;
+  const auto goes_on = [&](std::uint64_t sent) {
+    const Result<void> told = progress ? progress(sent, content.size()) : Result<void>{};
+    if (!told.ok()) ended = told.error();
+    return told.ok();
+  };
   auto pause = options_.pause;
-  for (int attempt = 1;; ++attempt) {
-    const RemoteAnswer answer = put_bytes(address, content, options_);
+  bool has_folder = false;
+  for (int attempt = 1; goes_on(0); ++attempt) {
+    const RemoteAnswer answer = put_bytes(address, content, options_, goes_on);
+    if (ended) break;
     if (answer.failure.empty()) return {};
+    if (answer.folderless && !has_folder && !address.starts_with("s3://")) {
+      const RemoteAnswer made = make_folder_of(address, options_);
+      if (!made.failure.empty() && !answer.again) {
+        return data_error(fmt::format("{}: {}, and {}; make the folder on the server",
+                                      shown_address(address), answer.failure, made.failure));
+      }
+      has_folder = true;
+      if (made.failure.empty()) continue;
+    }
     if (!answer.again || attempt >= options_.attempts) {
       return data_error(fmt::format("{}: {}", shown_address(address), answer.failure));
     }
     std::this_thread::sleep_for(pause);
     pause *= 2;
   }
+  return data_error(fmt::format("{}: {}", shown_address(address), ended->message));
 }
 
 Result<std::vector<std::string>> WebSource::list(const std::string& prefix) const {

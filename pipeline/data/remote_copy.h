@@ -3,6 +3,7 @@
 // Files of https, http, and stores that speak S3, read and written by libcurl.
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct CopyOptions {
   int attempts = 6;
   // Before the second of them; twice as long before each further one.
   std::chrono::milliseconds pause{500};
-  // A transfer that stands still so long is broken off.
+  // A transfer that stands still so long, or moves fewer bytes a second than these, is broken off.
   std::chrono::seconds patience{30};
+  std::uint64_t least_rate = 10'000;
 };
 
 // S3: credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or else those
@@ -40,8 +42,9 @@ class WebSource final : public RemoteSource {
   runtime::Result<void> copy(const std::string& address, const std::string& path,
                              const std::string& checksum, const Progress& progress) const override;
   // By the method PUT; of S3 in one request, which has 5 GiB at most. The file is in memory
-  // meanwhile.
-  runtime::Result<void> put(const std::string& path, const std::string& address) const override;
+  // meanwhile. Folders that a server of WebDAV misses are made, by the method MKCOL.
+  runtime::Result<void> put(const std::string& path, const std::string& address,
+                            const Progress& progress) const override;
   // S3 alone has lists.
   runtime::Result<std::vector<std::string>> list(const std::string& prefix) const override;
 

@@ -214,11 +214,27 @@ bool is_of_certificates(CURLcode code) {
          code == CURLE_SSL_CERTPROBLEM;
 }
 
-RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words) {
+// Broken off by its low speed, not while it was being connected.
+bool is_slow(const Request& request, CURLcode code) {
+  curl_off_t connected = 0;
+  curl_easy_getinfo(request.handle, CURLINFO_PRETRANSFER_TIME_T, &connected);
+  return code == CURLE_OPERATION_TIMEDOUT && connected > 0;
+}
+
+RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words,
+                       const CopyOptions& options) {
   RemoteAnswer answer;
   const long status = status_of(request.handle);
   const bool broken = code != CURLE_OK;
-  if (status == 401 || status == 403) {
+  answer.slow = is_slow(request, code);
+  if (answer.slow) {
+    answer.again = true;
+    answer.failure = fmt::format(
+        "the server is too slow: fewer than {} bytes a second have moved for {} s; try again "
+        "later, "
+        "or with another server",
+        options.least_rate, options.patience.count());
+  } else if (status == 401 || status == 403) {
     answer.failure = fmt::format(
         "the server refuses it ({}): credentials are missing, or do not suffice", status);
   } else if (status == 404 || status == 410) {
@@ -229,6 +245,9 @@ RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words)
     answer.failure = fmt::format("the server cannot answer now ({})", status);
   } else if (status == 416 && request.from > 0) {
     answer.beyond = true;
+  } else if (status == 409) {
+    answer.folderless = true;
+    answer.failure = "the server has no folder for it (409)";
   } else if (status >= 400) {
     answer.failure = fmt::format("the server refuses the request ({})", status);
   } else if (request.misplaced) {
@@ -257,7 +276,7 @@ void set_common(CURL* handle, const std::string& address, const CopyOptions& opt
   curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 5L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.patience.count()));
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.least_rate));
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.patience.count()));
   curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
@@ -300,7 +319,7 @@ class Exchange {
  public:
   // `content`: of a request that sends some.
   Exchange(const std::string& address, const CopyOptions& options, std::string_view content = {})
-      : handle_(new_handle()) {
+      : options_(options), handle_(new_handle()) {
     request_.handle = handle_.get();
     set_common(handle_.get(), address, options, request_, words_);
     set_credentials(handle_.get(), address, content, headers_);
@@ -328,10 +347,11 @@ class Exchange {
     curl_easy_setopt(handle(), CURLOPT_URL, url_.c_str());
     curl_easy_setopt(handle(), CURLOPT_HTTPHEADER, headers_.get());
     const CURLcode code = curl_easy_perform(handle());
-    return answer_of(request_, code, words_);
+    return answer_of(request_, code, words_, options_);
   }
 
  private:
+  const CopyOptions& options_;
   Handle handle_;
   Request request_;
   char words_[CURL_ERROR_SIZE] = "";
@@ -377,6 +397,7 @@ namespace {
 // Bytes on their way to a server, which may ask for them once more.
 struct Sending {
   std::string_view content;
+  const std::function<bool(std::uint64_t)>& goes_on;
   std::size_t sent = 0;
 };
 
@@ -397,12 +418,55 @@ int begin_at(void* data, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
+int ask_to_go_on(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t sent) {
+  const auto& sending = *static_cast<const Sending*>(data);
+  return sending.goes_on(static_cast<std::uint64_t>(sent)) ? 0 : 1;
+}
+
+// "https://a.org/b/" of "https://a.org/b/c?d" and of "https://a.org/b/c/"; nothing of a server's
+// own.
+std::string folder_of(const std::string& address) {
+  std::string path = address.substr(0, address.find('?'));
+  if (path.ends_with('/')) path.pop_back();
+  const std::size_t slash = path.rfind('/');
+  return slash < path.find("://") + 3 ? "" : path.substr(0, slash + 1);
+}
+
+// As RFC 4918, 9.3, has it: 201, or 405 where there is one, or 409 where the one around is missing.
+RemoteAnswer make_folder(const std::string& folder, const CopyOptions& options) {
+  const TakeBytes skip = [](std::uint64_t, std::span<const char>) { return true; };
+  for (bool first = true;; first = false) {
+    Exchange making(folder, options);
+    curl_easy_setopt(making.handle(), CURLOPT_CUSTOMREQUEST, "MKCOL");
+    making.take(skip, 0);
+    RemoteAnswer answer = making.perform();
+    const long status = status_of(making.handle());
+    if (status == 201 || status == 405) return {};
+    const std::string around = folder_of(folder);
+    if (!first || status != 409 || folder_of(around).empty()) {
+      answer.failure = fmt::format("{} cannot be made there: {}", shown_address(folder),
+                                   answer.failure.empty() ? "no answer to MKCOL" : answer.failure);
+      return answer;
+    }
+    RemoteAnswer made = make_folder(around, options);
+    if (!made.failure.empty()) return made;
+  }
+}
+
 }  // namespace
 
+RemoteAnswer make_folder_of(const std::string& address, const CopyOptions& options) {
+  return make_folder(folder_of(address), options);
+}
+
 RemoteAnswer put_bytes(const std::string& address, std::string_view content,
-                       const CopyOptions& options) {
+                       const CopyOptions& options,
+                       const std::function<bool(std::uint64_t)>& goes_on) {
   Exchange put(address, options, content);
-  Sending sending{content};
+  Sending sending{content, goes_on};
+  curl_easy_setopt(put.handle(), CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(put.handle(), CURLOPT_XFERINFOFUNCTION, ask_to_go_on);
+  curl_easy_setopt(put.handle(), CURLOPT_XFERINFODATA, &sending);
   curl_easy_setopt(put.handle(), CURLOPT_UPLOAD, 1L);
   curl_easy_setopt(put.handle(), CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(content.size()));
   curl_easy_setopt(put.handle(), CURLOPT_READFUNCTION, give_bytes);
@@ -416,6 +480,8 @@ RemoteAnswer put_bytes(const std::string& address, std::string_view content,
   // 201 and 204: there was no such file before, and there was one.
   const long status = status_of(put.handle());
   if (status == 201 || status == 204) answer.failure.clear();
+  // So nginx tells of a missing folder, as of much else.
+  if (status == 500) answer.folderless = true;
   if (status == 404) answer.failure = "there is no such place on the server (404)";
   return answer;
 }

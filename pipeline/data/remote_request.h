@@ -26,9 +26,15 @@ RemoteAnswer ask_version(const std::string& address, const CopyOptions& options)
 RemoteAnswer get_rest(const std::string& address, std::uint64_t from, const RemoteVersion& version,
                       const CopyOptions& options, const TakeBytes& take);
 
-// Puts a file with this content at the address.
+// Puts a file with this content at the address. False of `goes_on`, which is asked with the bytes
+// that have gone, and at least once a second, ends it.
 RemoteAnswer put_bytes(const std::string& address, std::string_view content,
-                       const CopyOptions& options);
+                       const CopyOptions& options,
+                       const std::function<bool(std::uint64_t sent)>& goes_on);
+
+// Makes the folder of what lies at the address, and those around it that are missing, by MKCOL.
+// Its failure says which one cannot be made.
+RemoteAnswer make_folder_of(const std::string& address, const CopyOptions& options);
 
 // The addresses that begin with this one, of S3. Errors (kData) name the address.
 runtime::Result<std::vector<std::string>> list_bucket(const std::string& prefix,

@@ -28,6 +28,8 @@ struct RemoteAnswer {
   bool again = false;
   bool beyond = false;       // the file ends before the byte that was asked for
   bool missing = false;      // there is no such file
+  bool slow = false;         // it is broken off for that, whatever it has brought
+  bool folderless = false;   // perhaps there is no folder for what is put there
   std::string failure = {};  // why it has not, without the address; empty: it has
 };
 
@@ -46,8 +48,10 @@ class RemoteSource {
                                      const Progress& progress) const = 0;
   // Puts a file of this machine at the address, in place of what is there, as a whole or not at
   // all. Errors (kData) name the address and what to do: the file cannot be read, or the server
-  // refuses it, or does not answer.
-  virtual runtime::Result<void> put(const std::string& path, const std::string& address) const = 0;
+  // refuses it, or does not answer. `progress` is told bytes, at least once
+  // a second where the source says no less; an Error of it ends the transfer.
+  virtual runtime::Result<void> put(const std::string& path, const std::string& address,
+                                    const Progress& progress) const = 0;
   // The addresses that begin with this one, however many, in any order. Errors (kData): the server
   // has no lists, or refuses.
   virtual runtime::Result<std::vector<std::string>> list(const std::string& prefix) const = 0;

@@ -55,7 +55,7 @@ def sources():
             rate("the same by curl", words + [f"{server.address}/plain/large.h5"], out / "large.h5", wanted)
     if "S3RVER" in os.environ or shutil.which("s3rver"):
         _, port, asks = servers.start_s3()
-        servers.put_object(port, "large.h5", wanted)
+        servers.ask_object(port, "large.h5", wanted)
         rate("s3, s3rver", fetch("s3://bucket/large.h5"), out / "large.h5", wanted, **asks)
     if shutil.which("xrootd") and shutil.which("xrdcp"):
         _, address = servers.start_xrootd()
@@ -86,7 +86,7 @@ def memory():
     servers.troupe("data", "make", file, "--detector", "lcd-fixed-12", "--events", events)
     print(f"four members and {events} events of 12x12x12, {file.stat().st_size / 1e6:.0f} MB in the file:")
     hashes = set()
-    for cache in ("memory", "disk", "disk"):
+    for cache in ("memory", "disk", "disk", "shard"):
         (servers.FOLDER / "t.yaml").write_text(f"""name: {cache}
 model: {{zoo: gan3d_12}}
 data: {{train: {file}, schema: lcd-fixed, cache: {cache}, preprocessing: {{power: 0.35}}}}

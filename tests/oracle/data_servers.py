@@ -99,6 +99,26 @@ actors: {{replica: {{count: 1}}, validator: {{every: none}}, monitor: {{listen: 
     return state_hash(run)
 
 
+def copied(name, place, stored, **environment):
+    """Runs with copies of its files at the place: `stored` gives what the server has of one. A run that is made of them goes
+    on to the hash of one that was never broken off."""
+    whole = train("whole-" + name, f"\"{SERVED}/ele_*.h5\"")
+    topology = (FOLDER / "t.yaml").read_text()
+    (FOLDER / "t.yaml").write_text(topology.replace("epochs: 1", "epochs: 1, iterations: 3"))
+    troupe("run", "t.yaml", "--out", name, "--set", f"actors.checkpointer.copies={place}", **environment)
+    back = FOLDER / ("back-" + name)
+    (back / "checkpoints").mkdir(parents=True)
+    files = ["topology.yaml", "summary.json", "metrics.jsonl",
+             *(f"checkpoints/{each.name}" for each in sorted((FOLDER / name / "checkpoints").glob("step-*.h5")))]
+    check(f"{name} wrote a checkpoint", len(files) > 3)
+    for file in files:
+        same(FOLDER / name / file, stored(file))
+        if not file.startswith(("summary", "metrics")):
+            (back / file).write_bytes(stored(file))
+    troupe("run", "--resume", back, "--set", "train.iterations=1000", **environment)
+    check(f"state hash of {name} that went on from its copies", state_hash(back.name) == whole)
+
+
 def same(path, wanted):
     check(f"{path} holds what the server has", Path(path).read_bytes() == wanted)
 
@@ -131,6 +151,7 @@ http {{
     location /plain/ {{ alias {SERVED}/; }}
     location /slow/ {{ alias {SERVED}/; limit_rate 1000k; }}
     location /private/ {{ alias {SERVED}/; auth_basic own; auth_basic_user_file {FOLDER}/users; }}
+    location /results/ {{ root {FOLDER}; dav_methods PUT MKCOL; client_max_body_size 1g; }}
     location /signed/ {{ alias {SERVED}/; if ($request_method = HEAD) {{ return 403; }} }}
   }}
 }}
@@ -176,6 +197,10 @@ def nginx():
     # A local file among them, wherever the cache is.
     mixed = f"[{server.address}/plain/ele_2.h5, {SERVED}/ele_1.h5]"
     check("state hash of a mixed list", train("mixed", mixed, **trusts) == local)
+    # Three folders are made on the way.
+    (FOLDER / "results").mkdir()
+    copied("dav", f"{server.address}/results/lab/runs/a", lambda file: (FOLDER / "results/lab/runs/a" / file).read_bytes(),
+           **trusts)
     large = (SERVED / "large").read_bytes()
     troupe("data", "fetch", f"{server.address}/slow/large", **trusts)
     same(FOLDER / "large", large)
@@ -198,14 +223,15 @@ def nginx():
     troupe("data", "fetch", f"{server.address}/plain/ele_2.h5", **trusts, fails="does not prove that it is the one")
 
 
-def put_object(port, key, content):
-    """A request by AWS signature version 4, from its description."""
+def ask_object(port, key, content=None):
+    """What a store has of a key, or puts there; a request by AWS signature version 4, from its description."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-    hashed = hashlib.sha256(content).hexdigest()
+    hashed = hashlib.sha256(content or b"").hexdigest()
+    method = "GET" if content is None else "PUT"
     path = f"/bucket/{urllib.parse.quote(key)}"
     headers = {"host": f"127.0.0.1:{port}", "x-amz-content-sha256": hashed, "x-amz-date": now}
     names = ";".join(headers)
-    request = "\n".join(["PUT", path, "", *(f"{name}:{value}" for name, value in headers.items()), "", names, hashed])
+    request = "\n".join([method, path, "", *(f"{name}:{value}" for name, value in headers.items()), "", names, hashed])
     scope = f"{now[:8]}/us-east-1/s3/aws4_request"
     text = "\n".join(["AWS4-HMAC-SHA256", now, scope, hashlib.sha256(request.encode()).hexdigest()])
     sign = b"AWS4S3RVER"
@@ -213,8 +239,9 @@ def put_object(port, key, content):
         sign = hmac.new(sign, part.encode(), "sha256").digest()
     headers["Authorization"] = (f"AWS4-HMAC-SHA256 Credential=S3RVER/{scope}, SignedHeaders={names}, "
                                 f"Signature={sign.hex()}")
-    asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", content, headers, method="PUT")
-    urllib.request.urlopen(asked, timeout=60).close()
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", content, headers, method=method)
+    with urllib.request.urlopen(asked, timeout=60) as answer:
+        return answer.read()
 
 
 def start_s3():
@@ -230,8 +257,8 @@ def start_s3():
 def s3():
     server, port, asks = start_s3()
     for name in ("ele_1.h5", "ele_2.h5"):
-        put_object(port, f"showers/a b/{name}", (SERVED / name).read_bytes())
-        put_object(port, f"showers/deeper/{name}/x", b"another")
+        ask_object(port, f"showers/a b/{name}", (SERVED / name).read_bytes())
+        ask_object(port, f"showers/deeper/{name}/x", b"another")
     local = train("local", f"\"{SERVED}/ele_*.h5\"")
     files = "[" + ", ".join(f"\"s3://bucket/showers/a b/ele_{number}.h5\"" for number in (1, 2)) + "]"
     check("state hash", train("named", files, **asks) == local)
@@ -241,8 +268,9 @@ def s3():
     # s3rver does not compute signatures of version 4 anew; tests/pipeline/file_server does.
     wrong = {**asks, "AWS_ACCESS_KEY_ID": "SECRET"}
     troupe("data", "fetch", "s3://bucket/showers/deeper/ele_1.h5/x", **wrong, fails="credentials are missing, or do not suffice")
-    put_object(port, "showers/a b/ele_2.h5", (SERVED / "ele_1.h5").read_bytes())
+    ask_object(port, "showers/a b/ele_2.h5", (SERVED / "ele_1.h5").read_bytes())
     check("another hash once an object has changed", train("changed", files, **asks) != local)
+    copied("kept", "s3://bucket/runs/a", lambda file: ask_object(port, f"runs/a/{file}"), **asks)
     end(server)
     check("the copies are good without the server", train("alone", files, **asks) != local)
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -15,7 +14,7 @@
 
 #include "pipeline/data/checksum.h"
 #include "pipeline/data/data_error.h"
-#include "runtime/base/disk.h"
+#include "pipeline/data/s3_credentials.h"
 
 namespace troupe::pipeline {
 
@@ -24,7 +23,6 @@ using runtime::Result;
 namespace {
 
 constexpr std::string_view kS3 = "s3://";
-constexpr std::size_t kMostCredentialBytes = 1u << 20;
 // A page has 1,000 keys of up to 1,024 bytes, each sign of which may need six.
 constexpr std::size_t kMostListBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostListed = 100'000;
@@ -35,60 +33,6 @@ std::string content_header(std::string_view content) {
 
 using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using List = std::unique_ptr<curl_slist, void (*)(curl_slist*)>;
-
-std::string environment(const char* name, std::string otherwise = "") {
-  const char* const value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? std::move(otherwise) : value;
-}
-
-struct Credentials {
-  std::string key, secret, token;
-};
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-// Those of one section of a file such as ~/.aws/credentials.
-Credentials credentials_in(std::string_view file, const std::string& profile) {
-  Credentials found;
-  bool here = false;
-  while (!file.empty()) {
-    const std::size_t end = std::min(file.find('\n'), file.size());
-    const std::string_view line = trimmed(file.substr(0, end));
-    file.remove_prefix(std::min(end + 1, file.size()));
-    if (line.starts_with('[')) here = line == "[" + profile + "]";
-    const std::size_t sign = line.find('=');
-    if (!here || sign == std::string_view::npos) continue;
-    const std::string_view name = trimmed(line.substr(0, sign));
-    const std::string value(trimmed(line.substr(sign + 1)));
-    if (name == "aws_access_key_id") found.key = value;
-    if (name == "aws_secret_access_key") found.secret = value;
-    if (name == "aws_session_token") found.token = value;
-  }
-  return found;
-}
-
-Credentials credentials() {
-  Credentials given{environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY"),
-                    environment("AWS_SESSION_TOKEN")};
-  if (!given.key.empty()) return given;
-  const auto file = runtime::read_file(
-      environment("AWS_SHARED_CREDENTIALS_FILE", environment("HOME") + "/.aws/credentials"),
-      kMostCredentialBytes);
-  if (!file.ok()) return {};
-  return credentials_in(*file, environment("AWS_PROFILE", "default"));
-}
-
-std::string region() {
-  return environment("AWS_REGION", environment("AWS_DEFAULT_REGION", "us-east-1"));
-}
 
 std::string escaped(CURL* handle, const std::string& part) {
   if (part.empty()) return "";
@@ -121,7 +65,7 @@ std::string url_of(CURL* handle, const std::string& address) {
       path_of_key(handle, std::string_view(rest).substr(std::min(slash + 1, rest.size())));
   const std::string endpoint = environment("AWS_ENDPOINT_URL");
   if (!endpoint.empty()) return endpoint + (endpoint.ends_with('/') ? "" : "/") + bucket + path;
-  return fmt::format("https://{}.s3.{}.amazonaws.com{}", bucket, region(), path);
+  return fmt::format("https://{}.s3.{}.amazonaws.com{}", bucket, s3_region(), path);
 }
 
 // The state of one request.
@@ -296,9 +240,9 @@ void set_credentials(CURL* handle, const std::string& address, std::string_view 
     curl_easy_setopt(handle, CURLOPT_NETRC, static_cast<long>(use));
     return;
   }
-  const Credentials found = credentials();
+  const S3Credentials found = s3_credentials();
   if (found.key.empty()) return;
-  curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", region()).c_str());
+  curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", s3_region()).c_str());
   curl_easy_setopt(handle, CURLOPT_USERNAME, found.key.c_str());
   curl_easy_setopt(handle, CURLOPT_PASSWORD, found.secret.c_str());
   headers.reset(curl_slist_append(headers.release(), content_header(content).c_str()));

@@ -7,15 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <memory>
-#include <optional>
-#include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,8 +18,7 @@
 #include "pipeline/data/dataset_paths.h"
 #include "pipeline/data/near_copy.h"
 #include "pipeline/data/remote_request.h"
-#include "runtime/base/random.h"
-#include "tests/pipeline/format_fixture.h"
+#include "tests/pipeline/remote_fixture.h"
 #include "tests/support/fails_with.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
@@ -35,94 +28,6 @@ namespace {
 
 using runtime::ErrorKind;
 using testing::HasSubstr;
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string noise_text(std::size_t bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(runtime::mix64(i));
-  return text;
-}
-
-// Variables of the environment as they were, at its end.
-class Environment {
- public:
-  ~Environment() {
-    for (const auto& [name, value] : before_) {
-      value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
-    }
-  }
-  void set(const std::string& name, const std::string& value) {
-    const char* const was = std::getenv(name.c_str());
-    before_.emplace_back(name, was == nullptr ? std::nullopt : std::optional<std::string>(was));
-    ::setenv(name.c_str(), value.c_str(), 1);
-  }
-
- private:
-  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
-};
-
-class RemoteCopy : public testing::Test {
- protected:
-  RemoteCopy() {
-    std::filesystem::create_directory(folder_ / "served");
-    content_ = noise_text(200'000);
-    write_text(folder_ / "served/a.h5", content_);
-    for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_PROFILE"}) {
-      environment_.set(name, "");
-    }
-    environment_.set("AWS_SHARED_CREDENTIALS_FILE", folder_ / "none");
-    environment_.set("HOME", folder_.path());
-    environment_.set("no_proxy", "127.0.0.1");
-    options_.pause = std::chrono::milliseconds(1);
-  }
-
-  // "http://127.0.0.1:PORT", of a server that lives as long as the test.
-  std::string server(const Words& more = {}) {
-    server_ = std::make_unique<Process>(
-        Words{TROUPE_SOURCE_DIR "/tests/pipeline/file_server", folder_ / "served"} + more);
-    CHECK(server_->wait_until([&] { return server_->out().ends_with('\n'); }), server_->err());
-    const std::string port = server_->out().substr(0, server_->out().size() - 1);
-    return fmt::format("{}://127.0.0.1:{}", more.empty() ? "http" : "https", port);
-  }
-  // A certificate for these names and its key, for server().
-  Words certificate(const std::string& names) const {
-    Process made({"/usr/bin/openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj",
-                  "/CN=elsewhere", "-addext", "subjectAltName=" + names, "-days", "2", "-keyout",
-                  folder_ / "key", "-out", folder_ / "certificate"});
-    CHECK(made.wait().exit_code == 0);
-    return {folder_ / "certificate", folder_ / "key"};
-  }
-  // Bytes of data that it has sent.
-  std::string sent(const std::string& address) {
-    const auto copied = copy(address + "/log", folder_ / "log");
-    CHECK(copied.ok(), copied.ok() ? "" : copied.error().message);
-    return text_of(folder_ / "log");
-  }
-
-  runtime::Result<void> copy(const std::string& address, const std::string& path,
-                             const Progress& progress = {}, const std::string& checksum = {}) {
-    return copy_from(WebSource(options_), address, path, checksum, progress);
-  }
-  // The path of the copy, which nothing keeps there.
-  runtime::Result<std::string> near(const std::string& address) {
-    ASSIGN_OR_RETURN(NearCopy copied,
-                     near_copy(WebSource(options_), address, {folder_ / "near", bound_}));
-    return std::move(copied.path);
-  }
-
-  TemporaryFolder folder_;
-  std::uint64_t bound_ = 0;
-  Environment environment_;
-  CopyOptions options_;
-  std::string content_;
-  std::unique_ptr<Process> server_;
-};
 
 TEST_F(RemoteCopy, GivesWhatIsThereAndChecksIt) {
   const std::string address = server();
@@ -299,58 +204,6 @@ TEST_F(RemoteCopy, RequestsToS3AreSigned) {
   EXPECT_TRUE(copy(address, folder_ / "c.h5").ok());
 }
 
-TEST_F(RemoteCopy, FilesArePutWholeInPlaceOfOthersAndAgainWhereAServerIsBusy) {
-  const std::string address = server();
-  const WebSource web(options_);
-  write_text(folder_ / "new.h5", noise_text(3'000'000));
-  for (const char* const way : {"/plain/new.h5", "/busy/new.h5", "/plain/deep/new.h5"}) {
-    const auto put = web.put(folder_ / "new.h5", address + way, {});
-    ASSERT_TRUE(put.ok()) << put.error().message;
-  }
-  EXPECT_EQ(text_of(folder_ / "served/new.h5"), text_of(folder_ / "new.h5"));
-  EXPECT_EQ(text_of(folder_ / "served/deep+new.h5"), text_of(folder_ / "new.h5"));
-  write_text(folder_ / "new.h5", "");
-  ASSERT_TRUE(web.put(folder_ / "new.h5", address + "/plain/new.h5", {}).ok());
-  EXPECT_EQ(std::filesystem::file_size(folder_ / "served/new.h5"), 0u);
-}
-
-TEST_F(RemoteCopy, PutsThatAreRefusedSayWhatToDo) {
-  const std::string address = server();
-  const WebSource web(options_);
-  const auto put = [&](const std::string& way) {
-    return web.put(folder_ / "served/a.h5", way, {});
-  };
-  EXPECT_THAT(put(address + "/private/b.h5"),
-              FailsWith(ErrorKind::kData, "credentials are missing, or do not suffice"));
-  EXPECT_THAT(put(address + "/full/b.h5"),
-              FailsWith(ErrorKind::kData, "the server cannot answer now (507)"));
-  EXPECT_THAT(web.put(folder_ / "none.h5", address + "/plain/b.h5", {}),
-              FailsWith(ErrorKind::kData, "none.h5"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "served/b.h5"));
-}
-
-TEST_F(RemoteCopy, FoldersThatAServerMissesAreMadeOnTheWay) {
-  const std::string address = server();
-  const WebSource web(options_);
-  const auto put = [&](const std::string& way) {
-    return web.put(folder_ / "served/a.h5", address + way, {});
-  };
-  for (const char* const name :
-       {"/dav/runs/a/b.h5", "/dav/runs/a/c.h5", "/dav/runs/d.h5", "/nginx/runs/e.h5"}) {
-    const auto done = put(name);
-    ASSERT_TRUE(done.ok()) << done.error().message;
-  }
-  EXPECT_EQ(text_of(folder_ / "served/runs+a+b.h5"), content_);
-  EXPECT_EQ(text_of(folder_ / "served/runs+e.h5"), content_);
-  EXPECT_THAT(
-      put("/rigid/runs/a/b.h5"),
-      FailsWith(ErrorKind::kData,
-                "/rigid/runs/a/b.h5: the server has no folder for it (409), and " + address +
-                    "/rigid/runs/a/ cannot be made there: the server refuses it "
-                    "(403): credentials are missing, or do not suffice; make the folder on "
-                    "the server"));
-}
-
 TEST_F(RemoteCopy, ServersThatGiveOrTakeAFewBytesASecondAreGivenUp) {
   const std::string address = server();
   options_.patience = std::chrono::seconds(1);
@@ -366,33 +219,6 @@ TEST_F(RemoteCopy, ServersThatGiveOrTakeAFewBytesASecondAreGivenUp) {
   EXPECT_THAT(
       web.put(folder_ / "large", address + "/crawl/b.h5", {}),
       FailsWith(ErrorKind::kData, "the server is too slow: fewer than 1000000 bytes a second"));
-}
-
-TEST_F(RemoteCopy, PutIsEndedByItsProgressWhileAServerIsSilent) {
-  const std::string address = server() + "/silent/b.h5";
-  int asked = 0;
-  const auto put =
-      WebSource(options_).put(folder_ / "served/a.h5", address,
-                              [&](std::uint64_t, std::uint64_t all) -> runtime::Result<void> {
-                                EXPECT_EQ(all, content_.size());
-                                if (++asked < 5) return {};
-                                return runtime::Error{ErrorKind::kData, "enough"};
-                              });
-  EXPECT_THAT(put, FailsWith(ErrorKind::kData, "/silent/b.h5: enough"));
-}
-
-TEST_F(RemoteCopy, PutsToS3AreSignedWithTheHashOfWhatTheySend) {
-  environment_.set("AWS_ENDPOINT_URL", server());
-  environment_.set("AWS_ACCESS_KEY_ID", "KEY");
-  environment_.set("AWS_SECRET_ACCESS_KEY", "WRONG");
-  const WebSource web(options_);
-  const std::string address = "s3://bucket/runs/a b.h5";
-  EXPECT_THAT(web.put(folder_ / "served/a.h5", address, {}),
-              FailsWith(ErrorKind::kData, "the server refuses it (403)"));
-  environment_.set("AWS_SECRET_ACCESS_KEY", "SECRET");
-  const auto put = web.put(folder_ / "served/a.h5", address, {});
-  ASSERT_TRUE(put.ok()) << put.error().message;
-  EXPECT_EQ(text_of(folder_ / "served/runs+a b.h5"), content_);
 }
 
 TEST_F(RemoteCopy, CertificateThatNobodyTrustsIsRefused) {

@@ -170,6 +170,7 @@ void WorkerSteps::contribute(const TrainingState& state, StepShare& share) {
   model::Memory& memory = gan_.memory();
   const auto place = memory.allocate(bytes);
   memory.write(values.data(), place.get(), bytes);
+  memory.wait_for(memory.mark());  // sums wait for nothing
   share.add_memory({place, reinterpret_cast<float*>(place.get())}, 1);
   share.note_computed();
   worker_.reset();

@@ -62,6 +62,15 @@ TEST_F(DeviceRun, HasTheHashOfTheProcessorInALossyReduction) {
   EXPECT_EQ(hash_of("device", six + kOnDevice), hash_of("cpu", six));
 }
 
+TEST_F(DeviceRun, HasTheHashOfTheProcessorWithWorkersThatTrainAlone) {
+  const Words ten =
+      until_iteration(10, {"--set", "train.strategy={kind: local, workers: 4, steps: 3}", "--set",
+                           "train.optimiser={g: adam, d: adam}"});
+  const std::string hash = hash_of("cpu", ten);
+  EXPECT_EQ(hash_of("device", ten + kOnDevice), hash);
+  EXPECT_EQ(hash_of("two", ten + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
+}
+
 // Two replicas share seven micro-batches, so that one of them never fills its groups.
 TEST_F(DeviceRun, HasTheHashOfTheProcessorWithGroupsThatAreNotFull) {
   const Words seven = until_iteration(4, {"--set", "train.micro_batches=7"});

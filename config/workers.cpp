@@ -96,8 +96,8 @@ std::string event_shortage(const Topology& topology, std::uint32_t workers) {
 
 const std::vector<std::string>& event_shortage_fields() {
   static const std::vector<std::string> kFields{"data.synthetic.events", "data.test_one_in",
-                                                "train.micro_batches", "train.micro_batch",
-                                                "train.scaling"};
+                                                "train.micro_batches",   "train.micro_batch",
+                                                "train.strategy.steps",  "train.scaling"};
   return kFields;
 }
 

@@ -28,9 +28,9 @@ Result<std::string> import_weights(const CommandLine& line, const std::string& w
   config::Topology topology = loaded.topology;
   topology.replica.device = config::kProcessor;
   ASSIGN_OR_RETURN(const auto backend, launch::make_backend(topology));
-  const auto& options = topology.train.options;
-  ASSIGN_OR_RETURN(const auto gan,
-                   model::Gan::compile(topology.model.gan, *backend, options.micro_batch));
+  const auto options = pipeline::options_between_members(topology.train.options);
+  ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(topology.model.gan, *backend,
+                                                       topology.train.options.micro_batch));
   pipeline::Checkpoint checkpoint;
   checkpoint.state = pipeline::initial_state(*gan, options, backend->numerics_class(), {});
   runtime::FileDisk disk;

@@ -110,6 +110,17 @@ std::string other_work(const config::Topology& a, const config::Topology& b) {
   if (text(one.discriminator) != text(other.discriminator)) return "discriminator";
   if (a.train.options.micro_batch != b.train.options.micro_batch) return "train.micro_batch";
   if (a.train.options.schedule != b.train.options.schedule) return "train.schedule";
+  const auto &mine = a.train.options.strategy, &theirs = b.train.options.strategy;
+  if (mine.kind != theirs.kind) return "train.strategy";
+  if (mine.kind == pipeline::StrategyKind::kLocal) {
+    if (mine.steps != theirs.steps) return "train.strategy.steps";
+    const auto each = [](const pipeline::TrainingOptions& options) {
+      return options.micro_batches / options.strategy.workers;
+    };
+    if (each(a.train.options) != each(b.train.options)) {
+      return "number of micro-batches for each worker (train.strategy)";
+    }
+  }
   if (a.model.precision != b.model.precision) return "model.precision";
   if (a.model.kernels != b.model.kernels) return "model.kernels";
   if (a.replica.threads != b.replica.threads) return "actors.replica.threads";

@@ -85,6 +85,16 @@ class AlternativeLinks {
   std::set<std::string> counted_;
 };
 
+// Fakes and contributions of the micro-batches of a worker's iteration, as below.
+std::int64_t worker_bytes(const model::Gan& gan, const pipeline::WorkerOptions& worker) {
+  std::int64_t elements = 0;
+  for (const model::SlotKind slot : worker.schedule) {
+    elements = std::max(elements, gan.contributions(slot).size);
+  }
+  const std::int64_t fakes = gan.batch() * gan.image_shape().elements();
+  return worker.micro_batches * (fakes + elements) * std::int64_t{sizeof(float)};
+}
+
 }  // namespace
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
@@ -125,8 +135,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   if (!on_host) {
     bounds.arena_bytes += ((std::int64_t{64} << 20) + elements * kElement) / topology.replica.count;
   }
-  // A worker that trains alone has a state of its own.
-  bounds.state_bytes = state_bytes(topology, *gan) * (options.worker ? 2 : 1);
+  bounds.state_bytes = state_bytes(topology, *gan);
   bounds.replicas = topology.replica.count;
   if (topology.data.dataset.cache == pipeline::CacheMode::kShard) {
     bounds.cache_bytes = static_cast<std::int64_t>(topology.data.dataset.shard_bytes);
@@ -134,6 +143,11 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   // Fakes and contributions are where they are computed.
   const std::int64_t fakes = gan->batch() * gan->image_shape().elements();
   const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
+  // A worker that trains alone has a state and micro-batches of its own.
+  if (options.worker) {
+    bounds.state_bytes *= 2;
+    bounds.arena_bytes += on_host ? worker_bytes(*gan, *options.worker) : 0;
+  }
   const std::int64_t micro_batch_bytes = sizes.batch_bytes + (on_host ? computed : 0);
   bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
   const auto weights = config::replica_weights(topology, members);

@@ -23,11 +23,13 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   // Fakes, and what is contributed to two steps under way, should the others be lost: whole groups,
   // with the micro-batch of a spot check and the rest of a turn that was begun before.
   const auto group = static_cast<std::uint64_t>(gan.group());
-  const pipeline::TrainingOptions options =
-      pipeline::options_of_worker(pipeline::options_between_members(topology.train.options));
+  const auto between = pipeline::options_between_members(topology.train.options);
+  const auto options = pipeline::options_of_worker(between);
   const std::uint64_t all = options.micro_batches;
   const std::uint64_t groups = (all + 1 + group - 1) / group + 1;
   needed.all += all * images + 2 * groups * group * contribution;
+  // Changes of workers, and that of a spot check.
+  if (between.worker) needed.all += (between.micro_batches + 1) * contribution;
   needed.largest = std::max(needed.largest, group * contribution);
   // Weights, gradients and arrays of both networks' optimisers.
   const auto add_optimiser = [&](const model::Program& network,

@@ -54,8 +54,9 @@ double deviation_of(std::vector<double> iterations) {
 PoolSection nodes_like_here(const config::Topology& topology) {
   PoolSection pool;
   pool.name = "node";
-  pool.most = std::min(config::kMostMembers,
-                       (topology.train.options.micro_batches - 1) / topology.replica.count + 1);
+  const auto options = pipeline::options_between_members(topology.train.options);
+  pool.most =
+      std::min(config::kMostMembers, (options.micro_batches - 1) / topology.replica.count + 1);
   pool.price_per_node_hour = topology.monitor.price_per_node_hour;
   pool.starts_in = {};
   return pool;

@@ -32,8 +32,8 @@
 
 namespace troupe::pipeline {
 
-// The newest version that is read. 1 has all but what early stopping remembers, which 2 adds;
-// states without it are written as 1.
+// The newest version that is read. 2 adds what early stopping remembers, and 3 what the outer
+// optimiser keeps; states without these are written as 1.
 inline constexpr std::uint32_t kCheckpointVersion = 3;
 
 struct Checkpoint {

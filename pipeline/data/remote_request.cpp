@@ -175,8 +175,7 @@ RemoteAnswer answer_of(const Request& request, CURLcode code, const char* words,
     answer.again = true;
     answer.failure = fmt::format(
         "the server is too slow: fewer than {} bytes a second have moved for {} s; try again "
-        "later, "
-        "or with another server",
+        "later, or with another server",
         options.least_rate, options.patience.count());
   } else if (status == 401 || status == 403) {
     answer.failure = fmt::format(

@@ -39,14 +39,16 @@ class Application {
   void update_from_workers();
   void note_losses();
   void note_losses_of_workers();
-  void note_stopping_loss(const std::vector<double>& losses, double total);
+  // `network` is in front of a term's name where a step tells those of both.
+  void note_stopping_loss(const std::vector<double>& losses, double total,
+                          const std::string& network = "");
   void note_empty_images();
   void note_exponents_and_events();
   runtime::Result<void> advance();
 
  private:
   // The iterations that the record stands for, of each worker or of all.
-  std::uint64_t iterations() const { return options_.worker ? options_.worker->iterations : 1; }
+  std::uint64_t iterations() const { return options_.worker ? options_.strategy.steps : 1; }
   // The n-th of them.
   model::TrainingTime time(std::uint64_t n = 0) const {
     const std::uint64_t events =
@@ -159,7 +161,7 @@ void Application::update_from_workers() {
     }
     const std::size_t number = network_of(tensor.role);
     const auto offset = values.data() - network(number).weights.data();
-    outer_update(options_.worker->outer, mean, values,
+    outer_update(options_.strategy.outer, mean, values,
                  std::span(state_.outer->velocity[number])
                      .subspan(static_cast<std::size_t>(offset), values.size()));
   }
@@ -241,6 +243,8 @@ void Application::note_losses_of_workers() {
   const std::size_t networks = losses.size() / weights.size();
   for (std::size_t i = 0; i < networks; ++i) {
     const std::size_t number = networks == 1 ? kDiscriminator : i;
+    const auto updates = [&](model::SlotKind slot) { return updated_network(slot) == number; };
+    if (std::ranges::none_of(options_.worker->schedule, updates)) continue;
     double total = 0.0;
     for (std::size_t term = 0; term < weights.size(); ++term) {
       total += weights[term] * losses[i * weights.size() + term];
@@ -248,23 +252,17 @@ void Application::note_losses_of_workers() {
     state_.epoch_loss[number] += total;
     ++state_.epoch_loss_steps[number];
     if (!state_.stopping || options_.stop->network != number) continue;
-    const std::string network = networks == 1 ? "" : number == kGenerator ? "g/" : "d/";
-    const int tensor = tensors_.find("loss/" + network + options_.stop->term);
-    if (tensor >= 0) {
-      const auto term = tensors_.tensors[static_cast<std::size_t>(tensor)].index;
-      total = losses.at(static_cast<std::size_t>(term));
-    }
-    state_.stopping->loss_sum += total;
-    ++state_.stopping->loss_steps;
+    note_stopping_loss(losses, total, networks == 1 ? "" : number == kGenerator ? "g/" : "d/");
   }
 }
 
-void Application::note_stopping_loss(const std::vector<double>& losses, double total) {
-  const int tensor = tensors_.find("loss/" + options_.stop->term);
+void Application::note_stopping_loss(const std::vector<double>& losses, double total,
+                                     const std::string& network) {
+  const int tensor = tensors_.find("loss/" + network + options_.stop->term);
   if (tensor >= 0) {
     const auto term =
         static_cast<std::size_t>(tensors_.tensors[static_cast<std::size_t>(tensor)].index);
-    if (layout_.of_fakes.at(term) && !model::makes_fakes(slot_)) return;
+    if (!options_.worker && layout_.of_fakes.at(term) && !model::makes_fakes(slot_)) return;
     total = losses.at(term);
   }
   state_.stopping->loss_sum += total;

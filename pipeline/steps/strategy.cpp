@@ -13,8 +13,7 @@ TrainingOptions options_between_members(TrainingOptions options) {
   if (strategy.kind != StrategyKind::kLocal) return options;
   CHECK(options.micro_batches % strategy.workers == 0, "every worker has as many micro-batches");
   const std::uint32_t each = options.micro_batches / strategy.workers;
-  options.worker = {strategy.steps, strategy.outer,
-                    std::exchange(options.schedule, {model::SlotKind::kWorkers}),
+  options.worker = {std::exchange(options.schedule, {model::SlotKind::kWorkers}),
                     options.micro_batch, each};
   options.micro_batch *= strategy.steps * each;
   options.micro_batches = strategy.workers;
@@ -28,7 +27,7 @@ TrainingOptions options_of_worker(TrainingOptions options) {
   options.schedule = worker.schedule;
   options.micro_batch = worker.micro_batch;
   options.micro_batches = worker.micro_batches;
-  options.iterations_per_epoch *= worker.iterations;
+  options.iterations_per_epoch *= options.strategy.steps;
   options.short_iteration = {};
   options.empty_iterations_limit = std::numeric_limits<std::uint32_t>::max();
   options.stop.reset();

@@ -16,7 +16,8 @@
 // events are those of its H iterations. So members host workers, and one that is lost costs its H
 // iterations, which others compute again from the last state. The workers' optimisers and moving
 // statistics go on from their exact means (Yu, Jin and Yang, arXiv:1905.03817, for momentum), so no
-// state belongs to a worker between two outer steps, and one worker alone trains as without this.
+// state belongs to a worker between two outer steps. One worker with rate 1 and momentum 0 trains
+// as a run without this.
 //
 // Plain data and pure functions.
 
@@ -39,27 +40,24 @@ struct OuterOptions {
 
 struct StrategyOptions {
   StrategyKind kind = StrategyKind::kSynchronous;
-  // Of kLocal. The micro-batches of an iteration are shared out to the workers evenly.
+  // Only kLocal reads what follows. The workers share out the micro-batches of an iteration evenly.
   std::uint32_t workers = 4;
   std::uint32_t steps = 10;  // H: iterations that each makes alone
   OuterOptions outer;
 };
 
-// The iterations between two outer steps.
+// One iteration of one worker.
 struct WorkerOptions {
-  std::uint32_t iterations = 1;  // H
-  OuterOptions outer;
-  // Of one iteration of a worker.
   std::vector<model::SlotKind> schedule;
-  std::uint32_t micro_batch = 1;    // b, events
-  std::uint32_t micro_batches = 1;  // of one worker
+  std::uint32_t micro_batch = 1;  // b, events
+  std::uint32_t micro_batches = 1;
 };
 
 struct TrainingOptions;
 
 // What the sums, Views and records go by, from the options as a topology has them. With kLocal a
 // micro-batch is a worker with the events of its H iterations, and the schedule is kWorkers alone.
-// Of other strategies the same options. CHECKs that the micro-batches can be shared out evenly.
+// Other strategies leave the options as they are. CHECKs that W divides the micro-batches.
 TrainingOptions options_between_members(TrainingOptions options);
 // The options of one worker's iterations, from those above, with what they know of the data. Where
 // there are no workers, the same options.

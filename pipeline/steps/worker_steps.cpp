@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "model/exact_sum.h"
@@ -38,13 +39,6 @@ Batch part_of(const Batch& batch, std::uint32_t first, std::uint32_t count) {
   return part;
 }
 
-// The tensor, by its place among the step's, for which a header cannot be used.
-std::size_t unusable_tensor(const StepHeader& header) {
-  if (header.non_finite.found()) return header.non_finite.tensor;
-  const auto largest = std::ranges::max_element(header.exponents);
-  return static_cast<std::size_t>(largest - header.exponents.begin());
-}
-
 }  // namespace
 
 WorkerSteps::WorkerSteps(const model::Gan& gan, const TrainingOptions& options,
@@ -76,7 +70,7 @@ void WorkerSteps::begin(const TrainingState& state, const StepShare& share) {
   worker.counts.assign(losses, 0);
   worker.state = state;
   TrainingState& own = worker.state;
-  own.iteration = state.iteration * options_.worker->iterations;
+  own.iteration = state.iteration * options_.strategy.steps;
   own.slot = 0;
   own.epoch_events = 0;
   own.micro_batch = of_worker_.micro_batch;
@@ -122,7 +116,7 @@ void WorkerSteps::end_step() {
 }
 
 bool WorkerSteps::is_done() const {
-  return worker_->spoiled || worker_->iteration == options_.worker->iterations;
+  return worker_->spoiled || worker_->iteration == options_.strategy.steps;
 }
 
 // A flag asks for the same at the scales that were measured.
@@ -139,15 +133,31 @@ std::optional<StepRecord> WorkerSteps::record_of(const StepShare& step,
     const auto good =
         judge(record.header, step.layout(), static_cast<std::uint32_t>(of_worker_.schedule.size()));
     if (!good.ok()) {
-      const auto& tensor = step.layout().tensors.at(unusable_tensor(record.header));
-      const int place = gan_.contributions(model::SlotKind::kWorkers).find(tensor.name);
-      worker_->spoiled = static_cast<std::size_t>(std::max(place, 0));
+      spoil(record.header, step);
       return std::nullopt;
     }
     if (*good) return record;
     scales = scales_after(scales, record.header, of_worker_.micro_batches);
   }
   CHECK(false, "a second attempt is never flagged");
+}
+
+// The step of all workers is judged as the worker's is here: a number that is none, or a gradient
+// that is too large.
+void WorkerSteps::spoil(const StepHeader& header, const StepShare& step) {
+  const bool is_number = !header.non_finite.found();
+  const auto largest = std::ranges::max_element(header.exponents) - header.exponents.begin();
+  const std::size_t found =
+      is_number ? static_cast<std::size_t>(largest) : header.non_finite.tensor;
+  const auto& layout = gan_.contributions(model::SlotKind::kWorkers);
+  std::string name = step.layout().tensors.at(found).name;
+  if (layout.find(name) < 0) {
+    const model::SlotKind kind = of_worker_.schedule[worker_->state.slot];
+    name.insert(name.find('/') + 1, updated_network(kind) == kGenerator ? "g/" : "d/");
+  }
+  worker_->spoiled = {
+      static_cast<std::size_t>(layout.find(name)),
+      is_number ? std::numeric_limits<float>::max() : std::numeric_limits<float>::quiet_NaN()};
 }
 
 // A loss is the mean over those of its network's steps in which it acts.
@@ -188,7 +198,7 @@ std::vector<float> WorkerSteps::contributions_of(const TrainingState& state,
       const auto count = static_cast<double>(std::max<std::uint64_t>(worker.counts[index], 1));
       *to = static_cast<float>(worker.losses[index] / count);
     } else if (tensor.role == Role::kEmptyImages) {
-      const bool all = worker.state.empty_iterations == options_.worker->iterations;
+      const bool all = worker.state.empty_iterations == options_.strategy.steps;
       *to = all ? static_cast<float>(events) : 0.0f;
     } else {
       std::ranges::copy(values_of(layout_, worker.state, tensor), to);
@@ -200,8 +210,8 @@ std::vector<float> WorkerSteps::contributions_of(const TrainingState& state,
     for (std::size_t i = 0; i < before.size(); ++i) to[i] = before[i] - to[i];
   }
   if (worker.spoiled) {
-    values[static_cast<std::size_t>(layout.tensors[*worker.spoiled].offset)] =
-        std::numeric_limits<float>::quiet_NaN();
+    const auto& [tensor, number] = *worker.spoiled;
+    values[static_cast<std::size_t>(layout.tensors.at(tensor).offset)] = number;
   }
   return values;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "pipeline/steps/step_computer.h"
@@ -39,8 +40,9 @@ class WorkerSteps {
     std::optional<StepShare> under_way;
     std::vector<double> losses;         // sums, per loss that is told
     std::vector<std::uint64_t> counts;  // how many steps each is of
-    // A tensor of the contributions has become unusable in it; the rest is not computed.
-    std::optional<std::size_t> spoiled;
+    // A tensor of the contributions that has become unusable in it, and a number of that kind; the
+    // rest is not computed.
+    std::optional<std::pair<std::size_t, float>> spoiled;
   };
 
   void begin(const TrainingState& state, const StepShare& share);
@@ -50,6 +52,7 @@ class WorkerSteps {
   bool is_done() const;
   // Sums with the scales that fit; nothing: they are of no use.
   std::optional<StepRecord> record_of(const StepShare& step, std::vector<std::int16_t> scales);
+  void spoil(const StepHeader& header, const StepShare& step);
   void contribute(const TrainingState& state, StepShare& share);
   std::vector<float> contributions_of(const TrainingState& state, std::uint32_t events) const;
 

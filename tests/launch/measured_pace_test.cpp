@@ -127,10 +127,12 @@ TEST_F(MeasuredPaceTest, KnowsTheSpeedsThatTheBillTold) {
 
 TEST_F(MeasuredPaceTest, SaysNothingOfOtherWork) {
   iterations(0, {1.0, 1.0});
-  for (const auto& [setting, what] : {std::pair("train.micro_batch=2", "train.micro_batch"),
-                                      {"model.kernels=fastest", "model.kernels"},
-                                      {"train.schedule=[d_real, g]", "train.schedule"},
-                                      {"actors.replica.threads=2", "actors.replica.threads"}}) {
+  for (const auto& [setting, what] :
+       {std::pair("train.micro_batch=2", "train.micro_batch"),
+        {"model.kernels=fastest", "model.kernels"},
+        {"train.schedule=[d_real, g]", "train.schedule"},
+        {"train.strategy={kind: local, workers: 1, steps: 2}", "train.strategy"},
+        {"actors.replica.threads=2", "actors.replica.threads"}}) {
     const auto other = read(setting);
     ASSERT_FALSE(other.ok()) << setting;
     EXPECT_THAT(other.error().message, HasSubstr(fmt::format("trained with another {},", what)));

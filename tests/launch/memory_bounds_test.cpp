@@ -87,6 +87,20 @@ TEST(RunBounds, OnlyAShardHasABoundOfEvents) {
   EXPECT_EQ(cache_bytes("memory"), 0);
 }
 
+TEST(RunBounds, MicroBatchesOfAWorkerThatTrainsAloneCount) {
+  const auto arena_bytes = [](const std::string& micro_batches) {
+    const auto loaded = config::parse_topology(
+        "model: {zoo: toy}\ndata: {train: toy.h5}\n"
+        "train: {strategy: {kind: local, workers: 2}, micro_batches: " +
+            micro_batches + "}\n",
+        "t.yaml", ".");
+    return run_bounds(loaded.value(), 0).value().arena_bytes;
+  };
+  const std::int64_t one = arena_bytes("4") - arena_bytes("2");
+  EXPECT_GT(one, 0);
+  EXPECT_EQ(arena_bytes("8") - arena_bytes("4"), 2 * one);
+}
+
 TEST(RunBounds, SharesAreThoseOfTheMembers) {
   const auto loaded = config::parse_topology(
       "model: {zoo: toy}\ndata: {train: toy.h5}\ntrain: {micro_batches: 8}\n"

@@ -66,6 +66,15 @@ TEST_F(LocalStrategy, OtherSettingsGiveOneHashOnAnyNumberOfProcesses) {
   }
 }
 
+// A rate by which weights are of no use from the worker's first iteration on.
+TEST_F(LocalStrategy, WorkerThatDivergesEndsTheRunAndNamesATensor) {
+  const ProcessEnd end =
+      run("a", kLocal + Words{"--set", "train.optimiser={g: sgd, d: sgd}", "--set",
+                              "train.learning_rate={g: 1e30, d: 1e30}"});
+  EXPECT_EQ(end.exit_code, 6) << end.err;
+  EXPECT_THAT(end.err, testing::ContainsRegex("(generator|discriminator|loss/[gd])/.* is NaN or"));
+}
+
 TEST_F(LocalStrategy, RefusesWhatDoesNotGoWithItAndSaysWhere) {
   const std::vector<std::pair<Words, std::string>> cases{
       {{"--set", "train.micro_batches=6"}, "cannot be shared out to 4 workers evenly"},

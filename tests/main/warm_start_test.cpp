@@ -74,6 +74,13 @@ TEST_F(WarmStart, ImportedWeightsMakeACheckpoint) {
             hash_of("c", few + Words{"--from", checkpoint("a", 0)}));
   const ProcessEnd made = call({"generate", path("i.h5"), "--events", "5", "--out", path("g.h5")});
   EXPECT_EQ(made.exit_code, 0) << made.err;
+  const ProcessEnd local =
+      call({"import", path("w.h5"), "--model", path("toy.yaml"), "--set",
+            "train.strategy={kind: local, workers: 1}", "--out", path("l.h5")});
+  EXPECT_EQ(local.exit_code, 0) << local.err;
+  const ProcessEnd others =
+      call({"generate", path("l.h5"), "--events", "5", "--out", path("h.h5")});
+  EXPECT_EQ(others.exit_code, 0) << others.err;
 }
 
 TEST_F(WarmStart, WeightsThatDoNotFitAreRefusedByCheckAndRun) {

@@ -251,8 +251,6 @@ TEST_F(Apply, LossesAreUnweightedMeansOfTheStep) {
     contributions[m][place("loss/energy")] = -4.0f;
   }
   const StepRecord record = reduce(example_, state, contributions);
-  model::GanDescription gan;
-  gan.losses.resize(2);
   EXPECT_EQ(step_losses(layout, record), (std::vector<double>{0.875, -4.0}));
   ASSERT_TRUE(apply(example_.layout, example_.options, record, state).ok());
   EXPECT_EQ(state.epoch_loss[kDiscriminator], 3.0 * 0.875 + 0.5 * -4.0);

@@ -145,8 +145,14 @@ TEST(LocalStrategy, OneStepEachOfGradientDescentIsASynchronousStep) {
   auto local = common;
   local.emplace_back(
       "train.strategy={kind: local, workers: 4, steps: 1, outer: {rate: 1, momentum: 0}}");
+  auto half = common;
+  half.emplace_back(
+      "train.strategy={kind: local, workers: 4, steps: 1, outer: {rate: 0.5, momentum: 0}}");
   const TrainingState a = trained(scratch, common).state, b = trained(scratch, local).state;
+  const TrainingState c = trained(scratch, half).state;
   EXPECT_LT(largest_difference(a.discriminator.weights, b.discriminator.weights), 1e-6);
+  EXPECT_GT(largest_difference(a.discriminator.weights, c.discriminator.weights), 1e-5);
+  EXPECT_EQ(b.epoch_loss_steps, a.epoch_loss_steps) << "the generator has no steps";
 }
 
 TEST(LocalStrategy, StateHashIsTheSameForAnyReplicasAndThreads) {

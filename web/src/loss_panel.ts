@@ -62,7 +62,8 @@ function termsOf(runs: readonly ShownRun[]): string[] {
   const found = new Set<string>();
   for (const run of runs) {
     for (const name of run.state.series.keys()) {
-      const [kind, slot, term] = name.split("/");
+      const [kind, slot, ...words] = name.split("/");
+      const term = words.join("/");  // "g/generation" of workers that train alone
       if (kind === "loss" && slot && term) found.add(term);
     }
   }

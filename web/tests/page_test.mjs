@@ -262,3 +262,16 @@ test("A run that nobody may change has no control", options, async () => {
   await showAll(page);
   assert.equal(await page.locator(".pool-control:visible").count(), 0);
 });
+
+test("Losses of workers that train alone have a chart for each network", options, async () => {
+  const page = await openPage(it.browser, it.address);
+  await showAll(page);
+  it.run.add("loss/workers/g/generation", 1);
+  it.run.add("loss/workers/d/generation", 2);
+  await page.waitForFunction(() => {
+    const charts = [...document.querySelectorAll("#losses .chart")];
+    return ["g/generation", "d/generation"].every((title) => charts.some((chart) =>
+      chart.querySelector("h3").textContent === title && Number(chart.dataset.points) > 0));
+  });
+  assert.deepEqual(page.errors, []);
+});

@@ -30,6 +30,25 @@ auto within(Members... members) {
   return [members...](auto& whole) -> auto& { return (whole.*....*members); };
 }
 
+// The codec of a struct by way of one of its fields, which `access` reaches.
+template <class S, class Access, class T>
+class FieldCodec final : public Codec<S> {
+ public:
+  FieldCodec(Access access, CodecOf<T> codec)
+      : access_(std::move(access)), codec_(std::move(codec)) {}
+  void read(const YamlValue& value, S& into, Reader& reader) const override {
+    codec_->read(value, std::invoke(access_, into), reader);
+  }
+  YamlValue write(const S& value, Selection selection) const override {
+    return codec_->write(std::invoke(access_, value), selection);
+  }
+  TypeDescription describe() const override { return codec_->describe(); }
+
+ private:
+  Access access_;
+  CodecOf<T> codec_;
+};
+
 // Built once, then only read through Codec's const interface. A default-constructed S holds the
 // defaults; reading changes only what the section gives, so that it can be laid over anything.
 template <class S>
@@ -44,16 +63,8 @@ class Record final : public Codec<S> {
     Field field;
     field.about.name = std::move(name);
     field.about.doc = std::move(doc);
-    field.about.type = codec->describe();
     field.about.scope = scope;
-    field.codec = codec_of<S>(
-        field.about.type,
-        [access, codec](const YamlValue& value, S& into, Reader& reader) {
-          codec->read(value, std::invoke(access, into), reader);
-        },
-        [access, codec](const S& value, Selection selection) {
-          return codec->write(std::invoke(access, value), selection);
-        });
+    field.codec = std::make_shared<FieldCodec<S, Access, T>>(std::move(access), std::move(codec));
     fields_.push_back(std::move(field));
     return *this;
   }
@@ -158,6 +169,7 @@ class Record final : public Codec<S> {
     const S defaults{};
     for (const Field& field : fields_) {
       FieldDescription& about = type.fields.emplace_back(field.about);
+      about.type = field.codec->describe();
       if (field.is_section || about.required) continue;
       YamlValue value = field.codec->write(defaults, Selection::kAll);
       const bool nothing = value.is_map() && value.members.empty();
@@ -171,14 +183,14 @@ class Record final : public Codec<S> {
     TypeDescription either = TypeDescription::of(TypeDescription::Kind::kOneOf, name_);
     const Field* short_field = find(short_field_);
     CHECK(short_field != nullptr, short_field_);
-    either.parts = {short_field->about.type, std::move(type)};
+    either.parts = {short_field->codec->describe(), std::move(type)};
     either.shared = shared_;
     return either;
   }
 
  private:
   struct Field {
-    FieldDescription about;  // without its default
+    FieldDescription about;  // without its type and default
     CodecOf<S> codec;        // of the whole, by way of the field
     std::function<bool(const S&)> used;
     bool is_section = false;

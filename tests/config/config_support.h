@@ -64,6 +64,7 @@ inline const std::vector<std::string>& shipped_topologies() {
       source_path("config/topologies/calo_unet_12.yaml"),
       source_path("config/topologies/calo_unet_25.yaml"),
       source_path("config/topologies/dcgan_mnist.yaml"),
+      source_path("config/topologies/demo.yaml"),
       source_path("config/topologies/digits.yaml"),
       source_path("config/topologies/gan3d_12_dense.yaml"),
       source_path("config/topologies/gan3d_12_sums.yaml"),

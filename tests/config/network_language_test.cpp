@@ -38,8 +38,9 @@ std::vector<std::string> shapes_of(const NetworkDescription& network) {
 }
 
 TEST(Zoo, HoldsTheModelsThatAreShipped) {
-  EXPECT_THAT(zoo_names(), ElementsAre("calo_unet_12", "calo_unet_25", "dcgan_mnist", "digits",
-                                       "gan3d_12", "gan3d_25", "gan3d_51", "particle_12", "toy"));
+  EXPECT_THAT(zoo_names(),
+              ElementsAre("calo_unet_12", "calo_unet_25", "dcgan_mnist", "digits", "gan3d_12",
+                          "gan3d_12_dense", "gan3d_25", "gan3d_51", "particle_12", "toy"));
   EXPECT_FALSE(zoo_text("gan3d_13").has_value());
 }
 
@@ -50,8 +51,10 @@ TEST(Zoo, EmbeddedModelsAreTheFiles) {
 }
 
 TEST(Zoo, EveryModelOfShowersTrainsOnMadeOnes) {
-  const std::map<std::string, std::string> data{{"gan3d_12", ", preprocessing: {power: 0.35}"},
-                                                {"gan3d_51", ", schema: lcd-angle"}};
+  const std::map<std::string, std::string> data{
+      {"gan3d_12", ", preprocessing: {power: 0.35}"},
+      {"gan3d_12_dense", ", preprocessing: {power: 0.5, scale: 1000}"},
+      {"gan3d_51", ", schema: lcd-angle"}};
   for (const std::string& name : zoo_names()) {
     if (name == "dcgan_mnist" || name == "digits") continue;  // pictures
     const auto more = data.find(name);

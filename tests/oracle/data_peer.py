@@ -148,6 +148,49 @@ def theirs(folder, cells, energy):
           [np.trunc(1000 * energy).max() / 1000, (cells > 0.5).sum((1, 2, 3)).mean()])
 
 
+def packed(folder, cells, energy):
+    """Files of h5py whose chunks are packed as those of the field are, converted: every cell is the one that was written."""
+    count = len(cells)
+    layouts = {
+        "gzip": dict(compression="gzip"), "light": dict(compression="gzip", compression_opts=1),
+        "tight": dict(compression="gzip", compression_opts=9, shuffle=True),
+        "one": dict(compression="gzip", chunks=(1, *cells.shape[1:])),
+        # As dataset 2 of CaloChallenge, whose chunks hold a part of many events (391 x 51 of 100000 x 6480).
+        "parts": dict(compression="gzip", chunks=(37, 2, 3, 2)),
+        "ends": dict(compression="gzip", chunks=(count - 1, 2, 4, 4), shuffle=True),
+        "checked": dict(compression="gzip", fletcher32=True),
+        "grown": dict(compression="gzip", maxshape=(None, *cells.shape[1:])),
+        "plain": dict(chunks=(5, 3, 4, 5)),
+    }
+    for name, how in layouts.items():
+        for kind in ("<f4", "<f8", ">f4", ">f8", "<f2"):
+            stored = cells.astype(kind)
+            with h5py.File(folder / "p.h5", "w") as file:
+                file.create_dataset("ECAL", data=stored, **how)
+                file["target"] = np.stack([np.full(count, 11, np.float32), energy], 1)
+            found = info(folder / "p.h5")
+            check(f"{name} {kind}", [found["events"], found["bad_events"], found["ecal"]["mean"]],
+                  [count, 0, stored.astype("f8").sum((1, 2, 3)).mean()])
+            convert(folder / "p.h5", folder / "q.h5", "nnlo", "--force")
+            with h5py.File(folder / "q.h5") as file:
+                same(f"cells of {name} {kind}", file["X"][..., 0], stored.astype("f4"))
+                check(f"energies of {name} {kind}", file["y/b"][:], energy / 100)
+    # A filter that only h5py has.
+    with h5py.File(folder / "p.h5", "w") as file:
+        file.create_dataset("ECAL", data=cells, compression="lzf")
+        file["target"] = np.stack([np.full(count, 11, np.float32), energy], 1)
+    end = subprocess.run([TROUPE, "data", "info", str(folder / "p.h5")], capture_output=True, text=True)
+    check("lzf", [end.returncode, "it is stored with lzf" in end.stderr], [4, True])
+    # And as whole files: vectors of double precision in chunks that hold parts of events.
+    rows = 1000 * cells.reshape(count, -1).astype("f8")
+    with h5py.File(folder / "v.h5", "w") as file:
+        file.create_dataset("showers", data=rows, chunks=(39, 51), compression="gzip")
+        file.create_dataset("incident_energies", data=1000 * energy[:, None].astype("f8"), compression="gzip")
+    convert(folder / "v.h5", folder / "w.tfrecord", "tfrecord")
+    found = list(records(folder / "w.tfrecord"))
+    check("voxels", [list(each["ECAL"].float_list.value) for each in found], rows / 1000)
+
+
 def ours(folder, cells, energy):
     """Files of `data convert`, from one of h5py."""
     with h5py.File(folder / "a.h5", "w") as file:
@@ -209,6 +252,7 @@ def main():
     energy = random.uniform(10, 500, 50).astype(np.float32)
     with tempfile.TemporaryDirectory() as name:
         theirs(Path(name), cells, energy)
+        packed(Path(name), cells, energy)
         ours(Path(name), cells, energy)
         real(Path(name))
     print(f"{CHECKS} of {CHECKS} checks agree")

@@ -85,7 +85,7 @@ TEST_F(DataFormats, EveryCacheGivesOneHash) {
   const Words to_13{"--set", "train.iterations=13"};
   const std::string usual = hash_of("usual", to_13);
   int runs = 0;
-  for (const char* const cache : {"memory", "disk", "shard"}) {
+  for (const char* const cache : {"memory", "none", "disk", "shard"}) {
     for (const char* const workers : {"0", "2", "3"}) {
       const std::string name = fmt::format("run{}", ++runs);
       const Words words{"--set",     fmt::format("data.cache={}", cache),

@@ -1,6 +1,6 @@
 // Events per second out of HDF5 files, next to h5py and PyTorch's DataLoader in the same run, plain
-// and gzip, files in the page cache, also with one thread and from a disk that the page cache knows
-// nothing of, in three orders: that of the file; shuffled in windows, which
+// and gzip, with one thread and several, warm (the page cache holds the file) and cold (it holds
+// nothing of it), in three orders: that of the file; shuffled in windows, which
 // is how Troupe shuffles what it reads from the disk; shuffled as a whole, which is how its memory
 // cache and its peers do. What is read is compared with the generator's showers, and the peers'
 // with what is read here, before anything is timed.
@@ -20,7 +20,9 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/measure.h"
@@ -49,6 +51,12 @@ struct Run {
   std::string folder;
   int threads = kThreads;
   bool cold = false;  // the page cache holds nothing of what is read
+  std::uint64_t shard_bytes = 0;
+
+  // "cold, 2 threads"
+  std::string text() const {
+    return fmt::format("{}, {} thread{}", cold ? "cold" : "warm", threads, threads > 1 ? "s" : "");
+  }
 };
 
 // Sums over what was read, by which readings are compared.
@@ -64,11 +72,44 @@ const char* text(Order order) {
   return order == Order::kWindows ? "windows" : "shuffled";
 }
 
-void print_rates(Order order, const char* reader, const Spread& rates) {
+// What readings of the same events took, in seconds: on the clock, and of processors.
+struct Times {
+  std::vector<double> clock, processor;
+
+  void add(double seconds, double processor_seconds) {
+    clock.push_back(seconds);
+    processor.push_back(processor_seconds);
+  }
+  // Measures what `work` takes.
+  template <class Work>
+  void add(const Work& work) {
+    const auto start = std::chrono::steady_clock::now();
+    const double processor_start = core_seconds();
+    work();
+    add(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+        core_seconds() - processor_start);
+  }
+};
+
+// Events per second. Those of processor time tell more where other work is on the machine.
+struct Rates {
+  Spread clock, processor;
+};
+
+Rates rates_of(std::uint64_t events, const Times& times) {
+  return {bench::rates_of(static_cast<double>(events), times.clock),
+          bench::rates_of(static_cast<double>(events), times.processor)};
+}
+
+void print_rates(Order order, const std::string& reader, const Rates& rates) {
   const double megabytes = kImageBytes / 1e6;
-  fmt::print("  {:<9} {:<32} {:8.0f} events/s {:7.0f} MB/s (min {:.0f}, max {:.0f})\n", text(order),
-             reader, rates.median, rates.median * megabytes, rates.lowest * megabytes,
-             rates.highest * megabytes);
+  const auto in_megabytes = [&](const Spread& spread) {
+    return fmt::format("{:7.0f} MB/s (min {:.0f}, max {:.0f})", spread.median * megabytes,
+                       spread.lowest * megabytes, spread.highest * megabytes);
+  };
+  fmt::print("  {:<9} {:<38} {:8.0f} events/s {}, of processor time {}\n", text(order), reader,
+             rates.clock.median, in_megabytes(rates.clock), in_megabytes(rates.processor));
+  std::fflush(stdout);
 }
 
 Dataset open_file(const Run& run, const std::string& path, CacheMode cache) {
@@ -76,6 +117,7 @@ Dataset open_file(const Run& run, const std::string& path, CacheMode cache) {
   options.paths = {path};
   options.cache = cache;
   options.threads = run.threads;
+  options.shard_bytes = run.shard_bytes;
   options.cache_folder = run.folder + "/cache";
   options.index_folder = run.folder + "/index";
   // So small that a repeat finds nothing left of the one before it.
@@ -110,12 +152,6 @@ void read_all(Dataset& dataset, const std::vector<std::uint64_t>& ids,
   }
 }
 
-double seconds_to_read(Dataset& dataset, const std::vector<std::uint64_t>& ids) {
-  const auto start = std::chrono::steady_clock::now();
-  read_all(dataset, ids);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // Has the page cache let go of all files of the folder, whose bytes are on the disk then.
 void forget_pages(const std::string& folder) {
   for (const auto& each : std::filesystem::recursive_directory_iterator(folder)) {
@@ -128,15 +164,16 @@ void forget_pages(const std::string& folder) {
 }
 
 // A fresh Dataset for each repeat, unless the cache is in memory.
-Spread time_ours(const Run& run, const std::string& path, CacheMode cache, bool shuffled) {
-  std::vector<double> seconds;
+Rates time_ours(const Run& run, const std::string& path, CacheMode cache, bool shuffled) {
+  Times times;
   std::optional<Dataset> dataset;
   for (int i = 0; i < run.repeats; ++i) {
     if (!dataset || cache != CacheMode::kMemory) dataset = open_file(run, path, cache);
     if (run.cold) forget_pages(run.folder);
-    seconds.push_back(seconds_to_read(*dataset, order_of(*dataset, shuffled)));
+    const auto ids = order_of(*dataset, shuffled);
+    times.add([&] { read_all(*dataset, ids); });
   }
-  return rates_of(static_cast<double>(run.events), seconds);
+  return rates_of(run.events, times);
 }
 
 Checksum checksum_of(const Run& run, const std::string& path,
@@ -171,6 +208,7 @@ bool holds_the_showers(const Run& run, const std::string& path,
 struct Peer {
   const char* library;  // as loader_peers.py calls it
   const char* name;
+  int workers;
   std::uint64_t events_in_order;
   std::uint64_t events_shuffled;
   double aim_in_order;  // ratio; 0: none
@@ -180,51 +218,115 @@ struct Peer {
 // What Troupe does itself: out of the file, as it lies in the page cache, and out of its memory
 // cache.
 struct Ours {
-  Spread file, memory;  // events per second
-  Spread alone;         // as `file`, in order, with one thread as h5py has
+  Rates file, memory;
+  Rates alone;  // as `file`, in order, with one thread as h5py has
 };
 
-// The caches beside each other, with one thread and several, cold and warm.
-void print_caches(const Run& like, const std::string& path) {
+// The run warm and cold, with one thread and several.
+std::vector<Run> ways_of(const Run& like) {
+  std::vector<Run> ways;
   for (const bool cold : {false, true}) {
     for (const int threads : {1, kThreads}) {
-      Run run = like;
-      run.threads = threads;
-      run.cold = cold;
-      for (const CacheMode cache : {CacheMode::kNone, CacheMode::kDisk, CacheMode::kMemory}) {
-        if (cold && cache == CacheMode::kMemory) continue;
-        const std::string name =
-            fmt::format("cache {}, {}, {} thread{}", pipeline::text(cache), cold ? "cold" : "warm",
-                        threads, threads > 1 ? "s" : "");
-        const bool windows = cache == CacheMode::kNone;
-        print_rates(windows ? Order::kWindows : Order::kWhole, name.c_str(),
-                    time_ours(run, path, cache, true));
+      ways.push_back(like);
+      ways.back().threads = threads;
+      ways.back().cold = cold;
+    }
+  }
+  return ways;
+}
+
+// The caches beside each other. None is shuffled by windows.
+void print_caches(const Run& like, const std::string& path) {
+  for (const Run& run : ways_of(like)) {
+    for (const CacheMode cache : {CacheMode::kNone, CacheMode::kDisk, CacheMode::kMemory}) {
+      if (run.cold && cache == CacheMode::kMemory) continue;
+      print_rates(cache == CacheMode::kNone ? Order::kWindows : Order::kWhole,
+                  fmt::format("cache {}, {}", pipeline::text(cache), run.text()),
+                  time_ours(run, path, cache, true));
+    }
+  }
+}
+
+// An epoch of all events, as a member has it that computes alone: as many events are wanted at a
+// time as there is room for.
+void read_shards(Dataset& dataset, std::span<const std::uint64_t> ids) {
+  while (!ids.empty()) {
+    const auto wanted = ids.first(std::min<std::size_t>(ids.size(), dataset.most_wanted()));
+    const auto known = dataset.want(wanted, wanted.size(), 0);
+    CHECK(known.ok(), known.ok() ? "" : known.error().message);
+    read_all(dataset, {wanted.begin(), wanted.end()});
+    ids = ids.subspan(wanted.size());
+  }
+}
+
+// The first and the second epoch of a shard that has room for all events or for some. Nothing is
+// known of their packed size at first, so few are wanted then, which the second epoch reads anew.
+void print_shards(const Run& like, const std::string& path) {
+  const std::uint64_t whole = open_file(like, path, CacheMode::kMemory).report().bytes_in_memory;
+  for (Run run : ways_of(like)) {
+    for (const auto& [bytes, room] :
+         {std::pair(2 * whole, "all"), std::pair(whole / 4, "a quarter")}) {
+      run.shard_bytes = std::max<std::uint64_t>(1, bytes);
+      Times first, second;
+      for (int i = 0; i < run.repeats; ++i) {
+        Dataset dataset = open_file(run, path, CacheMode::kShard);
+        const auto ids = order_of(dataset, true);
+        for (Times* epoch : {&first, &second}) {
+          if (run.cold) forget_pages(run.folder);
+          epoch->add([&] { read_shards(dataset, ids); });
+        }
+      }
+      for (const auto& [epoch, times] : {std::pair("1st", first), std::pair("2nd", second)}) {
+        print_rates(Order::kWhole,
+                    fmt::format("shard of {}, {} epoch, {}", room, epoch, run.text()),
+                    rates_of(run.events, times));
       }
     }
   }
 }
 
+// The system's copy of the file's bytes out of the page cache, which no reader is faster than.
+void print_bound(const Run& run, const std::string& path) {
+  const runtime::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  CHECK(file.is_open(), path);
+  std::vector<char> block(1 << 20);
+  Times times;
+  for (int i = 0; i < run.repeats; ++i) {
+    times.add([&] {
+      ssize_t bytes = 1;
+      for (off_t at = 0; bytes > 0; at += bytes) {
+        bytes = ::pread(file.number(), block.data(), block.size(), at);
+        CHECK(bytes >= 0, path);
+      }
+    });
+  }
+  print_rates(Order::kOfFile, "the file's bytes by pread, 1 thread", rates_of(run.events, times));
+}
+
 struct PeerResult {
   Checksum sum;
-  std::vector<double> seconds;
+  Times times;
 };
 
 // Nothing if the peer is not installed or fails.
-std::optional<PeerResult> run_peer(const Run& run, const std::string& path, const char* library,
+std::optional<PeerResult> run_peer(const Run& run, const std::string& path, const Peer& peer,
                                    bool shuffled, const std::vector<std::uint64_t>& ids) {
   const std::string ids_path = run.folder + "/ids";
   std::ofstream(ids_path) << fmt::format("{}\n", fmt::join(ids, "\n"));
   const std::string command =
-      fmt::format("{} '{}' '{}' {} {} '{}' {}", TROUPE_PYTHON, TROUPE_LOADER_PEERS, path, library,
-                  shuffled ? "shuffled" : "in_order", ids_path, run.repeats);
+      fmt::format("{} '{}' '{}' {} {} '{}' {} {} {}", TROUPE_PYTHON, TROUPE_LOADER_PEERS, path,
+                  peer.library, shuffled ? "shuffled" : "in_order", ids_path, run.repeats,
+                  peer.workers, run.cold ? "cold" : "warm");
   std::FILE* output = ::popen(command.c_str(), "r");
   if (output == nullptr) return std::nullopt;
   PeerResult result;
-  double seconds = 0;
+  double seconds = 0, processor = 0;
   if (std::fscanf(output, "checksum %lf %lf", &result.sum.cells, &result.sum.energies) == 2) {
-    while (std::fscanf(output, " seconds %lf", &seconds) == 1) result.seconds.push_back(seconds);
+    while (std::fscanf(output, " seconds %lf %lf", &seconds, &processor) == 2) {
+      result.times.add(seconds, processor);
+    }
   }
-  const bool fine = ::pclose(output) == 0 && !result.seconds.empty();
+  const bool fine = ::pclose(output) == 0 && !result.times.clock.empty();
   return fine ? std::optional(result) : std::nullopt;
 }
 
@@ -233,12 +335,15 @@ bool agree(const Checksum& ours, const Checksum& theirs) {
   return close(ours.cells, theirs.cells) && close(ours.energies, theirs.energies);
 }
 
-// "file to h5py  0.7 x, aim 2: missed"
-void print_ratio(const char* peer, const char* reader, double ratio, double aim) {
+// "file to h5py  0.7 x, aim 2: missed; of processor time 0.9 x"
+void print_ratio(const char* peer, const char* reader, const Rates& ours, const Rates& theirs,
+                 double aim) {
+  const double ratio = ours.clock.median / theirs.clock.median;
   const std::string judged =
       aim > 0 ? fmt::format(", aim {}: {}", aim, ratio >= aim ? "met" : "missed") : "";
-  fmt::print("  {:<9} {:<32} {:8.1f} x{}\n", "", fmt::format("{} to {}", reader, peer), ratio,
-             judged);
+  fmt::print("  {:<9} {:<38} {:8.1f} x{}; of processor time {:.1f} x\n", "",
+             fmt::format("{} to {}", reader, peer), ratio, judged,
+             ours.processor.median / theirs.processor.median);
 }
 
 // False when the peer read something else.
@@ -247,50 +352,52 @@ bool compare(const Run& run, const std::string& path, const Peer& peer, Order or
   const bool shuffled = order != Order::kOfFile;
   ids.resize(
       std::min<std::size_t>(ids.size(), shuffled ? peer.events_shuffled : peer.events_in_order));
-  const auto result = run_peer(run, path, peer.library, shuffled, ids);
+  const auto result = run_peer(run, path, peer, shuffled, ids);
   if (!result) {
-    fmt::print("  {:<9} {:<32} not available\n", text(order), peer.name);
+    fmt::print("  {:<9} {:<38} not available\n", text(order), peer.name);
     return true;
   }
   if (!agree(checksum_of(run, path, ids), result->sum)) {
     fmt::print(stderr, "{}: {} read other values\n", path, peer.name);
     return false;
   }
-  const Spread rates = rates_of(static_cast<double>(ids.size()), result->seconds);
+  const Rates rates = rates_of(ids.size(), result->times);
   const double aim = shuffled ? peer.aim_shuffled : peer.aim_in_order;
-  print_rates(order, fmt::format("{}, {} events", peer.name, ids.size()).c_str(), rates);
+  print_rates(order,
+              fmt::format("{}, {}, {} events", peer.name, run.cold ? "cold" : "warm", ids.size()),
+              rates);
   // Only out of windows does Troupe shuffle what it reads from a file.
   const char* file = order == Order::kWhole ? "file, by windows," : "file";
-  print_ratio(peer.name, file, ours.file.median / rates.median, aim);
+  print_ratio(peer.name, file, ours.file, rates, aim);
   if (!shuffled) {
-    print_ratio(peer.name, "file, 1 thread,", ours.alone.median / rates.median, 0);
+    print_ratio(peer.name, "file, 1 thread,", ours.alone, rates, 0);
   }
   if (order != Order::kWindows) {
-    print_ratio(peer.name, "memory cache", ours.memory.median / rates.median, aim);
+    print_ratio(peer.name, "memory cache", ours.memory, rates, aim);
   }
   return true;
 }
 
-bool bench_file(const Run& run, const std::string& path, const char* title) {
-  const Peer peers[] = {{"h5py", "h5py", run.events, run.peer_events, 2, 0},
-                        {"dataloader", "DataLoader", run.peer_events, run.peer_events, 0, 10}};
-  fmt::print("{}: {} events, {} MB in the file\n", title, run.events,
-             std::filesystem::file_size(path) / 1000000);
+// Troupe beside its peers in the three orders, warm or cold as the run is.
+bool compare_orders(const Run& run, const std::string& path) {
+  const std::uint64_t some = run.peer_events;
+  const Peer peers[] = {{"h5py", "h5py", 1, run.events, some, 2, 0},
+                        {"dataloader", "DataLoader of 1", 1, some, some, 0, 10},
+                        {"dataloader", "DataLoader of 2", 2, some, some, 0, 10}};
   const Dataset from_file = open_file(run, path, CacheMode::kNone);
   const Dataset cached = open_file(run, path, CacheMode::kMemory);
-  print_caches(run, path);
+  Run alone = run;
+  alone.threads = 1;
   Ours ours;
   for (const Order order : {Order::kOfFile, Order::kWindows, Order::kWhole}) {
     const bool shuffled = order != Order::kOfFile;
     if (order != Order::kWhole) {
       ours.file = time_ours(run, path, CacheMode::kNone, shuffled);
-      print_rates(order, "Troupe, file", ours.file);
+      print_rates(order, "Troupe, file, " + run.text(), ours.file);
     }
     if (order == Order::kOfFile) {
-      Run alone = run;
-      alone.threads = 1;
       ours.alone = time_ours(alone, path, CacheMode::kNone, shuffled);
-      print_rates(order, "Troupe, file, 1 thread", ours.alone);
+      print_rates(order, "Troupe, file, " + alone.text(), ours.alone);
     }
     if (order != Order::kWindows) {
       ours.memory = time_ours(run, path, CacheMode::kMemory, shuffled);
@@ -304,14 +411,26 @@ bool bench_file(const Run& run, const std::string& path, const char* title) {
   return true;
 }
 
+bool bench_file(const Run& like, const std::string& path, const char* title) {
+  fmt::print("{}: {} events, {} MB in the file\n", title, like.events,
+             std::filesystem::file_size(path) / 1000000);
+  print_caches(like, path);
+  print_shards(like, path);
+  // Packed bytes are fewer, and bound nothing.
+  if (std::filesystem::file_size(path) >= like.events * kImageBytes) print_bound(like, path);
+  Run cold = like;
+  cold.cold = true;
+  return compare_orders(like, path) && compare_orders(cold, path);
+}
+
 int run_bench(bool small) {
   runtime::keep_freed_memory();  // as the program does
   const TemporaryFolder folder;
-  const Run run{small ? 320u : 8000u, small ? 64u : 1000u, small ? 1 : 5, folder.path()};
+  const Run run{small ? 320u : 8000u, small ? 64u : 512u, small ? 1 : 5, folder.path()};
   fmt::print(
-      "Troupe has {} threads, h5py one, the DataLoader two workers. Troupe and h5py in order read\n"
-      "all events, in slices of {}; the others read event by event, and the first {} of the "
-      "order.\n",
+      "Where nothing is said, Troupe has {} threads. h5py has one. Troupe and h5py in order read "
+      "all\n"
+      "events, in slices of {}; the others read event by event, and the first {} of the order.\n",
       kThreads, kBatch, run.peer_events);
   runtime::ThreadTeam team(kThreads);
   pipeline::ShowerDatasetOptions options;

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""data_sources.py TROUPE [--small]: how fast files come from servers on loopback that others have written, beside cp and curl, and
-how much memory four members of one machine take with each cache. Copies are compared with the files that were sent, and runs have
-the same state hash, before anything is printed. Servers that are not installed are left out."""
+"""data_sources.py TROUPE [--small | --memory]: how fast files come from servers on loopback that others have written, beside cp
+and curl, and how much memory one and four members of one machine take with each cache; --memory leaves the servers out. Copies
+are compared with the files that were sent, and runs have the same state hash, before anything is printed. Servers that are
+not installed are left out."""
 
 import glob
 import os
@@ -65,55 +66,63 @@ def sources():
 
 
 def shares(process):
-    """Proportional and private memory, in MB, of the members below a process."""
-    pages = {"Pss": 0, "Private_Clean": 0, "Private_Dirty": 0}
+    """MB that the members below a process have in memory: pages that several map are counted once for all of them."""
+    total = 0
     for place in glob.glob("/proc/[0-9]*/stat"):
         try:
             if int(Path(place).read_text().rsplit(")", 1)[1].split()[1]) != process:
                 continue
             for line in Path(place).with_name("smaps_rollup").read_text().splitlines():
-                name = line.split(":")[0]
-                if name in pages:
-                    pages[name] += int(line.split()[1]) / 1000
-        except (OSError, ValueError):
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) / 1000
+        except (OSError, ValueError):  # it has ended
             pass
-    return pages["Pss"]
+    return total
+
+
+def members(file, cache, count):
+    """Runs that many members, prints the most memory that they had together and the time, and returns the state hash."""
+    (servers.FOLDER / "t.yaml").write_text(f"""name: {cache}
+model: {{zoo: gan3d_12}}
+data: {{train: {file}, schema: lcd-fixed, cache: {cache}, shard_memory: 16MiB, preprocessing: {{power: 0.35}}}}
+train: {{iterations: {4 if SMALL else 12}, micro_batch: 8, micro_batches: 4, seed: 1}}
+actors: {{replica: {{count: 1}}, validator: {{every: none}}, monitor: {{listen: none}}}}
+""")
+    run = f"members-{cache}-{count}-{time.monotonic_ns()}"
+    start = time.perf_counter()
+    head = subprocess.Popen([servers.TROUPE, "run", "t.yaml", "--workers", str(count), "--out", run], cwd=servers.FOLDER,
+                            env=servers.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=open(servers.FOLDER / "said", "w"))
+    most = 0
+    while head.poll() is None:
+        most = max(most, shares(head.pid))
+        time.sleep(0.1)
+    if head.returncode != 0:
+        sys.exit(f"{run} ended with {head.returncode}: {(servers.FOLDER / 'said').read_text()[-2000:]}")
+    print(f"  cache {cache:<8} {count} member{'s' if count > 1 else ' '} {most:7.0f} MB at most, "
+          f"{time.perf_counter() - start:.1f} s", flush=True)
+    return servers.state_hash(run)
 
 
 def memory():
     events = 2_000 if SMALL else 40_000
     file = servers.SERVED / "showers.h5"
     servers.troupe("data", "make", file, "--detector", "lcd-fixed-12", "--events", events)
-    print(f"four members and {events} events of 12x12x12, {file.stat().st_size / 1e6:.0f} MB in the file:")
-    hashes = set()
-    for cache in ("memory", "disk", "disk", "shard"):
-        (servers.FOLDER / "t.yaml").write_text(f"""name: {cache}
-model: {{zoo: gan3d_12}}
-data: {{train: {file}, schema: lcd-fixed, cache: {cache}, preprocessing: {{power: 0.35}}}}
-train: {{iterations: {4 if SMALL else 12}, micro_batch: 8, micro_batches: 4, seed: 1}}
-actors: {{replica: {{count: 1}}, validator: {{every: none}}, monitor: {{listen: none}}}}
-""")
-        run = f"members-{cache}-{len(hashes)}-{time.monotonic_ns()}"
-        start = time.perf_counter()
-        head = subprocess.Popen([servers.TROUPE, "run", "t.yaml", "--workers", "4", "--out", run], cwd=servers.FOLDER,
-                                env=servers.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=open(servers.FOLDER / "said", "w"))
-        most = 0
-        while head.poll() is None:
-            most = max(most, shares(head.pid))
-            time.sleep(0.1)
-        if head.returncode != 0:
-            sys.exit(f"{run} ended with {head.returncode}: {(servers.FOLDER / 'said').read_text()[-2000:]}")
-        hashes.add(servers.state_hash(run))
-        print(f"  cache {cache:<8} {most:7.0f} MB of members at most, pages shared out, {time.perf_counter() - start:.1f} s",
-              flush=True)
-    if len(hashes) != 1:
+    print(f"members of one machine and {events} events of 12x12x12, {file.stat().st_size / 1e6:.0f} MB in the file; without a "
+          "cache they are shuffled by windows:")
+    hashes = {}
+    # The second runs find what the first have kept on the disk.
+    for cache in ("memory", "disk", "disk", "shard", "none"):
+        for count in (1, 4):
+            hashes.setdefault(cache == "none", set()).add(members(file, cache, count))
+    if [len(each) for each in hashes.values()] != [1, 1]:
         sys.exit("the runs have several state hashes")
 
 
 if __name__ == "__main__":
     try:
         servers.SERVED.mkdir()
-        sources()
+        if "--memory" not in sys.argv:
+            sources()
         memory()
     finally:
         servers.end_all()

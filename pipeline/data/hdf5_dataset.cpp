@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -180,6 +182,15 @@ Result<void> Hdf5Dataset::describe() {
       return data_error(fmt::format("{}: chunks of another rank; the file is damaged", place()));
     }
     chunk_.assign(chunk.begin(), chunk.begin() + rank);
+    // The library reads beyond what such a chunk holds.
+    std::array<hsize_t, H5S_MAX_RANK> most{};
+    if (H5Sget_simple_extent_dims(space.id(), nullptr, most.data()) != rank ||
+        !std::ranges::equal(chunk_, std::span(most).first(chunk_.size()), std::less_equal<>())) {
+      return data_error(
+          fmt::format("{}: chunks of ({}), which are larger than it can become; the "
+                      "file is damaged",
+                      place(), fmt::join(chunk_, ", ")));
+    }
   }
   const int filters = H5Pget_nfilters(creation.id());
   for (int i = 0; i < filters; ++i) {

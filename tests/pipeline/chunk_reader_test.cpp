@@ -102,6 +102,27 @@ TEST(ChunkReader, SaysWhichFilterItDoesNotKnow) {
   EXPECT_THAT(reader->note(), testing::HasSubstr("fletcher32"));
 }
 
+// The library decodes these, and would read beyond what a chunk holds.
+TEST(ChunkReader, ChunksLargerThanTheDatasetCanBecomeAreRefused) {
+  const TemporaryFolder folder;
+  SmallData data(12);
+  data.images = {.chunk = {4, 3, 4, 5}, .fletcher = true, .nbit = true};
+  data.write(folder / "a.h5");
+  std::vector<std::byte> bytes = file_bytes(folder / "a.h5");
+  // The chunk's extents and the size of a number, of 4 bytes each.
+  std::vector<std::byte> extents;
+  for (const unsigned char extent : {4, 3, 4, 5, 4}) {
+    extents.insert(extents.end(), {std::byte{extent}, std::byte{}, std::byte{}, std::byte{}});
+  }
+  const auto found = std::search(bytes.begin(), bytes.end(), extents.begin(), extents.end());
+  ASSERT_NE(found, bytes.end());
+  *(found + 13) = std::byte{17};
+  write_file(folder / "a.h5", bytes);
+  EXPECT_THAT(reader_of(folder / "a.h5"),
+              FailsWith(runtime::ErrorKind::kData,
+                        "dataset ECAL: chunks of (4, 3, 4, 4357), which are larger than"));
+}
+
 TEST(ChunkReader, ReadsOnlyTheBlocksAskedFor) {
   const TemporaryFolder folder;
   SmallData data(20);

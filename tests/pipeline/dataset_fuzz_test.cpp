@@ -1,7 +1,7 @@
 // Valid files of each format with some bytes changed: opening, reading and describing them may
 // succeed or end in an Error, never in a crash, a hang or much memory. What the HDF5 library itself
-// does with a damaged file is counted apart: version 1.10 reads beyond its buffers, and follows a
-// list of free places that leads back into itself until there is no memory.
+// does with a damaged file is counted apart: version 1.10 follows a list of free places that leads
+// back into itself until there is no memory.
 
 #include <dlfcn.h>
 #include <execinfo.h>

@@ -194,17 +194,55 @@ class SpaceCheck {
   // Why workers cannot come and go in such a topology without changing its bits; "": they can, or
   // shall not.
   std::string why_not_shared(const config::Topology& made) const {
-    if (study().workers == 0) return "";
+    if (study().workers == 0) return why_not_beside(made.cluster);
     if (made.train.scaling != config::Scaling::kStrong || made.train.options.lossy) {
       return "workers may come and go only with train.scaling: strong and "
              "actors.reducer.reduction: "
              "exact, where they change no bit";
     }
-    const config::ClusterSection& cluster = made.cluster;
-    if (!cluster.hosts.empty() || !cluster.pools.empty() || cluster.keys) {
-      return "the workers are those of this machine; leave out cluster.hosts, pools and keys";
+    if (!made.cluster.hosts.empty()) {
+      return "the workers are those of this machine and of pools; leave out cluster.hosts";
     }
-    return "";
+    if (made.cluster.burst) {
+      return "trials share the nodes of the pools, and cluster.burst would take some for each by "
+             "itself; leave it out";
+    }
+    if (shared_part(made) != shared_part(plain_)) {
+      return "all trials share cluster.pools and keys as the topology has them; leave them out";
+    }
+    return study().parallel == 1 ? "" : why_no_hosts(made.cluster);
+  }
+
+  // What trials at a time would do to each other without `workers`.
+  std::string why_not_beside(const config::ClusterSection& cluster) const {
+    if (study().parallel == 1 || cluster.pools.empty()) return "";
+    return fmt::format(
+        "each of {} trials at a time would take all nodes of the pools for itself; "
+        "give the study workers, and the trials share the nodes, too",
+        study().parallel);
+  }
+
+  // The hosts of such a pool are known by name, and two trials would take the same.
+  static std::string why_no_hosts(const config::ClusterSection& cluster) {
+    const auto ssh = std::ranges::find(cluster.pools, config::LauncherKind::kSsh,
+                                       &config::PoolSection::launcher);
+    if (ssh == cluster.pools.end()) return "";
+    return fmt::format(
+        "trials at a time would take the same hosts of pool {}; take another "
+        "launcher than ssh, or parallel: 1",
+        ssh->name);
+  }
+
+  // The pools and the keys, as they would be written.
+  static std::string shared_part(const config::Topology& topology) {
+    const YamlValue written = values_of(topology);
+    const YamlValue* const cluster = written.find("cluster");
+    std::string text;
+    for (const char* key : {"pools", "keys"}) {
+      const YamlValue* const value = cluster == nullptr ? nullptr : cluster->find(key);
+      if (value != nullptr) text += config::print_yaml(*value);
+    }
+    return text;
   }
 
   bool is_of_validation() const { return study().objective.of == FigureSource::kValidation; }

@@ -404,8 +404,9 @@ const Record<Study>& study_record() {
             "before it, or earlier.")
         .field("workers", &Study::workers, config::integer<std::uint32_t>(0, kMostWorkers),
                Scope::kFree,
-               "Worker processes of this machine that the trials which go on share out among them; "
-               "0: each trial has the workers that its topology says.")
+               "Worker processes of this machine that the trials which go on share out among them, "
+               "as they do the nodes of the topology's pools; 0: each trial has the workers and "
+               "the nodes that its topology says.")
         .check(check_study);
     return record;
   }();

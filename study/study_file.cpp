@@ -42,6 +42,7 @@ Result<LoadedStudy> parse_study(std::string_view text, const std::string& source
   ASSIGN_OR_RETURN(loaded.topology_text, config::read_topology_text(loaded.study.topology));
   ASSIGN_OR_RETURN(const config::Topology topology, check_against_topology(loaded));
   loaded.train_seed = topology.train.options.seed;
+  loaded.cluster = topology.cluster;
   loaded.rungs = rungs_of(loaded.study, topology);
   return loaded;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/codec.h"
+#include "config/topology.h"
 #include "config/units.h"
 #include "runtime/base/error.h"
 #include "study/space.h"
@@ -79,7 +80,8 @@ struct Study {
   // One of the two is 1.
   std::uint32_t seeds = 1, folds = 1;
   std::uint32_t parallel = 1;  // trials at a time
-  // Processes that compute, which these share; 0: each trial has those of its topology.
+  // Processes of this machine that compute, which these share besides the nodes of the topology's
+  // pools; 0: each trial has those of its topology.
   std::uint32_t workers = 0;
 
   std::uint32_t repeats() const { return seeds * folds; }
@@ -96,8 +98,9 @@ inline constexpr std::size_t kMostDimensions = 50;
 struct LoadedStudy {
   Study study;
   config::Origins origins;
-  std::string topology_text;     // of its topology's file
-  std::uint64_t train_seed = 0;  // that of the topology
+  std::string topology_text;       // of its topology's file
+  std::uint64_t train_seed = 0;    // that of the topology
+  config::ClusterSection cluster;  // the same
   // How far each rung trains, in the unit of stop.from, the last as far as the topology; without
   // halving there is one, which is 0.
   std::vector<std::uint64_t> rungs{0};

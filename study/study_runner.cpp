@@ -16,13 +16,14 @@
 
 #include "config/topology_file.h"
 #include "launch/folder/run_folder.h"
-#include "launch/machine/free_ports.h"
 #include "launch/processes/child_process.h"
 #include "launch/processes/command.h"
 #include "launch/processes/shell_word.h"
 #include "launch/processes/signal_watch.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "study/run_address.h"
+#include "study/shared_pools.h"
 #include "study/trial_run.h"
 #include "study/worker_shares.h"
 
@@ -37,8 +38,9 @@ using runtime::Result;
 constexpr auto kEndsWithin = std::chrono::seconds(30);
 constexpr std::uint32_t kMostFailures = 3;  // of members in a row, behind which a run gets no more
 constexpr auto kStays = std::chrono::minutes(1);  // a member that did was no failure
-constexpr std::uint32_t kMostTurns = 5;           // of a run that ends before it has begun
+constexpr std::uint32_t kMostTurns = 5;           // of a run that has lost its address or workers
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
+constexpr auto kLookAtPools = std::chrono::seconds(1);
 
 // The requests to end that have come so far; readable in `descriptor` when one comes.
 class StopRequests {
@@ -68,12 +70,19 @@ class StopRequests {
   launch::SignalWatch watch_{[this](int number, int request) { hear(number, request); }};
 };
 
-// The process of a run or of a member of it, and what it has said.
+// A process for a run, and what it has said.
 struct Watched {
+  enum class Kind : std::uint8_t {
+    kRun,     // itself
+    kMember,  // besides the first one
+    kWish,    // tells its head how many nodes of a pool it shall have
+  };
+
   RunNumber run;
-  bool is_member = false;      // besides the first one
-  bool is_leaving = false;     // it was told to
-  std::string address;         // of a run: where members join; "": none do
+  Kind kind = Kind::kRun;
+  bool is_leaving = false;     // of a member: it was told to
+  NodeWish wish;               // of that kind
+  RunAddress address;          // of a run: where members join; empty: none do
   std::uint32_t turns = 1;     // of a run: addresses that it was given
   std::uint32_t failures = 0;  // of a run: members that ended soon and by themselves, in a row
   std::string folder;
@@ -90,11 +99,38 @@ struct Watched {
   }
 };
 
+// Why the run begins again or goes on in place of having ended, with what it does; "": it has
+// ended.
+std::string why_again(const Watched& run, const launch::ChildEnd& end) {
+  if (run.address.listen.empty() || run.turns == kMostTurns) return "";
+  const auto is = [&](ErrorKind kind) {
+    return end == launch::ChildEnd{runtime::exit_code(kind), 0};
+  };
+  // Somebody has taken its address since it was looked for.
+  if (is(ErrorKind::kUsage) && !launch::RunFolder::check(run.folder).ok()) {
+    return "did not begin, and is tried at another port";
+  }
+  if (is(ErrorKind::kLostPeers)) return "has lost all its workers, and goes on with others";
+  return "";
+}
+
+bool has_any_figure(const TrialBook& book) {
+  return std::ranges::any_of(book.jobs(), [](const Job& job) {
+    return std::ranges::any_of(job.results,
+                               [](const RunResult& result) { return result.figure.has_value(); });
+  });
+}
+
 class StudyRunner {
  public:
   StudyRunner(const RunnerRequest& request, StudyJournal& journal, TrialBook& book,
               const runtime::Log& log)
-      : request_(request), journal_(journal), book_(book), log_(log) {}
+      : request_(request),
+        journal_(journal),
+        book_(book),
+        log_(log),
+        pools_(request.loaded.study.workers > 0 ? request.loaded.cluster.pools
+                                                : std::vector<config::PoolSection>()) {}
 
   Result<RunnerEnd> run() {
     Result<void> fault;
@@ -105,9 +141,12 @@ class StudyRunner {
     while (true) {
       if (fault.ok() && stops_.count() == 0) fault = do_what_is_next();
       if (fault.ok() && stops_.count() == 0) fault = share_workers();
+      if (fault.ok() && stops_.count() == 0) fault = share_nodes();
       if (!fault.ok()) stop(SIGTERM);
       if (children_.empty()) break;
-      launch::wait_for_children(children_, stops_.descriptor());
+      launch::wait_for_children(
+          children_, stops_.descriptor(),
+          pools_.empty() ? std::nullopt : std::optional<runtime::Duration>(kLookAtPools));
       stops_.take();
       if (stops_.count() > 0) stop(stops_.count() > 1 ? SIGKILL : SIGTERM);
       const Result<void> taken = take_ends(fault.ok() && stops_.count() == 0);
@@ -193,12 +232,13 @@ class StudyRunner {
     watched->turns = turns;
     watched->folder = request_.folder.run_folder(run, study().repeats());
     if (study().workers > 0) {
-      ASSIGN_OR_RETURN(const std::uint16_t port, launch::free_ports(turn_++));
-      watched->address = fmt::format("127.0.0.1:{}", port);
+      ASSIGN_OR_RETURN(watched->address, run_address(cluster(), turn_++));
+      pools_.begin(run, watched->folder);
     }
     log_.info(fmt::format("{} begins: {}", name_of(run),
                           fmt::join(overrides_of(request_.loaded, point, run), " ")));
-    const auto words = run_words(request_.loaded, point, run, watched->folder, watched->address);
+    const auto words =
+        run_words(request_.loaded, point, run, watched->folder, watched->address.listen);
     return start(words, std::move(watched));
   }
 
@@ -218,18 +258,65 @@ class StudyRunner {
     return {};
   }
 
+  // Starts such a process for a run, which a verb carries out at the run's head.
+  Result<void> start_for(const Watched& run, Watched::Kind kind, const std::string& verb,
+                         const NodeWish& wish = {}) {
+    auto watched = std::make_unique<Watched>();
+    watched->run = run.run;
+    watched->kind = kind;
+    watched->wish = wish;
+    std::vector<std::string> words{verb, run.address.dial};
+    if (kind == Watched::Kind::kWish) {
+      words.insert(words.end(), {wish.pool, fmt::format("{}", wish.nodes)});
+    }
+    for (std::string& word : key_words(cluster())) words.push_back(std::move(word));
+    return start(words, std::move(watched));
+  }
+
+  Watched* find_run(RunNumber run) {
+    const auto found = std::ranges::find_if(watched_, [&](const auto& each) {
+      return each->kind == Watched::Kind::kRun && each->run == run;
+    });
+    return found == watched_.end() ? nullptr : found->get();
+  }
+
+  // Runs are told how many nodes of each pool they shall have.
+  Result<void> share_nodes() {
+    for (const NodeWish& wish : pools_.next(clock_.now())) {
+      const Watched* const run = find_run(wish.run);
+      CHECK(run != nullptr, "a run that has ended wants nodes");
+      RETURN_IF_ERROR(start_for(*run, Watched::Kind::kWish, "burst", wish));
+    }
+    return {};
+  }
+
+  void take_wish(const Watched& watched, const launch::ChildEnd& end) {
+    const bool heard = end == launch::ChildEnd{0, 0};
+    const NodeWish& wish = watched.wish;
+    pools_.answer(wish, heard, clock_.now());
+    if (find_run(wish.run) == nullptr || stops_.count() > 0) return;
+    if (heard) {
+      return log_.info(fmt::format("{}: nodes of pool {} from now on: {}", name_of(wish.run),
+                                   wish.pool, wish.nodes));
+    }
+    log_.warning(fmt::format(
+        "{} could not be told to have {} nodes of pool {}, and is told again: "
+        "{}",
+        name_of(wish.run), wish.nodes, wish.pool, launch::shown_line(watched.last_error)));
+  }
+
   // Members of runs that have too many leave, and others come where there are too few.
   Result<void> share_workers() {
     if (study().workers == 0) return {};
     std::vector<Watched*> runs;
     for (const auto& each : watched_) {
-      if (!each->is_member) runs.push_back(each.get());
+      if (each->kind == Watched::Kind::kRun) runs.push_back(each.get());
     }
     std::vector<RunMembers> members;
     for (const Watched* run : runs) {
       members.push_back({0, 0, run->failures < kMostFailures});
       for (const auto& each : watched_) {
-        if (!each->is_member || each->run != run->run) continue;
+        if (each->kind != Watched::Kind::kMember || each->run != run->run) continue;
         ++(each->is_leaving ? members.back().leaving : members.back().here);
       }
     }
@@ -237,19 +324,17 @@ class StudyRunner {
     for (std::size_t i = 0; i < runs.size(); ++i) {
       let_leave(runs[i]->run, changes[i].leave);
       for (std::uint32_t j = 0; j < changes[i].come; ++j) {
-        auto watched = std::make_unique<Watched>();
-        watched->run = runs[i]->run;
-        watched->is_member = true;
-        RETURN_IF_ERROR(start({"join", runs[i]->address}, std::move(watched)));
+        RETURN_IF_ERROR(start_for(*runs[i], Watched::Kind::kMember, "join"));
       }
     }
     return {};
   }
 
-  // Members of a run that has ended. Those that were about to join it would wait for its head.
+  // What was started for a run that has ended. Those that were about to join it would wait for its
+  // head.
   void end_members(RunNumber run) {
     for (std::size_t i = 0; i < children_.size(); ++i) {
-      if (!watched_[i]->is_member || watched_[i]->run != run) continue;
+      if (watched_[i]->kind == Watched::Kind::kRun || watched_[i]->run != run) continue;
       watched_[i]->is_leaving = true;
       children_[i]->send(SIGKILL);
     }
@@ -258,8 +343,8 @@ class StudyRunner {
   // So many members of a run, those first that came last.
   void let_leave(RunNumber run, std::size_t count) {
     for (std::size_t i = children_.size(); i-- > 0 && count > 0;) {
-      if (!watched_[i]->is_member || watched_[i]->is_leaving || watched_[i]->run != run) continue;
-      watched_[i]->is_leaving = true;
+      if (watched_[i]->kind != Watched::Kind::kMember || watched_[i]->run != run) continue;
+      if (std::exchange(watched_[i]->is_leaving, true)) continue;
       children_[i]->send(SIGTERM);
       --count;
     }
@@ -269,11 +354,10 @@ class StudyRunner {
   // but where one after the other cannot join, or is killed soon, the next ones would be, too.
   void take_member(const Watched& member, const launch::ChildEnd& end) {
     if (member.is_leaving || end == launch::ChildEnd{0, 0} || stops_.count() > 0) return;
-    const auto run = std::ranges::find_if(
-        watched_, [&](const auto& each) { return !each->is_member && each->run == member.run; });
-    if (run == watched_.end()) return;
+    Watched* const run = find_run(member.run);
+    if (run == nullptr) return;
     const bool has_stayed = clock_.now() - member.began >= kStays;
-    (*run)->failures = has_stayed ? 0 : (*run)->failures + 1;
+    run->failures = has_stayed ? 0 : run->failures + 1;
     log_.warning(fmt::format("a worker of {} {}{}", name_of(member.run), end.text(),
                              end.signal == 0 ? ": " + launch::shown_line(member.last_error) : ""));
   }
@@ -283,15 +367,10 @@ class StudyRunner {
     if (signal_number == told_ || told_ == SIGKILL) return;
     told_ = signal_number;
     for (std::size_t i = 0; i < children_.size(); ++i) {
-      if (signal_number == SIGKILL || !watched_[i]->is_member) children_[i]->send(signal_number);
+      if (signal_number == SIGKILL || watched_[i]->kind == Watched::Kind::kRun) {
+        children_[i]->send(signal_number);
+      }
     }
-  }
-
-  // Somebody has taken its address since it was looked for.
-  static bool lacks_address(const Watched& run, const launch::ChildEnd& end) {
-    const launch::ChildEnd refused{runtime::exit_code(ErrorKind::kUsage), 0};
-    return !run.address.empty() && run.turns < kMostTurns && end == refused &&
-           !launch::RunFolder::check(run.folder).ok();
   }
 
   // `writes`: what has become of them counts; else they are gone on with another time.
@@ -303,18 +382,19 @@ class StudyRunner {
       const auto watched = std::move(watched_[i]);
       children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
       watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (watched->is_member) {
-        take_member(*watched, *child->end());
+      if (watched->kind != Watched::Kind::kRun) {
+        const bool is_member = watched->kind == Watched::Kind::kMember;
+        is_member ? take_member(*watched, *child->end()) : take_wish(*watched, *child->end());
         continue;
       }
       end_members(watched->run);
+      pools_.end(watched->run);
       const RunEnd end{*child->end(), watched->last_line, launch::shown_line(watched->last_error),
                        runtime::seconds(clock_.now() - watched->began)};
       // One that has ended well has done so, signal or not.
       if (!fault.ok() || (!writes && end.end != launch::ChildEnd{0, 0})) continue;
-      if (lacks_address(*watched, end.end)) {
-        log_.warning(fmt::format("{} did not begin, and is tried at another port: {}",
-                                 name_of(watched->run), end.last_error));
+      if (const std::string why = why_again(*watched, end.end); !why.empty()) {
+        log_.warning(fmt::format("{} {}: {}", name_of(watched->run), why, end.last_error));
         fault = start(watched->run, watched->turns + 1);
         continue;
       }
@@ -341,20 +421,13 @@ class StudyRunner {
                                "{}",
                                what, how_to_go_on())};
     }
-    const bool is_of_all =
-        found.fault == Fault::kEndsEarly || (found.fault == Fault::kNoFigure && !has_any_figure());
+    const bool is_of_all = found.fault == Fault::kEndsEarly ||
+                           (found.fault == Fault::kNoFigure && !has_any_figure(book_));
     if (!is_of_all) return {};
     return Error{ErrorKind::kTopology,
                  fmt::format("{}\nThe study stops, since all trials would fail so; mend it, and "
                              "begin a study in another folder",
                              what)};
-  }
-
-  bool has_any_figure() const {
-    return std::ranges::any_of(book_.jobs(), [](const Job& job) {
-      return std::ranges::any_of(job.results,
-                                 [](const RunResult& result) { return result.figure.has_value(); });
-    });
   }
 
   void say(RunNumber run, const RunResult& result) const {
@@ -375,12 +448,14 @@ class StudyRunner {
   }
 
   const Study& study() const { return request_.loaded.study; }
+  const config::ClusterSection& cluster() const { return request_.loaded.cluster; }
 
   const RunnerRequest& request_;
   StudyJournal& journal_;
   TrialBook& book_;
   const runtime::Log& log_;
   const runtime::SteadyClock clock_;
+  SharedPools pools_;                                    // of a study whose trials share workers
   StopRequests stops_;                                   // before any process
   int told_ = 0;                                         // the last signal that the runs were sent
   std::uint32_t turn_ = 0;                               // of looking for ports

@@ -134,6 +134,20 @@ bool has_reached(const LoadedStudy& loaded, RunNumber run, const Summary& summar
   return trained.value_or(0) >= loaded.rungs.at(run.rung);
 }
 
+// The --set of a run whose members come and go.
+std::vector<std::string> settings_of_members(const LoadedStudy& loaded, const std::string& listen) {
+  std::vector<std::string> settings{"cluster.listen=" + listen};
+  std::uint32_t workers = loaded.study.workers;
+  for (std::size_t i = 0; i < loaded.cluster.pools.size(); ++i) {
+    const config::PoolSection& pool = loaded.cluster.pools[i];
+    workers += pool.nodes * pool.workers;
+    settings.push_back(fmt::format("cluster.pools.{}.nodes=0", i));
+  }
+  settings.push_back(
+      fmt::format("cluster.joiners={}", std::min(kMostJoiners, kJoinersPerWorker * workers)));
+  return settings;
+}
+
 // Why a run has failed, by what it says and by how it has ended.
 std::string error_of(const Summary& summary, const RunEnd& end) {
   std::string why = summary.error.value_or("");
@@ -175,7 +189,7 @@ std::vector<std::string> overrides_of(const LoadedStudy& loaded, const Point& po
 
 // A run that is there has all settings, and may only train further.
 std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point, RunNumber run,
-                                   const std::string& folder, const std::string& address) {
+                                   const std::string& folder, const std::string& listen) {
   std::vector<std::string> words{"run", loaded.study.topology}, settings;
   if (launch::RunFolder::check(folder).ok()) {
     words = {"run", "--resume", folder};
@@ -184,12 +198,13 @@ std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point
     words.insert(words.end(), {"--out", folder});
     settings = overrides_of(loaded, point, run);
   }
-  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
-  if (!address.empty()) {
-    const std::uint32_t joiners = std::min(kMostJoiners, kJoinersPerWorker * loaded.study.workers);
-    words.insert(words.end(), {"--workers", "1", "--set", "cluster.listen=" + address, "--set",
-                               fmt::format("cluster.joiners={}", joiners)});
+  if (!listen.empty()) {
+    for (std::string& setting : settings_of_members(loaded, listen)) {
+      settings.push_back(std::move(setting));
+    }
+    words.insert(words.end(), {"--workers", "1"});
   }
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   words.emplace_back("--json");
   return words;
 }

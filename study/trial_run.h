@@ -20,9 +20,10 @@ namespace troupe::study {
 std::vector<std::string> overrides_of(const LoadedStudy& loaded, const Point& point, RunNumber run);
 
 // The words behind `troupe` that make the run in this folder, or go on with one that is there.
-// `address`: where members join it, besides one of its own; "": the workers are the topology's.
+// `listen`: where members join it, besides one of its own, those of its pools included, of which it
+// has none at first; "": workers and nodes are the topology's.
 std::vector<std::string> run_words(const LoadedStudy& loaded, const Point& point, RunNumber run,
-                                   const std::string& folder, const std::string& address);
+                                   const std::string& folder, const std::string& listen);
 
 // The most bytes of a summary.
 inline constexpr std::size_t kMostSummary = std::size_t{1} << 20;

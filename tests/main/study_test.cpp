@@ -13,55 +13,12 @@
 
 #include <fmt/format.h>
 
-#include "tests/main/toy_run.h"
+#include "tests/main/study_run.h"
 
 namespace troupe {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* kStudy = R"(name: search
-topology: toy.yaml
-space:
-  train.learning_rate.g: {log: [1e-4, 1e-2]}
-  train.optimiser.g: {choice: [rmsprop, adam]}
-  actors.validator.every: {choice: [1 epoch]}
-  actors.validator.events: {choice: [20]}
-objective: {minimise: merit}
-)";
-
-class StudyVerb : public ToyRun {
- protected:
-  void write_study(const std::string& more) const { write_text(path("s.yaml"), kStudy + more); }
-  Words study_words(const std::string& name) const {
-    return {"study", path("s.yaml"), "--out", path(name), "--json"};
-  }
-  JsonValue report_of(const std::string& name) const {
-    const ProcessEnd end = call({"study", path(name), "--report", "--json"});
-    EXPECT_EQ(end.exit_code, 0) << end.err;
-    return last_line(end);
-  }
-  // The trials without what differs where a study was cut off.
-  static std::vector<std::string> found_by(const JsonValue& report) {
-    std::vector<std::string> found;
-    for (const JsonValue& trial : report["trials"].list()) {
-      std::string text = trial["state"].text();
-      for (const auto& [path, value] : std::get<JsonValue::Object>(trial["settings"].content)) {
-        text += " " + path + "=" + value.text();
-      }
-      for (const JsonValue& run : trial["runs"].list()) {
-        text += " " + run["state_hash"].text() +
-                (run["figure"].is_null() ? " none" : fmt::format(" {}", run["figure"].number()));
-      }
-      found.push_back(text);
-    }
-    return found;
-  }
-  std::size_t lines_of(const std::string& name) const {
-    const std::string text = read_text(path(name + "/study.jsonl"));
-    return static_cast<std::size_t>(std::ranges::count(text, '\n'));
-  }
-};
 
 TEST_F(StudyVerb, TrialIsTheRunOfItsSettingsByHash) {
   write_study("method: {kind: random, trials: 3}\nrepeat: {seeds: 2}\nparallel: 2\n");
@@ -314,56 +271,6 @@ parallel: 2
   }
   EXPECT_GE(done, 1u);
   EXPECT_LT(done, 4u);
-}
-
-// Members join the runs while these train; one is killed, the study is stopped, and goes on with
-// another number of them.
-TEST_F(StudyVerb, WorkersThatMoveAndDieAndChangeInNumberChangeNothing) {
-  const std::string text = R"(topology: toy.yaml
-space:
-  train.learning_rate.g: {log: [1e-4, 1e-2]}
-  train.iterations: {choice: [2000]}
-  train.epochs: {choice: [1000]}
-  actors.validator.every: {choice: [50 epochs]}
-  cluster.failure: {choice: [{heartbeat: 50ms, dead_after: 200ms}]}
-  actors.validator.events: {choice: [20]}
-objective: {minimise: merit}
-method: {kind: random, trials: 2}
-parallel: 2
-)";
-  write_text(path("s.yaml"), text);
-  const auto whole = found_by(last_line(call(study_words("whole"))));
-  ASSERT_EQ(whole.size(), 2u);
-  write_text(path("s.yaml"), text + "workers: 4\n");
-  Process first(command(study_words("cut")));
-  // The name of a member besides the first one that makes steps of the first trial.
-  const auto joined = [&]() -> std::string {
-    if (!std::filesystem::exists(path("cut/trials/0/metrics.jsonl"))) return "";
-    const std::string metrics = read_text(path("cut/trials/0/metrics.jsonl"));
-    const std::string before = "\"joined\":[\"";
-    const std::size_t at = metrics.find(before);
-    if (at == std::string::npos) return "";
-    const std::size_t from = at + before.size(), to = metrics.find('"', from);
-    return to == std::string::npos ? "" : metrics.substr(from, to - from);
-  };
-  ASSERT_TRUE(first.wait_until([&] { return !joined().empty() || !first.running(); }));
-  bool is_killed = false;
-  const JsonValue nodes = parse_json(read_text(path("cut/trials/0/nodes.json")));
-  for (const JsonValue& node : nodes.list()) {
-    if (node["name"].text() != joined()) continue;
-    is_killed = ::kill(static_cast<pid_t>(node["pid"].integer()), SIGKILL) == 0;
-  }
-  EXPECT_TRUE(is_killed);
-  first.send(SIGINT);
-  const ProcessEnd stopped = first.wait();
-  EXPECT_EQ(stopped.exit_code, 130) << stopped.err;
-  std::string study = read_text(path("cut/study.yaml"));
-  const std::size_t at = study.find("workers: 4");
-  ASSERT_NE(at, std::string::npos);
-  write_text(path("cut/study.yaml"), study.replace(at, 10, "workers: 3"));
-  const ProcessEnd last = call({"study", "--resume", path("cut"), "--json"});
-  ASSERT_EQ(last.exit_code, 0) << last.err;
-  EXPECT_EQ(found_by(last_line(last)), whole);
 }
 
 TEST_F(StudyVerb, GoesOnWithMoreTrialsAndWithNothingElseChanged) {

@@ -308,6 +308,43 @@ TEST(StudyErrors, TrialsHaveNoPlaceOnAServerInCommon) {
       FailsWith(ErrorKind::kTopology, "s.yaml:1:11: topology: its actors.checkpointer.copies"));
 }
 
+// The toy with a pool of processes, and of hosts.
+class StudyOfPools : public testing::Test {
+ protected:
+  std::string error_of(const std::string& cluster, const std::string& study) const {
+    write_text(
+        folder_ / "t.yaml",
+        "model: {zoo: toy}\ndata: {train: [a.h5]}\ncluster:\n  listen: \"127.0.0.1:8500\"\n" +
+            cluster);
+    const std::string rest =
+        study.starts_with("space:") ? study : "space: {train.seed: {integer: [1, 2]}}\n" + study;
+    return message_of(
+        parse_study("topology: t.yaml\nobjective: {minimise: x, of: metrics}\n" + rest, "s.yaml",
+                    folder_.path()));
+  }
+  static constexpr const char* kCloud =
+      "  pools: [{name: own, launcher: command, nodes: 2, start: up, stop: down}]\n";
+  static constexpr const char* kHosts =
+      "  pools: [{name: far, launcher: ssh, nodes: 1, hosts: [node-a, node-b]}]\n";
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(StudyOfPools, TrialsShareNodesWhereTheStudyHasWorkers) {
+  const std::string cloud = kCloud, hosts = kHosts;
+  EXPECT_EQ(error_of(cloud, "workers: 2\nparallel: 2\n"), "");
+  EXPECT_EQ(error_of(cloud, "parallel: 1\n"), "");
+  EXPECT_EQ(error_of(hosts, "workers: 1\n"), "");
+  EXPECT_THAT(error_of(cloud, "parallel: 2\n"),
+              HasSubstr("workers: each of 2 trials at a time would take all nodes of the pools"));
+  EXPECT_THAT(error_of(hosts, "workers: 2\nparallel: 2\n"),
+              HasSubstr("workers: trials at a time would take the same hosts of pool far"));
+  EXPECT_THAT(error_of(cloud + "  burst: {finish_within: 1h}\n", "workers: 2\n"),
+              HasSubstr("workers: trials share the nodes of the pools, and cluster.burst would"));
+  EXPECT_THAT(error_of(cloud, "space: {cluster.pools.0.nodes: {choice: [1, 2]}}\nworkers: 2\n"),
+              HasSubstr("space.cluster.pools.0.nodes: all trials share cluster.pools"));
+}
+
 TEST(StudyFile, RungsGoFromTheFirstToWhatTheTopologyTrains) {
   const std::string halving = "stop: {kind: halving, from: ";
   const std::string space =

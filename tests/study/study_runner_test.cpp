@@ -83,6 +83,13 @@ TEST_F(StudyRunnerTest, RunThatHasNoAddressBeginsAgainAtAnother) {
   EXPECT_EQ(std::set(runs.begin(), runs.end()).size(), 3u) << runs[0];
 }
 
+TEST_F(StudyRunnerTest, RunThatHasLostAllItsWorkersGoesOn) {
+  const RunResult result = run("[ $1 = run ] || exec sleep 100\n[ $(count run) = 3 ] || exit 5\n" +
+                               std::string(kSummary));
+  EXPECT_EQ(result.figure, 7.0) << result.error;
+  EXPECT_EQ(calls("run").size(), 3u);
+}
+
 // It is then the trial's own end.
 TEST_F(StudyRunnerTest, RunThatIsAlwaysRefusedFails) {
   const RunResult result = run("[ $1 = run ] || exec sleep 100\necho no room >&2\nexit 2");

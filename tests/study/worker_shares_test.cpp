@@ -27,6 +27,12 @@ TEST(WorkerShares, LastRunGetsAllAndANewOneItsPart) {
   EXPECT_EQ(member_changes(4, {{1, 0}, {1, 0}}), (std::vector<MemberChange>{{0, 0}, {0, 0}}));
 }
 
+TEST(WorkerShares, RunsThatBeginWithNobodyShareAll) {
+  EXPECT_EQ(worker_shares(2, 3, 0), (Counts{1, 1, 0}));
+  EXPECT_EQ(member_changes(3, {{0, 0}, {0, 0}}, 0), (std::vector<MemberChange>{{0, 2}, {0, 1}}));
+  EXPECT_EQ(member_changes(2, {{2, 0}, {0, 0}}, 0), (std::vector<MemberChange>{{1, 0}, {0, 0}}));
+}
+
 TEST(WorkerShares, RunWhoseMembersFailGetsNoMore) {
   EXPECT_EQ(member_changes(4, {{0, 0, false}, {0, 0}}),
             (std::vector<MemberChange>{{0, 0}, {0, 1}}));

@@ -1,0 +1,30 @@
+#include "study/run_address.h"
+
+#include <fmt/format.h>
+
+#include "launch/machine/free_ports.h"
+#include "launch/machine/this_host.h"
+#include "launch/meeting/join_lines.h"
+#include "launch/meeting/key_folder.h"
+#include "runtime/base/host_port.h"
+
+namespace troupe::study {
+
+runtime::Result<RunAddress> run_address(const config::ClusterSection& cluster, std::uint32_t turn) {
+  ASSIGN_OR_RETURN(runtime::HostPort address, runtime::parse_host_port(cluster.listen));
+  ASSIGN_OR_RETURN(address.port, launch::free_ports(turn));
+  RunAddress made{address.text(), ""};
+  made.dial = launch::addresses_to_dial(made.listen, made.listen, {}, launch::interface_addresses())
+                  .front();
+  if (!cluster.keys) return made;
+  ASSIGN_OR_RETURN(const launch::KeyFolder keys, launch::read_key_folder(*cluster.keys));
+  made.dial += "#" + keys.own.public_key;
+  return made;
+}
+
+std::vector<std::string> key_words(const config::ClusterSection& cluster) {
+  if (!cluster.keys) return {};
+  return {"--key", *cluster.keys};
+}
+
+}  // namespace troupe::study

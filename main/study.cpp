@@ -1,9 +1,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,14 +11,14 @@
 #include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "main/open_study.h"
+#include "main/served_page.h"
+#include "main/told_study.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/utf8.h"
-#include "study/hparams.h"
 #include "study/optuna_storage.h"
 #include "study/study_folder.h"
 #include "study/study_journal.h"
-#include "study/study_page.h"
-#include "study/study_report.h"
 #include "study/study_runner.h"
 
 namespace troupe {
@@ -33,29 +30,6 @@ using runtime::Result;
 using study::LoadedStudy;
 using study::StudyFolder;
 using study::StudyJournal;
-using study::TrialBook;
-
-std::string study_file(const std::string& folder) { return folder + "/" + StudyFolder::kStudy; }
-
-// A study and how far it is. Its parts refer to each other, so it stays where it is.
-struct OpenStudy {
-  explicit OpenStudy(LoadedStudy all)
-      : loaded(std::move(all)),
-        method(make_method(loaded.study)),
-        book(loaded.study, *method, loaded.rungs.size()) {}
-
-  const LoadedStudy loaded;
-  const std::unique_ptr<study::Method> method;
-  TrialBook book;
-};
-
-// Brings the book to where the journal's lines end.
-Result<void> replay(const std::vector<study::JournalLine>& lines, OpenStudy& open) {
-  for (const study::JournalLine& line : lines) {
-    RETURN_IF_ERROR(tell(line, open.loaded.study.space, open.book));
-  }
-  return {};
-}
 
 // It begins with what its study was.
 Result<void> check_same(const StudyJournal& journal, const OpenStudy& open,
@@ -89,16 +63,6 @@ std::vector<std::string> words_of_runs(const CommandLine& line) {
   return log_level_words(log_level(line));
 }
 
-int finish(const OpenStudy& open, bool json, const std::string& error = "", int code = 0) {
-  const std::string members = report_members(open.loaded.study, open.book);
-  if (json) {
-    answer(members, error, code);
-  } else {
-    std::cout << report_text(open.loaded.study, open.book);
-  }
-  return code;
-}
-
 int carry_on(OpenStudy& open, const StudyFolder& folder, StudyJournal& journal,
              const CommandLine& line) {
   const auto log = open_log(log_level(line));
@@ -109,10 +73,10 @@ int carry_on(OpenStudy& open, const StudyFolder& folder, StudyJournal& journal,
   const auto ended = run_study(request, journal, open.book, *log);
   if (!ended.ok()) return report(ended.error(), *log);
   std::cerr << fmt::format("study folder: {}\n", runtime::printable(folder.path()));
-  if (ended->signal == 0) return finish(open, line.get<bool>("json"));
+  if (ended->signal == 0) return tell_trials(open, line.get<bool>("json"));
   log->warning(fmt::format("stopped by signal {}; go on with: troupe study --resume {}",
                            ended->signal, folder.path()));
-  return finish(open, line.get<bool>("json"), "", 128 + ended->signal);
+  return tell_trials(open, line.get<bool>("json"), "", 128 + ended->signal);
 }
 
 // Trials of a study of Optuna, with which this one begins.
@@ -175,69 +139,13 @@ int resume(const CommandLine& line) {
   const auto path = line.get<std::string>("resume");
   const auto folder = StudyFolder::reopen(path);
   if (!folder.ok()) return report(folder.error());
-  auto loaded = study::load_study(study_file(path));
+  auto loaded = study::load_study(path + "/" + StudyFolder::kStudy);
   if (!loaded.ok()) return report(loaded.error());
   OpenStudy open(std::move(*loaded));
   auto journal = open_journal(*folder, open);
   if (!journal.ok()) return report(journal.error());
   launch::hold_signals();
   return carry_on(open, *folder, *journal, line);
-}
-
-// Those of the best trials, each of its first repeat.
-std::vector<study::Curve> curves_of(const OpenStudy& open, const StudyFolder& folder) {
-  constexpr std::size_t kMost = 30;
-  std::vector<study::Curve> curves;
-  for (const std::uint32_t trial : study::by_figure(open.loaded.study, open.book)) {
-    if (curves.size() == kMost || !open.book.figure(open.book.trials()[trial])) break;
-    const std::string run = folder.run_folder({trial}, open.loaded.study.repeats());
-    curves.push_back(study::read_curve(open.loaded.study.objective, trial, run));
-  }
-  std::erase_if(curves, [](const study::Curve& curve) { return curve.points.size() < 2; });
-  return curves;
-}
-
-// With --html, --optuna and --tensorboard.
-Result<void> write_files(const CommandLine& line, const OpenStudy& open, const StudyFolder& folder,
-                         const std::vector<study::JournalLine>& lines) {
-  runtime::FileDisk disk;
-  const auto write = [&](const char* option, const std::string& text) {
-    return disk.replace(line.get<std::string>(option), std::as_bytes(std::span{text}));
-  };
-  if (line.has("html")) {
-    RETURN_IF_ERROR(
-        write("html", study_html(open.loaded.study, open.book, curves_of(open, folder))));
-  }
-  if (line.has("optuna")) {
-    ASSIGN_OR_RETURN(const std::string bytes, optuna_storage(open.loaded, open.book, lines));
-    RETURN_IF_ERROR(write("optuna", bytes));
-  }
-  if (line.has("tensorboard")) {
-    const auto into = line.get<std::string>("tensorboard");
-    for (const study::EventFile& file : hparams_files(open.loaded.study, open.book, lines)) {
-      const std::string below = file.folder.empty() ? into : into + "/" + file.folder;
-      RETURN_IF_ERROR(disk.make_folder(below));
-      RETURN_IF_ERROR(disk.replace(below + "/" + file.name, std::as_bytes(std::span{file.bytes})));
-    }
-  }
-  return {};
-}
-
-// The study may go on meanwhile: nothing is locked or changed.
-int tell_report(const CommandLine& line) {
-  const auto path = line.get<std::string>("study");
-  const auto folder = StudyFolder::look_at(path);
-  if (!folder.ok()) return report(folder.error());
-  auto loaded = study::load_study(study_file(path));
-  if (!loaded.ok()) return report(loaded.error());
-  OpenStudy open(std::move(*loaded));
-  const auto lines = study::read_study_journal(folder->journal());
-  if (!lines.ok()) return report(lines.error());
-  if (const auto told = replay(*lines, open); !told.ok()) return report(told.error());
-  if (const auto written = write_files(line, open, *folder, *lines); !written.ok()) {
-    return report(written.error());
-  }
-  return finish(open, line.get<bool>("json"));
 }
 
 int carry_out_study(const CommandLine& line) {
@@ -251,9 +159,17 @@ int carry_out_study(const CommandLine& line) {
   if (line.has("out") && reports) {
     return line.usage_error("--report begins no study; leave out --out");
   }
-  for (const char* file : {"html", "optuna", "tensorboard"}) {
-    if (line.has(file) && !reports) {
-      return line.usage_error(fmt::format("--{} goes with --report", file));
+  for (const char* option : {"html", "optuna", "tensorboard", "web"}) {
+    if (line.has(option) && !reports) {
+      return line.usage_error(fmt::format("--{} goes with --report", option));
+    }
+  }
+  if (line.has("web") && line.get<bool>("json")) {
+    return line.usage_error("--web serves a page; leave out --json");
+  }
+  for (const char* option : {"listen", "token"}) {
+    if (line.has(option) && !line.has("web")) {
+      return line.usage_error(fmt::format("--{} goes with --web", option));
     }
   }
   if (line.has("from") && (line.has("resume") || reports)) {
@@ -264,7 +180,53 @@ int carry_out_study(const CommandLine& line) {
   }
   if (line.has("resume")) return resume(line);
   if (!line.has("study")) return line.usage_error("which study file?");
-  return reports ? tell_report(line) : begin(line);
+  return reports ? tell_study(line) : begin(line);
+}
+
+std::vector<Option> study_options() {
+  std::vector<Option> options{
+      {.name = "out",
+       .value = "DIR",
+       .about = "folder of the study (default runs/NAME-TIME)",
+       .takes = Takes::kFolder},
+      {.name = "resume",
+       .value = "DIR",
+       .about = "goes on with the study in this folder",
+       .takes = Takes::kFolder},
+      {.name = "report",
+       .about = "tells what is known of the study in the folder DIR, and runs "
+                "nothing"},
+      {.name = "html",
+       .value = "FILE",
+       .about = "with --report: writes it, with pictures, as a page of HTML",
+       .takes = Takes::kFile},
+      {.name = "optuna",
+       .value = "FILE",
+       .about = "with --report: writes the study as Optuna keeps its own, for "
+                "sqlite:///FILE",
+       .takes = Takes::kFile},
+      {.name = "tensorboard",
+       .value = "DIR",
+       .about = "with --report: writes event files for TensorBoard's table of "
+                "hyperparameters",
+       .takes = Takes::kFolder},
+      {.name = "web",
+       .about = "with --report: serves it, with pictures, as a page that follows the "
+                "study until it is ended"}};
+  for (Option& option : page_options("--web")) options.push_back(std::move(option));
+  const std::vector<Option> others{
+      {.name = "from",
+       .value = "FILE",
+       .about = "begins with the complete trials of a study in such a file",
+       .takes = Takes::kFile},
+      {.name = "from-study",
+       .value = "NAME",
+       .about = "which one of several in that file",
+       .takes = Takes::kText},
+      log_level_option(),
+      json_option()};
+  options.insert(options.end(), others.begin(), others.end());
+  return options;
 }
 
 }  // namespace
@@ -277,43 +239,10 @@ Command study_verb() {
               "each an ordinary run in a folder of its own, and tells which is the best. A study "
               "that was stopped or killed goes on with --resume.",
           .example = "troupe study config/studies/toy_search.yaml --out runs/search",
-          .forms = {"STUDY [OPTION]...", "--resume DIR [OPTION]...", "DIR --report [--json]"},
+          .forms = {"STUDY [OPTION]...", "--resume DIR [OPTION]...", "DIR --report [--json]",
+                    "DIR --report --web [--listen HOST:PORT]"},
           .places = {{.name = "study", .takes = Takes::kFile}},
-          .options = {{.name = "out",
-                       .value = "DIR",
-                       .about = "folder of the study (default runs/NAME-TIME)",
-                       .takes = Takes::kFolder},
-                      {.name = "resume",
-                       .value = "DIR",
-                       .about = "goes on with the study in this folder",
-                       .takes = Takes::kFolder},
-                      {.name = "report",
-                       .about = "tells what is known of the study in the folder DIR, and runs "
-                                "nothing"},
-                      {.name = "html",
-                       .value = "FILE",
-                       .about = "with --report: writes it, with pictures, as a page of HTML",
-                       .takes = Takes::kFile},
-                      {.name = "optuna",
-                       .value = "FILE",
-                       .about = "with --report: writes the study as Optuna keeps its own, for "
-                                "sqlite:///FILE",
-                       .takes = Takes::kFile},
-                      {.name = "tensorboard",
-                       .value = "DIR",
-                       .about = "with --report: writes event files for TensorBoard's table of "
-                                "hyperparameters",
-                       .takes = Takes::kFolder},
-                      {.name = "from",
-                       .value = "FILE",
-                       .about = "begins with the complete trials of a study in such a file",
-                       .takes = Takes::kFile},
-                      {.name = "from-study",
-                       .value = "NAME",
-                       .about = "which one of several in that file",
-                       .takes = Takes::kText},
-                      log_level_option(),
-                      json_option()},
+          .options = study_options(),
           .synonyms = {"tune", "search", "optimise", "optimize", "sweep"},
           .carry_out = carry_out_study};
 }

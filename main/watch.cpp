@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -12,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "config/topology.h"
-#include "launch/processes/signal_watch.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
+#include "main/ending_signal.h"
 #include "main/files.h"
+#include "main/served_page.h"
 #include "main/watch_terminal.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/disk.h"
@@ -24,9 +23,6 @@
 #include "runtime/base/json_writer.h"
 #include "runtime/base/utf8.h"
 #include "telemetry/history_news.h"
-#include "telemetry/page/page_asset.h"
-#include "telemetry/page/page_server.h"
-#include "telemetry/page/token_file.h"
 #include "telemetry/watch/page_client.h"
 #include "telemetry/watch/run_reader.h"
 
@@ -56,29 +52,6 @@ struct WatchArguments {
   std::string trace;   // a file; "": none
   std::string listen;  // "": the usual one, or the next that is free
   std::string token;   // of the page that is served, or that is read
-};
-
-// The signal that asked to end; 0: none did.
-class Ending {
- public:
-  int signal() const { return signal_; }
-  // False: it is time to end.
-  bool pause(std::chrono::milliseconds time) const {
-    const auto until = runtime::steady_now() + time;
-    while (signal_ == 0 && runtime::steady_now() < until) {
-      std::this_thread::sleep_for(kLook);
-    }
-    return signal_ == 0;
-  }
-  // `otherwise` where none did.
-  int code(int otherwise) const { return signal_ == 0 ? otherwise : 128 + signal_; }
-
- private:
-  std::atomic<int> signal_ = 0;
-  launch::SignalWatch watch_{[this](int number, int request) {
-                               if (request > 0) signal_ = number;
-                             },
-                             runtime::Duration{0}};
 };
 
 Result<PageClient> client_of(const std::string& address, const std::string& token,
@@ -221,20 +194,7 @@ int serve_folders(const WatchArguments& arguments, const Ending& ending) {
     sources.push_back((*reader)->source());
     readers.push_back(std::move(*reader));
   }
-  telemetry::PageServerOptions options;
-  options.listen = arguments.listen.empty() ? config::MonitorSection{}.listen : arguments.listen;
-  options.next_free_port = arguments.listen.empty();
-  options.token = arguments.token;
-  options.version = TROUPE_VERSION;
-  options.assets = telemetry::page_assets();
-  const auto server = telemetry::PageServer::open(options, std::move(sources));
-  if (!server.ok()) return report(server.error());
-  std::cout << (*server)->address() << std::endl;
-  std::cerr << fmt::format("open it in a browser{}; Ctrl-C ends this\n",
-                           options.token.empty() ? "" : " with ?token=TOKEN behind it");
-  while (ending.pause(std::chrono::seconds(1))) {
-  }
-  return ending.code(0);
+  return serve_page({arguments.listen, arguments.token}, std::move(sources), ending);
 }
 
 int ask(const WatchArguments& arguments, const Ending& ending) {
@@ -303,30 +263,23 @@ int watch_run(const CommandLine& line) {
   if (const std::string wrong = contradiction(parsed); !wrong.empty()) {
     return line.usage_error(wrong);
   }
-  if (line.has("token")) {
-    auto token = telemetry::read_token_file(line.get<std::string>("token"), "--token");
-    if (!token.ok()) return line.usage_error(token.error().message);
-    parsed.token = std::move(*token);
-  }
+  auto page = page_words(line);
+  if (!page.ok()) return line.usage_error(page.error().message);
+  parsed.token = std::move(page->token);
   return watch(parsed);
 }
 
 std::vector<Option> watch_options() {
-  return {{.name = "web", .about = "serves the page for these folders until it is ended"},
-          {.name = "listen",
-           .value = "HOST:PORT",
-           .about = "of that page (default 127.0.0.1:8400, or the next free port)",
-           .takes = Takes::kText},
-          {.name = "token",
-           .value = "FILE",
-           .about = "with the token that the page asks for; --web needs one beyond this host",
-           .takes = Takes::kFile},
-          {.name = "trace",
-           .value = "FILE",
-           .about = "writes there what every actor of the run did lately, for Perfetto",
-           .takes = Takes::kFile},
-          {.name = "waits", .about = "prints who waits for whom in the run"},
-          json_option()};
+  std::vector<Option> options{
+      {.name = "web", .about = "serves the page for these folders until it is ended"}};
+  for (Option& option : page_options("--web")) options.push_back(std::move(option));
+  options.push_back({.name = "trace",
+                     .value = "FILE",
+                     .about = "writes there what every actor of the run did lately, for Perfetto",
+                     .takes = Takes::kFile});
+  options.push_back({.name = "waits", .about = "prints who waits for whom in the run"});
+  options.push_back(json_option());
+  return options;
 }
 
 }  // namespace

@@ -178,12 +178,14 @@ Picture slice(const Study& study, std::size_t number, const std::string& name,
 
 }  // namespace
 
-std::string study_html(const Study& study, const TrialBook& book,
-                       const std::vector<Curve>& curves) {
+std::string study_html(const Study& study, const TrialBook& book, const std::vector<Curve>& curves,
+                       std::uint32_t renewed_s) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{}: a study</title>\n"
+      "<meta name=\"viewport\" content=\"width=device-width\">\n{}<title>{}: a study</title>\n"
       "<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n",
+      renewed_s == 0 ? ""
+                     : fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", renewed_s),
       escaped(study.name), kStyle, escaped(study.name));
   const Picture all = course(study, book);
   if (!all.dots.empty()) {

@@ -221,8 +221,11 @@ Result<std::unique_ptr<PageServer>> PageServer::open(const PageServerOptions& op
                              options.listen, wanted.error().message)};
   }
   runtime::HostPort& address = *wanted;
-  WebSite site{
-      options.version, options.assets, {options.token, "", options.control}, std::move(runs)};
+  WebSite site{options.version,
+               options.assets,
+               {options.token, "", options.control},
+               std::move(runs),
+               options.front};
   std::unique_ptr<PageServer> server(new PageServer);
   server->service_ = std::make_unique<PageService>(std::move(site), limits_here(options.limits));
   PageService& service = *server->service_;

@@ -8,6 +8,7 @@
 // another one. It encrypts nothing: use ssh or a proxy.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,9 @@ struct PageServerOptions {
   std::string version;  // of this program
   // They live as long as the server.
   std::span<const PageAsset> assets;
+  // The HTML of "/" in place of theirs, which the server's thread asks for each time. Empty: there
+  // is none.
+  std::function<std::string()> front{};
   PageLimits limits;
 };
 

@@ -2,6 +2,7 @@
 
 // Decides what the page's server answers to a request, without a socket.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct WebSite {
   std::span<const PageAsset> assets;  // may be empty: built without the page
   AccessRules access;
   std::vector<RunSource> runs;
+  // The HTML of "/" in place of that of the assets, asked for each time. Empty: there is none.
+  std::function<std::string()> front{};
 };
 
 // Any request has an answer; docs/watching.md lists the addresses. The owner of the socket

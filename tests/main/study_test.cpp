@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "telemetry/watch/page_client.h"
 #include "tests/main/study_run.h"
 
 namespace troupe {
@@ -93,6 +94,54 @@ parallel: 2
     EXPECT_EQ(run["exit_code"].integer(), i == 2 ? 6u : 4u) << run["error"].text();
     EXPECT_THAT(end.err, HasSubstr(fmt::format("trial {} failed: ", i)));
   }
+}
+
+TEST_F(StudyVerb, PageFollowsTheStudy) {
+  write_study("method: {kind: random, trials: 1}\n");
+  ASSERT_EQ(call(study_words("search")).exit_code, 0);
+  Process page(command({"study", path("search"), "--report", "--web", "--listen", "127.0.0.1:0"}));
+  ASSERT_TRUE(page.wait_until([&] { return page.out().find('\n') != std::string::npos; }));
+  auto address = telemetry::parse_page_address(page.out().substr(0, page.out().find('\n')));
+  ASSERT_TRUE(address.ok()) << address.error().message;
+  const auto shown = [&] {
+    const auto told = telemetry::PageClient(*address).get("/");
+    return told.ok() ? *told : told.error().message;
+  };
+  EXPECT_THAT(shown(), HasSubstr("<title>trial 0: "));
+  EXPECT_THAT(shown(), testing::Not(HasSubstr("<title>trial 1: ")));
+  std::string text = read_text(path("search/study.yaml"));
+  write_text(path("search/study.yaml"), text.replace(text.find("trials: 1"), 9, "trials: 2"));
+  ASSERT_EQ(call({"study", "--resume", path("search")}).exit_code, 0);
+  EXPECT_TRUE(
+      page.wait_until([&] { return shown().find("<title>trial 1: ") != std::string::npos; }));
+  page.send(SIGINT);
+  EXPECT_EQ(page.wait().exit_code, 130);
+  expect_refused(call({"study", path("search"), "--report", "--listen", "127.0.0.1:0"}), 2,
+                 {"--listen goes with --web"});
+}
+
+TEST_F(StudyVerb, EventsForTensorBoardStandBesideThoseOfOthers) {
+  write_study("method: {kind: random, trials: 1}\n");
+  for (const char* name : {"first", "second"}) {
+    ASSERT_EQ(call(study_words(name)).exit_code, 0);
+    // The second time it writes the same files again.
+    for (int i = 0; i < 2; ++i) {
+      const ProcessEnd end =
+          call({"study", path(name), "--report", "--tensorboard", path("board")});
+      EXPECT_EQ(end.exit_code, 0) << end.err;
+    }
+    for (const std::string folder : {"", "/0"}) {
+      const auto found = std::filesystem::directory_iterator(path("board/") + name + folder);
+      EXPECT_EQ(
+          std::ranges::count_if(found, [](const auto& each) { return each.is_regular_file(); }), 1)
+          << name << folder;
+    }
+  }
+  std::filesystem::create_directories(path("other/first/0"));
+  write_text(path("other/first/0/events.out.tfevents.1.host"), "of another run");
+  expect_refused(call({"study", path("first"), "--report", "--tensorboard", path("other")}), 2,
+                 {"other/first/0 has the events of another run"});
+  EXPECT_FALSE(std::filesystem::exists(path("other/first/1")));
 }
 
 TEST_F(StudyVerb, FigureThatNoRunHasEndsTheStudyAndSaysWhichThereAre) {

@@ -230,9 +230,11 @@ TEST_F(Report, PageHasAPictureOfEachFieldAndNothingFromElsewhere) {
   EXPECT_THAT(page, HasSubstr("<h1>&lt;search&gt;</h1>"));
   EXPECT_THAT(page, HasSubstr("<title>trial 1: 1.25</title>"));
   EXPECT_THAT(page, testing::Not(HasSubstr("trial 2: ")));  // it has failed
-  for (const char* foreign : {"http:", "https:", "src=", "@import"}) {
+  for (const char* foreign : {"http:", "https:", "src=", "@import", "refresh"}) {
     EXPECT_THAT(page, testing::Not(HasSubstr(foreign)));
   }
+  EXPECT_THAT(study_html(study_, book_, {}, 3),
+              HasSubstr(R"(<meta http-equiv="refresh" content="3">)"));
 }
 
 // The one with the better figure stands first of two on their way to the second rung, and one that

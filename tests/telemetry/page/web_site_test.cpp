@@ -128,6 +128,22 @@ TEST(WebSite, RunHasTheNameThatItsHistoryTells) {
   EXPECT_THAT(list(), HasSubstr(R"("name":"first light")"));
 }
 
+TEST(WebSite, FrontIsThePageInPlaceOfTheAssets) {
+  WebSite site = site_of_two();
+  int asked = 0;
+  site.front = [&] { return "<html>" + std::to_string(++asked) + "</html>"; };
+  for (const char* page : {"<html>1</html>", "<html>2</html>"}) {
+    const WebAnswer got = answer(request_for("/"), site);
+    EXPECT_EQ(got.status, 200u);
+    EXPECT_EQ(got.content_type, "text/html; charset=utf-8");
+    EXPECT_EQ(*got.text, page);
+  }
+  EXPECT_EQ(answer(request_for("/index-12ab.js"), site).status, 200u);
+  site.access.token = "secret";
+  EXPECT_EQ(answer(request_for("/"), site).status, 401u);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(WebSite, OnlyReads) {
   WebRequest request = request_for("/api/runs");
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "get"}) {

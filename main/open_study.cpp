@@ -1,0 +1,24 @@
+#include "main/open_study.h"
+
+namespace troupe {
+
+using runtime::Result;
+using study::StudyFolder;
+
+Result<void> replay(const std::vector<study::JournalLine>& lines, OpenStudy& open) {
+  for (const study::JournalLine& line : lines) {
+    RETURN_IF_ERROR(tell(line, open.loaded.study.space, open.book));
+  }
+  return {};
+}
+
+Result<SeenStudy> look_at_study(const std::string& path) {
+  ASSIGN_OR_RETURN(StudyFolder folder, StudyFolder::look_at(path));
+  ASSIGN_OR_RETURN(study::LoadedStudy loaded, study::load_study(path + "/" + StudyFolder::kStudy));
+  SeenStudy seen{std::move(folder), {}, std::make_unique<OpenStudy>(std::move(loaded))};
+  ASSIGN_OR_RETURN(seen.lines, study::read_study_journal(seen.folder.journal()));
+  RETURN_IF_ERROR(replay(seen.lines, *seen.open));
+  return seen;
+}
+
+}  // namespace troupe

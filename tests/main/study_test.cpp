@@ -96,6 +96,68 @@ parallel: 2
   }
 }
 
+TEST_F(StudyVerb, TrialForWhichMemoryIsShortFailsAndCostsTheOthersNothing) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space without a limit";
+#endif
+  const std::string text = R"(topology: toy.yaml
+space:
+  train.seed: {choice: [1, 2]}
+  train.micro_batch: {choice: [4, 65536]}
+  train.micro_batches: {choice: [64], only_with: {train.micro_batch: 65536}}
+  train.iterations: {choice: [6]}
+objective: {maximise: iterations, of: summary}
+method: {kind: grid}
+parallel: 2
+)";
+  write_text(path("s.yaml"), text);
+  const ProcessEnd end =
+      call(study_words("search"), {.largest_memory_bytes = std::uint64_t{2} << 30});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const JsonValue report = last_line(end);
+  const auto& trials = report["trials"].list();
+  ASSERT_EQ(trials.size(), 4u);
+  std::size_t failed = 0;
+  for (const JsonValue& trial : trials) {
+    const JsonValue& run = trial["runs"].list()[0];
+    if (trial["settings"]["train.micro_batch"].text() == "4") {
+      const std::string seed = trial["settings"]["train.seed"].text();
+      EXPECT_EQ(run["state_hash"].text(),
+                hash_of("own." + seed, {"--seed", seed, "--set", "train.iterations=6"}));
+      continue;
+    }
+    ++failed;
+    EXPECT_EQ(trial["state"].text(), "failed");
+    EXPECT_EQ(run["exit_code"].integer(), 3u);
+    EXPECT_THAT(run["error"].text(), HasSubstr("GB may be used here"));
+  }
+  EXPECT_EQ(failed, 2u);
+}
+
+// As the system does where memory is short.
+TEST_F(StudyVerb, TrialThatTheSystemKillsFailsAndTheNextOneGoesOn) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space:
+  train.iterations: {choice: [1000000, 6]}
+  train.epochs: {choice: [1000000]}
+objective: {maximise: iterations, of: summary}
+method: {kind: grid}
+)");
+  Process study(command(study_words("search")));
+  ASSERT_TRUE(study.wait_until(
+      [&] { return std::filesystem::exists(path("search/trials/0/metrics.jsonl")); }));
+  const JsonValue nodes = parse_json(read_text(path("search/trials/0/nodes.json")));
+  ASSERT_EQ(::kill(static_cast<pid_t>(nodes.list()[0]["pid"].integer()), SIGKILL), 0);
+  const ProcessEnd end = study.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const JsonValue report = last_line(end);
+  const auto& trials = report["trials"].list();
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0]["runs"].list()[0]["exit_code"].integer(), 128u + SIGKILL);
+  EXPECT_THAT(trials[0]["runs"].list()[0]["error"].text(), HasSubstr("was killed by signal 9"));
+  EXPECT_EQ(trials[1]["state"].text(), "done");
+}
+
 TEST_F(StudyVerb, PageFollowsTheStudy) {
   write_study("method: {kind: random, trials: 1}\n");
   ASSERT_EQ(call(study_words("search")).exit_code, 0);

@@ -236,7 +236,7 @@ std::vector<Run> ways_of(const Run& like) {
   return ways;
 }
 
-// The caches beside each other. None is shuffled by windows.
+// The caches beside each other. `none` is shuffled by windows.
 void print_caches(const Run& like, const std::string& path) {
   for (const Run& run : ways_of(like)) {
     for (const CacheMode cache : {CacheMode::kNone, CacheMode::kDisk, CacheMode::kMemory}) {

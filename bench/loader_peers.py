@@ -59,7 +59,7 @@ def dataloader_batches(path, order, ids, workers):
 
 
 def processor_seconds():
-    """Of this process and of workers that have ended."""
+    """That of this process and of workers that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "launch/pools/pool_journal.h"
 #include "study/worker_shares.h"
@@ -9,7 +10,6 @@
 namespace troupe::study {
 namespace {
 
-constexpr auto kLook = std::chrono::seconds(1);
 constexpr auto kTellAgain = std::chrono::seconds(10);
 
 }  // namespace
@@ -38,8 +38,12 @@ void SharedPools::read_journals() {
     const auto left = launch::nodes_left(
         launch::read_pool_journal(run.folder + "/" + launch::PoolJournal::kName));
     for (std::size_t i = 0; i < pools_.size(); ++i) {
-      run.shares[i].left = static_cast<std::uint32_t>(
-          std::ranges::count(left, pools_[i].name, &actors::PoolNode::pool));
+      run.shares[i].left = run.shares[i].leaving = 0;
+      for (const actors::PoolNode& node : left) {
+        if (node.pool != pools_[i].name) continue;
+        ++run.shares[i].left;
+        if (!node.is_present()) ++run.shares[i].leaving;
+      }
     }
   }
   std::erase_if(runs_, [](const Run& run) {
@@ -68,7 +72,8 @@ void SharedPools::add_wishes(std::size_t pool, runtime::TimePoint now,
       nodes -= std::min(nodes, share.left);
       continue;
     }
-    const std::uint32_t all = std::max({share.left, share.wanted, share.aim()});
+    const std::uint32_t all =
+        std::max(share.left, std::max(share.wanted, share.aim()) + share.leaving);
     runs.push_back(&run);
     members.push_back({share.aim(), all - share.aim()});
   }
@@ -82,20 +87,30 @@ void SharedPools::add_wishes(std::size_t pool, runtime::TimePoint now,
   }
 }
 
-void SharedPools::answer(const NodeWish& wish, bool heard, runtime::TimePoint now) {
+bool SharedPools::answer(const NodeWish& wish, Answer answer, runtime::TimePoint now) {
   looks_again_ = {};
+  bool is_first = false;
   for (Run& run : runs_) {
     for (std::size_t i = 0; i < pools_.size(); ++i) {
       Share& share = run.shares[i];
       if (run.number != wish.run || pools_[i].name != wish.pool || share.told != wish.nodes) {
         continue;
       }
-      share.wanted = heard ? wish.nodes : std::max(share.wanted, wish.nodes);
-      share.is_sure = heard;
       share.told.reset();
-      if (!heard) share.again = now + kTellAgain;
+      if (answer == Answer::kDone) {
+        share.wanted = wish.nodes;
+        share.is_sure = true;
+        continue;
+      }
+      if (answer == Answer::kNone) {
+        share.wanted = std::max(share.wanted, wish.nodes);
+        share.is_sure = false;
+      }
+      share.again = now + kTellAgain;
+      is_first = !std::exchange(share.has_failed, true);
     }
   }
+  return is_first;
 }
 
 }  // namespace troupe::study

@@ -1,9 +1,10 @@
 #pragma once
 
 // How the nodes of a study's pools are shared out among the runs that go on. A run's head asks for
-// its nodes and gives them back, as that of any run does; it is told how many it shall have, and
-// its journal (launch/pools/pool_journal.h) tells which have not gone yet.
+// its nodes and gives them back, as that of any run does; the study tells it how many it shall
+// have, and its journal (launch/pools/pool_journal.h) tells which have not gone yet.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace troupe::study {
 
-// So many nodes of the pool shall a run have.
+// A run shall have so many nodes of the pool.
 struct NodeWish {
   RunNumber run;
   std::string pool;
@@ -24,35 +25,42 @@ struct NodeWish {
   bool operator==(const NodeWish&) const = default;
 };
 
-// Because of it all runs together never have more nodes of a pool than its `nodes`, those included
-// that are on their way out, and those that a run has left behind.
+// Its wishes keep all runs together at a pool's `nodes`, with those that are on their way out, and
+// those that an ended run has left behind. A head replaces a lost node by itself, so the new one
+// may stand beside the lost one until that is gone.
 class SharedPools {
  public:
+  static constexpr runtime::Duration kLook = std::chrono::seconds(1);  // between two looks
+
+  // How a head has taken a wish. It may have heard one that it has not answered.
+  enum class Answer : std::uint8_t { kDone, kRefused, kNone };
+
   explicit SharedPools(const std::vector<config::PoolSection>& pools);
 
   bool empty() const { return pools_.empty(); }
   // The run begins or goes on, and wants no nodes.
   void begin(RunNumber run, const std::string& folder);
+  // The run takes no nodes any more. Those that it has left behind count until they are gone.
   void end(RunNumber run);
-  // What is to be told now. A run is told nothing else of that pool before the wish is answered.
-  // Looks at most once a second, unless something has happened.
+  // The wishes to be told now. A run is told nothing else of that pool before the wish is answered.
+  // Looks once per kLook at most, unless something has happened.
   std::vector<NodeWish> next(runtime::TimePoint now);
-  // `heard`: its head has answered. Else it may have heard all the same, and is told again in a
-  // while.
-  void answer(const NodeWish& wish, bool heard, runtime::TimePoint now);
+  // One that was not done is told again in a while. True: it is the first such answer of the run.
+  bool answer(const NodeWish& wish, Answer answer, runtime::TimePoint now);
 
  private:
   struct Pool {
     std::string name;
     std::uint32_t nodes = 0;
   };
-  // What a run has of a pool.
-  struct Share {
-    std::uint32_t wanted = 0;           // of what it may have heard, the most
+  struct Share {                        // of a run in a pool
+    std::uint32_t wanted = 0;           // the most that it may have heard
     std::optional<std::uint32_t> told;  // a wish that is not answered
     bool is_sure = true;                // it has heard `wanted`, and nothing since
     runtime::TimePoint again{0};        // when it may be told something
     std::uint32_t left = 0;             // nodes that have not gone
+    std::uint32_t leaving = 0;          // those of them that are on their way out
+    bool has_failed = false;            // a wish was not done
 
     std::uint32_t aim() const { return told.value_or(wanted); }
   };

@@ -16,15 +16,18 @@
 
 #include "config/topology_file.h"
 #include "launch/folder/run_folder.h"
+#include "launch/pools/pool_journal.h"
 #include "launch/processes/child_process.h"
 #include "launch/processes/command.h"
 #include "launch/processes/shell_word.h"
 #include "launch/processes/signal_watch.h"
+#include "launch/run/run_pools.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "study/run_address.h"
 #include "study/shared_pools.h"
 #include "study/trial_run.h"
+#include "study/watched_process.h"
 #include "study/worker_shares.h"
 
 namespace troupe::study {
@@ -38,9 +41,7 @@ using runtime::Result;
 constexpr auto kEndsWithin = std::chrono::seconds(30);
 constexpr std::uint32_t kMostFailures = 3;  // of members in a row, behind which a run gets no more
 constexpr auto kStays = std::chrono::minutes(1);  // a member that did was no failure
-constexpr std::uint32_t kMostTurns = 5;           // of a run that has lost its address or workers
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
-constexpr auto kLookAtPools = std::chrono::seconds(1);
 
 // The requests to end that have come so far; readable in `descriptor` when one comes.
 class StopRequests {
@@ -70,48 +71,24 @@ class StopRequests {
   launch::SignalWatch watch_{[this](int number, int request) { hear(number, request); }};
 };
 
-// A process for a run, and what it has said.
-struct Watched {
-  enum class Kind : std::uint8_t {
-    kRun,     // itself
-    kMember,  // besides the first one
-    kWish,    // tells its head how many nodes of a pool it shall have
-  };
-
-  RunNumber run;
-  Kind kind = Kind::kRun;
-  bool is_leaving = false;     // of a member: it was told to
-  NodeWish wish;               // of that kind
-  RunAddress address;          // of a run: where members join; empty: none do
-  std::uint32_t turns = 1;     // of a run: addresses that it was given
-  std::uint32_t failures = 0;  // of a run: members that ended soon and by themselves, in a row
-  std::string folder;
-  runtime::TimePoint began{0};
-  std::string last_line;  // of its standard output
-  bool goes_on = false;   // the last piece of it was no end of a line
-  std::string last_error;
-
-  void hear(std::string_view piece) {
-    if (!std::exchange(goes_on, piece.size() == launch::LineSplitter::kLongestLine)) {
-      last_line.clear();
+// Runs that ended before this process began may have left nodes behind.
+void remember_nodes(const TrialBook& book, const StudyFolder& folder, std::uint32_t repeats,
+                    SharedPools& pools) {
+  for (const Job& job : book.jobs()) {
+    for (std::uint32_t repeat = 0; repeat < repeats; ++repeat) {
+      const RunNumber run{job.trial, job.rung, repeat};
+      pools.begin(run, folder.run_folder(run, repeats));
+      pools.end(run);
     }
-    if (last_line.size() + piece.size() <= kMostSummary) last_line += piece;
   }
-};
+}
 
-// Why the run begins again or goes on in place of having ended, with what it does; "": it has
-// ended.
-std::string why_again(const Watched& run, const launch::ChildEnd& end) {
-  if (run.address.listen.empty() || run.turns == kMostTurns) return "";
-  const auto is = [&](ErrorKind kind) {
-    return end == launch::ChildEnd{runtime::exit_code(kind), 0};
-  };
-  // Somebody has taken its address since it was looked for.
-  if (is(ErrorKind::kUsage) && !launch::RunFolder::check(run.folder).ok()) {
-    return "did not begin, and is tried at another port";
-  }
-  if (is(ErrorKind::kLostPeers)) return "has lost all its workers, and goes on with others";
-  return "";
+// A run says so itself, but nobody sees that.
+void tell_of_nodes_left(const std::string& folder, const runtime::Log& log) {
+  const std::string left = launch::left_text(
+      launch::nodes_left(launch::read_pool_journal(folder + "/" + launch::PoolJournal::kName)),
+      folder);
+  if (!left.empty()) log.warning(left);
 }
 
 bool has_any_figure(const TrialBook& book) {
@@ -133,6 +110,7 @@ class StudyRunner {
                                                 : std::vector<config::PoolSection>()) {}
 
   Result<RunnerEnd> run() {
+    remember_nodes(book_, request_.folder, study().repeats(), pools_);
     Result<void> fault;
     for (const RunNumber run : book_.running()) {
       if (!fault.ok() || stops_.count() > 0) break;
@@ -146,7 +124,7 @@ class StudyRunner {
       if (children_.empty()) break;
       launch::wait_for_children(
           children_, stops_.descriptor(),
-          pools_.empty() ? std::nullopt : std::optional<runtime::Duration>(kLookAtPools));
+          pools_.empty() ? std::nullopt : std::optional<runtime::Duration>(SharedPools::kLook));
       stops_.take();
       if (stops_.count() > 0) stop(stops_.count() > 1 ? SIGKILL : SIGTERM);
       const Result<void> taken = take_ends(fault.ok() && stops_.count() == 0);
@@ -290,19 +268,28 @@ class StudyRunner {
     return {};
   }
 
+  // One that was ended with its run tells nothing of the run that may have begun again.
   void take_wish(const Watched& watched, const launch::ChildEnd& end) {
-    const bool heard = end == launch::ChildEnd{0, 0};
+    using Answer = SharedPools::Answer;
+    if (watched.is_leaving) return;
     const NodeWish& wish = watched.wish;
-    pools_.answer(wish, heard, clock_.now());
-    if (find_run(wish.run) == nullptr || stops_.count() > 0) return;
-    if (heard) {
-      return log_.info(fmt::format("{}: nodes of pool {} from now on: {}", name_of(wish.run),
-                                   wish.pool, wish.nodes));
+    const bool is_done = end == launch::ChildEnd{0, 0};
+    const bool is_refused = is_end_of(ErrorKind::kUsage, end);
+    const bool is_first = pools_.answer(wish,
+                                        is_done      ? Answer::kDone
+                                        : is_refused ? Answer::kRefused
+                                                     : Answer::kNone,
+                                        clock_.now());
+    const Watched* const run = find_run(wish.run);
+    if (run == nullptr || run->is_over || stops_.count() > 0) return;
+    if (is_done) {
+      log_.info(fmt::format("{}: nodes of pool {} from now on: {}", name_of(wish.run), wish.pool,
+                            wish.nodes));
+    } else if (is_first) {
+      log_.warning(fmt::format(
+          "{} could not be told to have {} nodes of pool {}, and is told again: {}",
+          name_of(wish.run), wish.nodes, wish.pool, launch::shown_line(watched.last_error)));
     }
-    log_.warning(fmt::format(
-        "{} could not be told to have {} nodes of pool {}, and is told again: "
-        "{}",
-        name_of(wish.run), wish.nodes, wish.pool, launch::shown_line(watched.last_error)));
   }
 
   // Members of runs that have too many leave, and others come where there are too few.
@@ -310,7 +297,7 @@ class StudyRunner {
     if (study().workers == 0) return {};
     std::vector<Watched*> runs;
     for (const auto& each : watched_) {
-      if (each->kind == Watched::Kind::kRun) runs.push_back(each.get());
+      if (each->kind == Watched::Kind::kRun && !each->is_over) runs.push_back(each.get());
     }
     std::vector<RunMembers> members;
     for (const Watched* run : runs) {
@@ -330,8 +317,8 @@ class StudyRunner {
     return {};
   }
 
-  // What was started for a run that has ended. Those that were about to join it would wait for its
-  // head.
+  // Ends the processes that were started for a run that has ended. Those that were about to join it
+  // would wait for its head.
   void end_members(RunNumber run) {
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (watched_[i]->kind == Watched::Kind::kRun || watched_[i]->run != run) continue;
@@ -350,12 +337,17 @@ class StudyRunner {
     }
   }
 
-  // A member has ended that nobody has told to. It costs its run nothing, and another one comes;
-  // but where one after the other cannot join, or is killed soon, the next ones would be, too.
+  // A member has ended that nobody has told to. One that ends well has been released, so its run
+  // trains no more. Any other costs its run nothing, and another one comes; but where one after the
+  // other cannot join, or is killed soon, the next ones would be, too.
   void take_member(const Watched& member, const launch::ChildEnd& end) {
-    if (member.is_leaving || end == launch::ChildEnd{0, 0} || stops_.count() > 0) return;
+    if (member.is_leaving || stops_.count() > 0) return;
     Watched* const run = find_run(member.run);
     if (run == nullptr) return;
+    if (end == launch::ChildEnd{0, 0}) {
+      run->is_over = true;
+      return pools_.end(run->run);
+    }
     const bool has_stayed = clock_.now() - member.began >= kStays;
     run->failures = has_stayed ? 0 : run->failures + 1;
     log_.warning(fmt::format("a worker of {} {}{}", name_of(member.run), end.text(),
@@ -383,12 +375,13 @@ class StudyRunner {
       children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
       watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i));
       if (watched->kind != Watched::Kind::kRun) {
-        const bool is_member = watched->kind == Watched::Kind::kMember;
-        is_member ? take_member(*watched, *child->end()) : take_wish(*watched, *child->end());
+        if (watched->kind == Watched::Kind::kMember) take_member(*watched, *child->end());
+        if (watched->kind == Watched::Kind::kWish) take_wish(*watched, *child->end());
         continue;
       }
       end_members(watched->run);
       pools_.end(watched->run);
+      tell_of_nodes_left(watched->folder, log_);
       const RunEnd end{*child->end(), watched->last_line, launch::shown_line(watched->last_error),
                        runtime::seconds(clock_.now() - watched->began)};
       // One that has ended well has done so, signal or not.

@@ -142,6 +142,8 @@ std::vector<std::string> settings_of_members(const LoadedStudy& loaded, const st
     const config::PoolSection& pool = loaded.cluster.pools[i];
     workers += pool.nodes * pool.workers;
     settings.push_back(fmt::format("cluster.pools.{}.nodes=0", i));
+    if (pool.nodes == 0) continue;
+    settings.push_back(fmt::format("cluster.pools.{}.most={}", i, pool.nodes));
   }
   settings.push_back(
       fmt::format("cluster.joiners={}", std::min(kMostJoiners, kJoinersPerWorker * workers)));

@@ -45,7 +45,8 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:1:7: name: expected a name of at most 100 letters, digits, '-', '_' and '.', of which "
     "'-' and '.' are not its first, found text",
     "t.yaml:3:8: model.zoo: expected one of calo_unet_12, calo_unet_25, dcgan_mnist, digits, "
-    "gan3d_12, gan3d_12_dense, gan3d_25, gan3d_51, particle_12, toy, found text \"gan3d_2\"; did you mean",
+    "gan3d_12, gan3d_12_dense, gan3d_25, gan3d_51, particle_12, toy, found text \"gan3d_2\"; did "
+    "you mean",
     "t.yaml:4:3: model: unknown key \"kernals\"; did you mean \"kernels\"?",
     "t.yaml:5:14: model.precision: only fp32, bf16 are available in this version, not fp16",
     "t.yaml:6:34: data.schema: expected one of lcd-fixed, lcd-angle, custom, nnlo, calochallenge, "

@@ -120,6 +120,19 @@ void expect_committed(const std::string& committed, const std::string& generated
   ADD_FAILURE() << name << " is not what the table of fields says; the new text is in " << path;
 }
 
+// A pattern is compiled only when a value is held against it.
+std::size_t compile_patterns(const TypeDescription& type) {
+  std::size_t count = type.pattern.empty() ? 0 : 1;
+  EXPECT_NO_THROW(std::regex(type.pattern)) << type.name << ": " << type.pattern;
+  for (const FieldDescription& field : type.fields) count += compile_patterns(field.type);
+  for (const TypeDescription& part : type.parts) count += compile_patterns(part);
+  return count;
+}
+
+TEST(TopologySchema, EveryPatternIsARegularExpression) {
+  EXPECT_GT(compile_patterns(topology_record().describe()), 20u);
+}
+
 TEST(TopologySchema, CommittedSchemaIsTheGeneratedOne) {
   expect_committed(read_text(source_path("config/topology.schema.json")), topology_schema_json(),
                    "topology.schema.json");

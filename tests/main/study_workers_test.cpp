@@ -56,7 +56,7 @@ parallel: 2
 TEST_F(StudyVerb, RunWhoseOnlyWorkerIsKilledGoesOnFromItsCheckpoint) {
   write_text(path("s.yaml"), R"(topology: toy.yaml
 space:
-  train.iterations: {choice: [1000]}
+  train.iterations: {choice: [2500]}
   train.epochs: {choice: [1000]}
 objective: {minimise: iterations, of: summary}
 method: {kind: grid}
@@ -73,14 +73,14 @@ workers: 1
   ASSERT_EQ(end.exit_code, 0) << end.err;
   EXPECT_THAT(end.err, HasSubstr("trial 0 has lost all its workers, and goes on with others"));
   EXPECT_EQ(last_line(end)["trials"].list()[0]["runs"].list()[0]["state_hash"].text(),
-            hash_of("own", until_iteration(1000)));
+            hash_of("own", until_iteration(2500)));
 }
 
 // Nodes come from a pool of processes. One that trains is killed, the study is stopped, and the
 // trial that is left at the end gets the nodes of the other one.
 TEST_F(StudyVerb, NodesOfAPoolThatMoveAndDieChangeNothing) {
   const std::string text = R"(space:
-  train.iterations: {choice: [1500, 6000]}
+  train.iterations: {choice: [1500, 4000]}
   train.epochs: {choice: [1000]}
   actors.validator.every: {choice: [50 epochs]}
   cluster.failure: {choice: [{heartbeat: 50ms, dead_after: 200ms}]}

@@ -41,7 +41,7 @@ namespace {
 constexpr std::uint64_t kChanges = 10000;
 constexpr std::uint64_t kFirstSeed = 2;
 constexpr std::uint64_t kEndSeed = kFirstSeed + kChanges;
-// Of a process, with the program itself: 15 MB for one sound file.
+// The most of a process, with the program itself: 15 MB for one sound file.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr long kMostKilobytes = 2 << 20;
 #else
@@ -122,7 +122,7 @@ Outcome use(const DatasetOptions& options) {
 
 // What became of the changed files, in memory that the processes share.
 struct Tally {
-  // Of the file under way. Those that the suite plays leave out 1801, at which the library takes
+  // The seed of the file under way. Those that the suite plays leave out 1801, at which the library takes
   // more than 1 GB for nnlo.
   std::uint64_t seed = kFirstSeed;
   std::uint64_t read = 0, refused = 0, in_library = 0;

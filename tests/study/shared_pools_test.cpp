@@ -58,18 +58,18 @@ TEST_F(SharedPoolsTest, NodesMoveToTheRunsThatAreLeftOnceTheyAreGone) {
   begin(pools, 1);
   EXPECT_THAT(pools.next(at(1)), ElementsAre(NodeWish{{0}, "own", 2}, NodeWish{{1}, "own", 1}));
   EXPECT_THAT(pools.next(at(9)), IsEmpty()) << "neither has answered";
-  pools.answer({{0}, "own", 2}, true, at(10));
-  pools.answer({{1}, "own", 1}, true, at(10));
+  pools.answer({{0}, "own", 2}, SharedPools::Answer::kDone, at(10));
+  pools.answer({{1}, "own", 1}, SharedPools::Answer::kDone, at(10));
   note(0, "own", 0, PoolNodeState::kRunning);
   note(0, "own", 1, PoolNodeState::kRunning);
   EXPECT_THAT(pools.next(at(11)), IsEmpty());
   begin(pools, 2);
   EXPECT_THAT(pools.next(at(12)), ElementsAre(NodeWish{{0}, "own", 1}));
-  pools.answer({{0}, "own", 1}, true, at(12));
+  pools.answer({{0}, "own", 1}, SharedPools::Answer::kDone, at(12));
   EXPECT_THAT(pools.next(at(14)), IsEmpty()) << "the node that leaves has not gone";
   note(0, "own", 1, PoolNodeState::kGone);
   EXPECT_THAT(pools.next(at(16)), ElementsAre(NodeWish{{2}, "own", 1}));
-  pools.answer({{2}, "own", 1}, true, at(16));
+  pools.answer({{2}, "own", 1}, SharedPools::Answer::kDone, at(16));
   pools.end({1});
   pools.end({2});
   EXPECT_THAT(pools.next(at(18)), ElementsAre(NodeWish{{0}, "own", 3}));
@@ -79,12 +79,37 @@ TEST_F(SharedPoolsTest, RunThatMayNotHaveHeardIsToldAgainAndItsNodesCount) {
   SharedPools pools({pool_of("own", 2)});
   begin(pools, 0);
   EXPECT_THAT(pools.next(at(1)), ElementsAre(NodeWish{{0}, "own", 2}));
-  pools.answer({{0}, "own", 2}, false, at(2));
+  pools.answer({{0}, "own", 2}, SharedPools::Answer::kNone, at(2));
   begin(pools, 1);
   EXPECT_THAT(pools.next(at(3)), IsEmpty()) << "the first may have both";
   EXPECT_THAT(pools.next(at(13)), ElementsAre(NodeWish{{0}, "own", 1}));
-  pools.answer({{0}, "own", 1}, true, at(13));
+  pools.answer({{0}, "own", 1}, SharedPools::Answer::kDone, at(13));
   EXPECT_THAT(pools.next(at(15)), ElementsAre(NodeWish{{1}, "own", 1}));
+}
+
+TEST_F(SharedPoolsTest, WishThatIsRefusedReservesNothing) {
+  SharedPools pools({pool_of("own", 2)});
+  begin(pools, 0);
+  EXPECT_THAT(pools.next(at(1)), ElementsAre(NodeWish{{0}, "own", 2}));
+  EXPECT_TRUE(pools.answer({{0}, "own", 2}, SharedPools::Answer::kRefused, at(2)));
+  begin(pools, 1);
+  EXPECT_THAT(pools.next(at(3)), ElementsAre(NodeWish{{1}, "own", 1}));
+  EXPECT_THAT(pools.next(at(13)), ElementsAre(NodeWish{{0}, "own", 1}));
+  EXPECT_FALSE(pools.answer({{0}, "own", 1}, SharedPools::Answer::kRefused, at(14)));
+}
+
+TEST_F(SharedPoolsTest, NodeOnItsWayOutCountsBesideThoseThatAreWanted) {
+  SharedPools pools({pool_of("own", 3)});
+  begin(pools, 0);
+  EXPECT_THAT(pools.next(at(1)), ElementsAre(NodeWish{{0}, "own", 3}));
+  pools.answer({{0}, "own", 3}, SharedPools::Answer::kDone, at(1));
+  begin(pools, 1);
+  EXPECT_THAT(pools.next(at(3)), ElementsAre(NodeWish{{0}, "own", 2}));
+  pools.answer({{0}, "own", 2}, SharedPools::Answer::kDone, at(3));
+  note(0, "own", 0, PoolNodeState::kRunning);
+  note(0, "own", 1, PoolNodeState::kDraining);
+  note(0, "own", 2, PoolNodeState::kGone);
+  EXPECT_THAT(pools.next(at(5)), IsEmpty()) << "one is about to replace the one that leaves";
 }
 
 TEST_F(SharedPoolsTest, NodesThatAnEndedRunHasLeftBehindAreNobodys) {
@@ -94,7 +119,7 @@ TEST_F(SharedPoolsTest, NodesThatAnEndedRunHasLeftBehindAreNobodys) {
   pools.end({0});
   begin(pools, 1);
   EXPECT_THAT(pools.next(at(1)), ElementsAre(NodeWish{{1}, "own", 1}));
-  pools.answer({{1}, "own", 1}, true, at(1));
+  pools.answer({{1}, "own", 1}, SharedPools::Answer::kDone, at(1));
   note(0, "own", 0, PoolNodeState::kGone);
   EXPECT_THAT(pools.next(at(3)), ElementsAre(NodeWish{{1}, "own", 2}));
 }
@@ -105,7 +130,7 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
   constexpr std::uint32_t kNodes = 5;
   struct Head {
     std::uint32_t wanted = 0, next = 0;
-    std::vector<std::uint32_t> nodes;
+    std::vector<std::uint32_t> nodes, stopping;
   };
   std::mt19937 random(31);
   const auto drawn = [&](std::uint32_t below) { return random() % below; };
@@ -113,11 +138,16 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
   std::map<std::uint32_t, Head> heads;
   std::vector<NodeWish> wishes;
   const auto act = [&](std::uint32_t trial, Head& head) {
+    if (!head.stopping.empty() && drawn(2) == 0) {
+      note(trial, "own", head.stopping.back(), PoolNodeState::kGone);
+      head.stopping.pop_back();
+    }
     if (head.nodes.size() < head.wanted) {
       head.nodes.push_back(head.next);
       note(trial, "own", head.next++, PoolNodeState::kAsked);
     } else if (head.nodes.size() > head.wanted) {
-      note(trial, "own", head.nodes.back(), PoolNodeState::kGone);
+      note(trial, "own", head.nodes.back(), PoolNodeState::kStopping);
+      head.stopping.push_back(head.nodes.back());
       head.nodes.pop_back();
     }
   };
@@ -129,7 +159,8 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
     }
     if (changes && !heads.empty() && drawn(9) == 0) {
       const std::uint32_t trial = heads.begin()->first;
-      for (heads[trial].wanted = 0; !heads[trial].nodes.empty();) act(trial, heads[trial]);
+      Head& head = heads[trial];
+      for (head.wanted = 0; !head.nodes.empty() || !head.stopping.empty();) act(trial, head);
       pools.end({trial});
       heads.erase(trial);
     }
@@ -140,12 +171,13 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
       const auto head = heads.find(wish.run.trial);
       const bool hears = !changes || drawn(4) > 0, answers = !changes || drawn(4) > 0;
       if (head != heads.end() && hears) head->second.wanted = wish.nodes;
-      pools.answer(wish, hears && answers, at(time));
+      pools.answer(wish, hears && answers ? SharedPools::Answer::kDone : SharedPools::Answer::kNone,
+                   at(time));
     }
     std::size_t all = 0;
     for (auto& [trial, head] : heads) {
       if (!changes || drawn(2) == 0) act(trial, head);
-      all += head.nodes.size();
+      all += head.nodes.size() + head.stopping.size();
     }
     ASSERT_LE(all, kNodes) << "at " << time;
   };

@@ -1,6 +1,7 @@
 #include <csignal>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/error.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/start_thread.h"
 #include "runtime/base/utf8.h"
 
@@ -100,6 +102,8 @@ int run_guarded(const Arguments& words) {
     }
     return troupe::report(
         Error{ErrorKind::kInternal, fmt::format("internal error: {}", error.what())});
+  } catch (const std::bad_alloc&) {
+    return troupe::report(troupe::runtime::no_memory());
   } catch (const std::exception& error) {
     return troupe::report(
         Error{ErrorKind::kInternal, fmt::format("internal error: {}", error.what())});

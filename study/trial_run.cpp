@@ -159,11 +159,9 @@ std::string error_of(const Summary& summary, const RunEnd& end) {
 }
 
 // A broken promise; or, once it has begun to train, its folder, a disk or an address. Before that
-// the same exit codes tell of settings that its data or the machine do not take. Memory that its
-// settings exhaust is none of these: what the run says of it is an exception's name.
-bool is_of_machine(const launch::ChildEnd& end, const std::string& error,
-                   const std::string& folder) {
-  if (end.signal != 0 || error.find("std::bad_alloc") != std::string::npos) return false;
+// the same exit codes tell of settings that its data or the machine do not take.
+bool is_of_machine(const launch::ChildEnd& end, const std::string& folder) {
+  if (end.signal != 0) return false;
   const auto is = [&](ErrorKind kind) { return end.exit_code == runtime::exit_code(kind); };
   if (is(ErrorKind::kInternal)) return true;
   return (is(ErrorKind::kUsage) || is(ErrorKind::kData)) && launch::RunFolder::check(folder).ok();
@@ -225,7 +223,7 @@ RunFound found_by(const LoadedStudy& loaded, RunNumber run, const std::string& f
   result.exit_code = end.end.signal == 0 ? end.end.exit_code : 128 + end.end.signal;
   if (result.exit_code != 0) {
     result.error = error_of(summary, end);
-    if (is_of_machine(end.end, result.error, folder)) found.fault = Fault::kMachine;
+    if (is_of_machine(end.end, folder)) found.fault = Fault::kMachine;
     return found;
   }
   if (!has_reached(loaded, run, summary)) {

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <exception>
+#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/base/overloaded.h"
 #include "runtime/node/node_core.h"
 
@@ -105,6 +107,8 @@ bool Cell::handle_next() {
       actor_->receive(context_, std::move(*message));
       trace_.end_handler(name, bytes, flow);
     }
+  } catch (const std::bad_alloc&) {
+    context_.fail(no_memory());
   } catch (const std::exception& escaped) {
     context_.fail({ErrorKind::kInternal, std::string("an exception escaped: ") + escaped.what()});
   }

@@ -4,7 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
+#include <limits>
+#include <memory>
+#include <new>
+#include <vector>
 
 #include "tests/runtime/stage.h"
 
@@ -78,6 +83,26 @@ TEST(Supervision, EscapedExceptionIsAFailure) {
   const NodeEnd end = stage.run_in_steps(1);
   ASSERT_TRUE(end.error.has_value());
   EXPECT_EQ(end.error->message, "root: an exception escaped: odd");
+}
+
+// A study takes it for a fault of the settings, by its kind.
+TEST(Supervision, ExhaustedMemoryIsAFailureInPlainWords) {
+  const std::vector<std::function<void()>> ways{
+      [] { throw std::bad_alloc(); },
+      [] {
+        static_cast<void>(
+            std::allocator<double>().allocate(std::numeric_limits<std::size_t>::max()));
+      }};
+  for (const auto& way : ways) {
+    Script script;
+    script.start = [&way](Context&) { way(); };
+    Stage stage;
+    stage.actor("root", "", script);
+    const NodeEnd end = stage.run_in_steps(1);
+    ASSERT_TRUE(end.error.has_value());
+    EXPECT_EQ(end.error->kind, ErrorKind::kTopology);
+    EXPECT_THAT(end.error->message, HasSubstr("root: there is no memory left; "));
+  }
 }
 
 TEST(Supervision, RestartedActorIsMadeAnewAndItsLinksWork) {

@@ -105,15 +105,6 @@ TEST_F(RunEnds, FaultOfTheMachineIsNoneOfTheTrial) {
   for (const int exit_code : {3, 5, 6}) EXPECT_EQ(found(exit_code, "").fault, Fault::kNone);
 }
 
-TEST_F(RunEnds, MemoryThatItsSettingsExhaustIsAFaultOfTheTrial) {
-  write_text(folder_ / "topology.yaml", "");
-  const RunFound failed =
-      found(1, R"({"error":"replica.0: an exception escaped: std::bad_alloc","exit_code":1})");
-  EXPECT_EQ(failed.fault, Fault::kNone);
-  EXPECT_THAT(failed.result.error, HasSubstr("std::bad_alloc"));
-  EXPECT_FALSE(failed.result.figure);
-}
-
 TEST_F(RunEnds, RunThatItsTopologyEndsBeforeItsRungIsNotComparedWithOthers) {
   EXPECT_EQ(found(0, R"({"epochs":1,"iterations":5})").result.figure, 5.0);
   const RunFound early = found(0, R"({"epochs":1,"iterations":5})", 1);

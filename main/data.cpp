@@ -94,7 +94,7 @@ int make(const CommandLine& line) {
   const auto start = runtime::steady_now();
   const auto paths = pipeline::write_shower_dataset(options, file, team,
                                                     event_progress([&] { return ending.check(); }));
-  if (!paths.ok()) return ending.report_end(paths.error());
+  if (!paths.ok()) return ending.code(report(paths.error()));
   const double seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
   if (line.get<bool>("json")) {
     std::vector<std::string> names;

@@ -1,8 +1,10 @@
 #include "main/ending_signal.h"
 
+#include <thread>
+
 #include <fmt/format.h>
 
-#include "main/answer.h"
+#include "runtime/base/clock.h"
 
 namespace troupe {
 
@@ -17,10 +19,17 @@ runtime::Result<void> EndingSignal::check() const {
       fmt::format("stopped by signal {}; the file that was being written is gone", number)};
 }
 
-int EndingSignal::report_end(const Error& error) const {
-  const int code = report(error);
+bool EndingSignal::pause(std::chrono::milliseconds time) const {
+  const auto until = runtime::steady_now() + time;
+  while (number_ == 0 && runtime::steady_now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return number_ == 0;
+}
+
+int EndingSignal::code(int otherwise) const {
   const int number = number_;
-  return number == 0 ? code : 128 + number;
+  return number == 0 ? otherwise : 128 + number;
 }
 
 }  // namespace troupe

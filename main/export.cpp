@@ -318,7 +318,7 @@ int export_files(const CommandLine& line) {
   const auto checkpoint = checkpoint_of(line, disk);
   if (!checkpoint.ok()) return report(checkpoint.error());
   const auto written = export_model(line, *checkpoint, ending);
-  if (!written.ok()) return ending.report_end(written.error());
+  if (!written.ok()) return ending.code(report(written.error()));
   if (line.get<bool>("json")) {
     std::vector<std::string> names;
     for (const auto& path : *written) names.push_back(runtime::json_string(path));

@@ -377,7 +377,7 @@ int generate_showers(const CommandLine& line) {
   if (!checkpoint.ok()) return report(checkpoint.error());
   const EndingSignal ending;
   const auto made = generate(line, *laws, *checkpoint, ending);
-  if (!made.ok()) return ending.report_end(made.error());
+  if (!made.ok()) return ending.code(report(made.error()));
   const auto events = line.get<std::uint64_t>("events");
   const double rate = static_cast<double>(events) / made->seconds;
   if (line.get<bool>("json")) {

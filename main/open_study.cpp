@@ -1,5 +1,7 @@
 #include "main/open_study.h"
 
+#include <filesystem>
+
 namespace troupe {
 
 using runtime::Result;
@@ -12,10 +14,16 @@ Result<void> replay(const std::vector<study::JournalLine>& lines, OpenStudy& ope
   return {};
 }
 
+std::uintmax_t bytes_of(const std::string& path) {
+  std::error_code missing;
+  return std::filesystem::file_size(path, missing);
+}
+
 Result<SeenStudy> look_at_study(const std::string& path) {
   ASSIGN_OR_RETURN(StudyFolder folder, StudyFolder::look_at(path));
   ASSIGN_OR_RETURN(study::LoadedStudy loaded, study::load_study(path + "/" + StudyFolder::kStudy));
   SeenStudy seen{std::move(folder), {}, std::make_unique<OpenStudy>(std::move(loaded))};
+  seen.journal_bytes = bytes_of(seen.folder.journal());
   ASSIGN_OR_RETURN(seen.lines, study::read_study_journal(seen.folder.journal()));
   RETURN_IF_ERROR(replay(seen.lines, *seen.open));
   return seen;

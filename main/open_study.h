@@ -2,6 +2,7 @@
 
 // A study that a verb works with, and how far it is.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,8 +37,11 @@ struct SeenStudy {
   study::StudyFolder folder;
   std::vector<study::JournalLine> lines;
   std::unique_ptr<OpenStudy> open;
+  std::uintmax_t journal_bytes = 0;  // before it was read, so that none behind them is missed
 };
 
+// The size of a file; that of none is no size that one has.
+std::uintmax_t bytes_of(const std::string& path);
 // It may go on meanwhile: nothing is locked or changed. Errors as load_study() and
 // read_study_journal(); kUsage: the folder holds no study.
 runtime::Result<SeenStudy> look_at_study(const std::string& path);

@@ -33,8 +33,10 @@ runtime::Result<PageWords> page_words(const CommandLine& line) {
   return words;
 }
 
-int serve_page(const PageWords& words, std::vector<telemetry::RunSource> runs, const Ending& ending,
-               std::function<std::string()> front, const std::function<void()>& renew) {
+int serve_page(const PageWords& words, std::vector<telemetry::RunSource> runs,
+               const EndingSignal& ending,
+               std::function<std::shared_ptr<const std::string>()> front,
+               const std::function<void()>& renew) {
   telemetry::PageServerOptions options;
   options.listen = words.listen.empty() ? config::MonitorSection{}.listen : words.listen;
   options.next_free_port = words.listen.empty();

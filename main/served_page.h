@@ -3,6 +3,7 @@
 // A page that a verb serves until a signal ends it.
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ runtime::Result<PageWords> page_words(const CommandLine& line);
 // Serves these runs, prints the address, and returns the exit code. `front`: the HTML of the first
 // page, if it is no page of runs, which the server's thread asks for. `renew` is called every
 // second on this one.
-int serve_page(const PageWords& words, std::vector<telemetry::RunSource> runs, const Ending& ending,
-               std::function<std::string()> front = nullptr,
+int serve_page(const PageWords& words, std::vector<telemetry::RunSource> runs,
+               const EndingSignal& ending,
+               std::function<std::shared_ptr<const std::string>()> front = nullptr,
                const std::function<void()>& renew = nullptr);
 
 }  // namespace troupe

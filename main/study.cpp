@@ -240,7 +240,7 @@ Command study_verb() {
               "that was stopped or killed goes on with --resume.",
           .example = "troupe study config/studies/toy_search.yaml --out runs/search",
           .forms = {"STUDY [OPTION]...", "--resume DIR [OPTION]...", "DIR --report [--json]",
-                    "DIR --report --web [--listen HOST:PORT]"},
+                    "DIR --report --web [--listen HOST:PORT] [--token FILE]"},
           .places = {{.name = "study", .takes = Takes::kFile}},
           .options = study_options(),
           .synonyms = {"tune", "search", "optimise", "optimize", "sweep"},

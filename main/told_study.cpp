@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +16,7 @@
 #include "main/answer.h"
 #include "main/served_page.h"
 #include "runtime/base/disk.h"
+#include "runtime/base/utf8.h"
 #include "study/hparams.h"
 #include "study/optuna_storage.h"
 #include "study/study_page.h"
@@ -27,7 +31,7 @@ using runtime::Result;
 
 constexpr std::uint32_t kRenewedSeconds = 3;
 
-// Those of the best trials, each of its first repeat.
+// The courses of the best trials, each of its first repeat.
 std::vector<study::Curve> curves_of(const SeenStudy& seen) {
   constexpr std::size_t kMost = 30;
   const study::Study& study = seen.open->loaded.study;
@@ -48,19 +52,22 @@ std::string html_of(const SeenStudy& seen, std::uint32_t renewed_s = 0) {
 
 // TensorBoard would take event files in one folder for one run.
 Result<void> check_own(const std::string& folder, const std::string& name) {
-  std::error_code missing;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, missing)) {
-    const std::string other = entry.path().filename().string();
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(folder, failed), end; entry != end;
+       entry.increment(failed)) {
+    const std::string other = entry->path().filename().string();
     if (!other.starts_with("events.out.tfevents.") || other == name) continue;
     return Error{ErrorKind::kUsage,
                  fmt::format("--tensorboard: {} has the events of another run; give another folder",
                              folder)};
   }
-  return {};
+  if (!failed || failed == std::errc::no_such_file_or_directory) return {};
+  return Error{ErrorKind::kUsage,
+               fmt::format("--tensorboard: {} cannot be read: {}", folder, failed.message())};
 }
 
-// Below a folder that has the name of the study's, so that other studies and runs may stand beside
-// it.
+// The files stand below a folder that has the name of the study's, so that other studies and runs
+// may stand beside it.
 Result<void> write_events(const std::string& into, const SeenStudy& seen, runtime::Disk& disk) {
   const auto files = hparams_files(seen.open->loaded.study, seen.open->book, seen.lines);
   const std::filesystem::path own =
@@ -77,7 +84,7 @@ Result<void> write_events(const std::string& into, const SeenStudy& seen, runtim
   return {};
 }
 
-// With --html, --optuna and --tensorboard.
+// The files of --html, --optuna and --tensorboard.
 Result<void> write_files(const CommandLine& line, const SeenStudy& seen) {
   runtime::FileDisk disk;
   const auto write = [&](const char* option, const std::string& text) {
@@ -99,41 +106,52 @@ class StudyPage {
   StudyPage(std::string path, const SeenStudy& seen)
       : path_(std::move(path)),
         journal_(seen.folder.journal()),
-        bytes_(bytes_now()),
-        html_(html_of(seen, kRenewedSeconds)) {}
+        bytes_(seen.journal_bytes),
+        html_(html_now(seen)) {}
 
-  std::string html() const {
+  // The same text until it changes. Any thread.
+  std::shared_ptr<const std::string> html() const {
     const std::lock_guard lock(mutex_);
     return html_;
   }
-  // What cannot be read now may be read later.
+  // The page stays as it is while the study cannot be read, which is said once.
   void renew() {
-    const std::uintmax_t bytes = bytes_now();
-    if (bytes == bytes_) return;
+    if (bytes_of(journal_) == bytes_) return;
     const auto seen = look_at_study(path_);
+    std::string wrong = seen.ok() ? "" : seen.error().message;
+    if (!wrong.empty() && wrong != wrong_) {
+      std::cerr << fmt::format("the page stands still: {}\n", runtime::printable_lines(wrong));
+    }
+    wrong_ = std::move(wrong);
     if (!seen.ok()) return;
-    bytes_ = bytes;
-    std::string html = html_of(*seen, kRenewedSeconds);
+    bytes_ = seen->journal_bytes;
+    auto html = html_now(*seen);
     const std::lock_guard lock(mutex_);
     html_ = std::move(html);
   }
 
  private:
-  std::uintmax_t bytes_now() const {
-    std::error_code missing;
-    return std::filesystem::file_size(journal_, missing);
+  // Browsers ask again for that of a study that is not over.
+  static std::shared_ptr<const std::string> html_now(const SeenStudy& seen) {
+    return std::make_shared<const std::string>(html_of(seen, is_over(seen) ? 0 : kRenewedSeconds));
+  }
+  // A proposal may take its time, and none is needed while a run goes on.
+  static bool is_over(const SeenStudy& seen) {
+    const study::TrialBook& book = seen.open->book;
+    return book.running().empty() && std::holds_alternative<study::TrialBook::Over>(book.next());
   }
 
   const std::string path_, journal_;
   std::uintmax_t bytes_;  // of the journal that the page shows, or fewer
+  std::string wrong_;     // why it could not be read when it was looked at last; "": it could
   mutable std::mutex mutex_;
-  std::string html_;  // guarded by it
+  std::shared_ptr<const std::string> html_;  // guarded by it
 };
 
 int serve_study(const CommandLine& line, const SeenStudy& seen) {
   const auto words = page_words(line);
   if (!words.ok()) return line.usage_error(words.error().message);
-  const Ending ending;
+  const EndingSignal ending;
   StudyPage page(line.get<std::string>("study"), seen);
   return serve_page(
       *words, {}, ending, [&page] { return page.html(); }, [&page] { page.renew(); });

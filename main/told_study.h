@@ -1,6 +1,6 @@
 #pragma once
 
-// What people and other programs are told of a study.
+// Tells people and other programs of a study.
 
 #include <string>
 

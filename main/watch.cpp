@@ -73,7 +73,7 @@ telemetry::RunProgress progress_of(const HistoryNews& run) {
 }
 
 int end(const HistoryNews& run, const WatchArguments& arguments, WatchTerminal& terminal,
-        const Ending& ending) {
+        const EndingSignal& ending) {
   terminal.say("");
   if (run.version > 0) terminal.finish(run);
   const telemetry::RunProgress progress = progress_of(run);
@@ -90,13 +90,13 @@ int end(const HistoryNews& run, const WatchArguments& arguments, WatchTerminal& 
 
 // The stream tells the news since the last event, and is asked for anew when it breaks off. A
 // refusal ends this, and so does an address without a run; a run that was seen once may come back.
-int watch_address(const WatchArguments& arguments, const Ending& ending) {
+int watch_address(const WatchArguments& arguments, const EndingSignal& ending) {
   WatchTerminal terminal(arguments.json ? stderr : stdout);
   HistoryNews run;
   bool lost = false;
   auto client = client_of(arguments.runs[0], arguments.token, [&] {
     terminal.show(run);
-    return ending.signal() != 0 || is_over(progress_of(run)) || terminal.is_gone();
+    return ending.number() != 0 || is_over(progress_of(run)) || terminal.is_gone();
   });
   if (!client.ok()) return report(client.error());
   while (true) {
@@ -108,7 +108,7 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
           if (std::exchange(lost, false)) terminal.say("");
         });
     if (terminal.is_gone()) return nobody_reads();
-    if (ending.signal() != 0 || is_over(progress_of(run)))
+    if (ending.number() != 0 || is_over(progress_of(run)))
       return end(run, arguments, terminal, ending);
     const bool refused = !followed.ok() && followed.error().kind == ErrorKind::kUsage;
     if (refused || run.version == 0) {
@@ -130,7 +130,8 @@ int watch_address(const WatchArguments& arguments, const Ending& ending) {
 }
 
 // Says how far it is where that takes its time.
-Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder, const Ending& ending) {
+Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder,
+                                               const EndingSignal& ending) {
   telemetry::RunReaderOptions options;
   const bool on_terminal = ::isatty(STDERR_FILENO) == 1;
   auto told = runtime::steady_now();
@@ -144,16 +145,17 @@ Result<std::unique_ptr<RunReader>> open_folder(const std::string& folder, const 
                                on_terminal ? "\x1b[K\r" : "\n")
                 << std::flush;
     }
-    return ending.signal() == 0;
+    return ending.number() == 0;
   };
   return RunReader::open(folder, options);
 }
 
 // Tells why open_folder() has not read the folder to its end. Returns the exit code.
-int report_unread(const runtime::Error& error, const std::string& folder, const Ending& ending) {
-  if (ending.signal() == 0) return report(error);
+int report_unread(const runtime::Error& error, const std::string& folder,
+                  const EndingSignal& ending) {
+  if (ending.number() == 0) return report(error);
   report({ErrorKind::kInternal,
-          fmt::format("ended by signal {} before {} was read", ending.signal(), folder)});
+          fmt::format("ended by signal {} before {} was read", ending.number(), folder)});
   return ending.code(0);
 }
 
@@ -163,7 +165,7 @@ void report_bad_lines(const RunReader& reader, const std::string& folder) {
                            folder, reader.bad_lines());
 }
 
-int watch_folder(const WatchArguments& arguments, const Ending& ending) {
+int watch_folder(const WatchArguments& arguments, const EndingSignal& ending) {
   const auto reader = open_folder(arguments.runs[0], ending);
   if (!reader.ok()) return report_unread(reader.error(), arguments.runs[0], ending);
   WatchTerminal terminal(arguments.json ? stderr : stdout);
@@ -183,7 +185,7 @@ int watch_folder(const WatchArguments& arguments, const Ending& ending) {
   return end(run, arguments, terminal, ending);
 }
 
-int serve_folders(const WatchArguments& arguments, const Ending& ending) {
+int serve_folders(const WatchArguments& arguments, const EndingSignal& ending) {
   // The readers outlive the server, whose sources call them.
   std::vector<std::unique_ptr<RunReader>> readers;
   std::vector<telemetry::RunSource> sources;
@@ -197,7 +199,7 @@ int serve_folders(const WatchArguments& arguments, const Ending& ending) {
   return serve_page({arguments.listen, arguments.token}, std::move(sources), ending);
 }
 
-int ask(const WatchArguments& arguments, const Ending& ending) {
+int ask(const WatchArguments& arguments, const EndingSignal& ending) {
   if (!arguments.trace.empty()) {
     if (const auto writable = check_output_file(arguments.trace, true); !writable.ok()) {
       return report(writable.error());
@@ -207,10 +209,10 @@ int ask(const WatchArguments& arguments, const Ending& ending) {
   telemetry::PageLimits limits;
   limits.idle_time *= 2;
   auto client = client_of(
-      arguments.runs[0], arguments.token, [&] { return ending.signal() != 0; }, limits);
+      arguments.runs[0], arguments.token, [&] { return ending.number() != 0; }, limits);
   if (!client.ok()) return report(client.error());
   const auto told = client->get(arguments.waits ? "/api/runs/0/waits" : "/api/runs/0/trace");
-  if (ending.signal() != 0) return ending.code(0);
+  if (ending.number() != 0) return ending.code(0);
   if (!told.ok()) return report(told.error());
   if (arguments.waits) {
     std::cout << *told << (told->ends_with('\n') ? "" : "\n");
@@ -245,7 +247,7 @@ std::string contradiction(const WatchArguments& arguments) {
 }
 
 int watch(const WatchArguments& arguments) {
-  const Ending ending;
+  const EndingSignal ending;
   if (arguments.web) return serve_folders(arguments, ending);
   if (arguments.waits || !arguments.trace.empty()) return ask(arguments, ending);
   if (telemetry::looks_like_address(arguments.runs[0])) return watch_address(arguments, ending);
@@ -292,8 +294,8 @@ Command watch_verb() {
               "page or by its folder, or what became of one. With --web as a page, several beside "
               "each other.",
           .example = "troupe watch --web runs/first runs/second",
-          .forms = {"RUN [--json]", "--web RUN... [--listen HOST:PORT]", "ADDRESS --trace FILE",
-                    "ADDRESS --waits"},
+          .forms = {"RUN [--json]", "--web RUN... [--listen HOST:PORT] [--token FILE]",
+                    "ADDRESS --trace FILE", "ADDRESS --waits"},
           .places = {{.name = "run",
                       .asked = "which run? Its page's address, or its folder",
                       .takes = Takes::kRun,

@@ -89,19 +89,22 @@ ProtobufMessage end(std::uint64_t status, double time) {
 // An event file of these values, each at a step.
 class Events {
  public:
-  explicit Events(double time)
-      : time_(time), bytes_(runtime::tf_record(telemetry::version_event(time))) {}
+  Events(double time, std::string study)
+      : time_(time),
+        study_(std::move(study)),
+        bytes_(runtime::tf_record(telemetry::version_event(time))) {}
   void add(std::uint64_t step, const ProtobufMessage& value) {
     bytes_ += runtime::tf_record(telemetry::summary_event(time_, step, {&value, 1}));
   }
   EventFile file(std::string folder) && {
     const auto seconds = static_cast<std::uint64_t>(time_);
-    return {std::move(folder), fmt::format("events.out.tfevents.{}.study", seconds),
+    return {std::move(folder), fmt::format("events.out.tfevents.{}.{}.study", seconds, study_),
             std::move(bytes_)};
   }
 
  private:
   double time_;
+  std::string study_;  // its hash, by which the files of others have other names
   std::string bytes_;
 };
 
@@ -112,12 +115,13 @@ std::vector<EventFile> hparams_files(const Study& study, const TrialBook& book,
   const auto* const first = lines.empty() ? nullptr : std::get_if<StudyLine>(&lines.front());
   const double begin = first == nullptr ? 0.0 : seconds_of(first->time);
   std::vector<EventFile> files;
-  Events all(begin);
+  const std::string hash = first == nullptr ? "" : first->hash;
+  Events all(begin, hash);
   all.add(0, telemetry::plugin_value(kExperiment, kPlugin, experiment(study, begin)));
   files.push_back(std::move(all).file(""));
   for (const auto& [number, times] : times_in(lines)) {
     const Trial& trial = book.trials().at(number);
-    Events events(times.begin);
+    Events events(times.begin, hash);
     events.add(
         0, telemetry::plugin_value(kBegin, kPlugin, beginning(study.space, trial, times.begin)));
     if (const auto figure = book.figure(trial)) {

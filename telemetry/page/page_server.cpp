@@ -69,9 +69,9 @@ Result<void> check_reach(const asio::ip::address& address, const PageServerOptio
   if (address.is_loopback() || !options.token.empty()) return {};
   return Error{ErrorKind::kUsage,
                fmt::format("the page would be open to everybody at {}: give it a token "
-                           "(actors.monitor.token of a topology, or troupe watch --token), or "
-                           "listen at 127.0.0.1 and reach it "
-                           "from elsewhere by ssh -L 8400:127.0.0.1:8400",
+                           "(actors.monitor.token of a topology, or --token FILE of a verb that "
+                           "serves it), or listen at 127.0.0.1 and reach it from elsewhere by ssh "
+                           "-L 8400:127.0.0.1:8400",
                            options.listen)};
 }
 

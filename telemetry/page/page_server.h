@@ -35,9 +35,9 @@ struct PageServerOptions {
   std::string version;  // of this program
   // They live as long as the server.
   std::span<const PageAsset> assets;
-  // The HTML of "/" in place of theirs, which the server's thread asks for each time. Empty: there
-  // is none.
-  std::function<std::string()> front{};
+  // The HTML of "/" in place of theirs, which the server's thread asks for each time; the same
+  // text is compressed once. Empty: there is none.
+  std::function<std::shared_ptr<const std::string>()> front{};
   PageLimits limits;
 };
 

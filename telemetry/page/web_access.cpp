@@ -9,10 +9,10 @@ namespace troupe::telemetry {
 namespace {
 
 constexpr std::string_view kAskForToken =
-    "<!doctype html><title>Troupe</title><p>This page shows a training run to those who know its "
-    "token, which was not sent, or is another one: add <code>?token=...</code> to the address. It "
-    "stands in the file <code>page.token</code> of the run's folder, or in the one that "
-    "<code>actors.monitor.token</code> of its topology names.</p>\n";
+    "<!doctype html><title>Troupe</title><p>This page is for those who know its token, which was "
+    "not sent, or is another one: add <code>?token=...</code> to the address. It stands in the "
+    "file that <code>--token</code> of the program names, or <code>actors.monitor.token</code> of "
+    "the run's topology, or else in <code>page.token</code> of the run's folder.</p>\n";
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -79,7 +79,8 @@ WebAnswer unknown(const WebRequest& request) {
       path_of(request) == "/"
           ? text_answer(std::string(kAskForToken), "text/html; charset=utf-8")
           : refusal(401,
-                    "the run's token is needed, and was not sent or is another one; it stands in "
+                    "the page's token is needed, and was not sent or is another one; it stands in "
+                    "the file that --token or actors.monitor.token names, or else in "
                     "RUN/page.token: troupe watch --token FILE, or open the page once at "
                     "/?token=TOKEN, or send 'Authorization: Bearer TOKEN'"));
 }

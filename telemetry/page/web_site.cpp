@@ -192,7 +192,12 @@ std::optional<WebAnswer> refuse_method(const WebRequest& request) {
 
 std::optional<WebAnswer> page(const WebRequest& request, const WebSite& site) {
   const std::string_view path = path_of(request);
-  if (path == "/" && site.front) return text_answer(site.front(), "text/html; charset=utf-8");
+  if (path == "/" && site.front) {
+    WebAnswer answer;
+    answer.content_type = "text/html; charset=utf-8";
+    answer.text = site.front();
+    return answer;
+  }
   const auto found = std::find_if(site.assets.begin(), site.assets.end(),
                                   [&](const PageAsset& asset) { return asset.path == path; });
   if (found != site.assets.end()) return answer_of_asset(*found, request);

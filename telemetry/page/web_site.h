@@ -3,6 +3,7 @@
 // Decides what the page's server answers to a request, without a socket.
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,9 @@ struct WebSite {
   std::span<const PageAsset> assets;  // may be empty: built without the page
   AccessRules access;
   std::vector<RunSource> runs;
-  // The HTML of "/" in place of that of the assets, asked for each time. Empty: there is none.
-  std::function<std::string()> front{};
+  // The HTML of "/" in place of that of the assets, asked for each time; the same text is
+  // compressed once. Empty: there is none.
+  std::function<std::shared_ptr<const std::string>()> front{};
 };
 
 // Any request has an answer; docs/watching.md lists the addresses. The owner of the socket

@@ -171,15 +171,55 @@ TEST_F(StudyVerb, PageFollowsTheStudy) {
   };
   EXPECT_THAT(shown(), HasSubstr("<title>trial 0: "));
   EXPECT_THAT(shown(), testing::Not(HasSubstr("<title>trial 1: ")));
+  EXPECT_THAT(shown(), testing::Not(HasSubstr("refresh"))) << "the study is over";
   std::string text = read_text(path("search/study.yaml"));
   write_text(path("search/study.yaml"), text.replace(text.find("trials: 1"), 9, "trials: 2"));
   ASSERT_EQ(call({"study", "--resume", path("search")}).exit_code, 0);
   EXPECT_TRUE(
       page.wait_until([&] { return shown().find("<title>trial 1: ") != std::string::npos; }));
+  text = read_text(path("search/study.yaml"));
+  write_text(path("search/study.yaml"), "topology: nowhere.yaml\n");
+  write_text(path("search/study.jsonl"), read_text(path("search/study.jsonl")) + "{");
+  EXPECT_TRUE(page.wait_until(
+      [&] { return page.err().find("the page stands still: ") != std::string::npos; }));
+  EXPECT_THAT(shown(), HasSubstr("<title>trial 1: "));
   page.send(SIGINT);
   EXPECT_EQ(page.wait().exit_code, 130);
   expect_refused(call({"study", path("search"), "--report", "--listen", "127.0.0.1:0"}), 2,
                  {"--listen goes with --web"});
+}
+
+TEST_F(StudyVerb, PageOfAStudyThatGoesOnIsShownToThoseWhoKnowItsToken) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space:
+  train.iterations: {choice: [6, 1000000]}
+  train.epochs: {choice: [1000000]}
+objective: {maximise: iterations, of: summary}
+method: {kind: grid}
+)");
+  write_text(path("token"), "secret\n");
+  Process study(command(study_words("search")));
+  ASSERT_TRUE(study.wait_until(
+      [&] { return std::filesystem::exists(path("search/trials/1/metrics.jsonl")); }));
+  Process page(command({"study", path("search"), "--report", "--web", "--listen", "127.0.0.1:0",
+                        "--token", path("token")}));
+  ASSERT_TRUE(page.wait_until([&] { return page.out().find('\n') != std::string::npos; }));
+  auto address = telemetry::parse_page_address(page.out().substr(0, page.out().find('\n')));
+  ASSERT_TRUE(address.ok()) << address.error().message;
+  EXPECT_FALSE(telemetry::PageClient(*address).get("/").ok());
+  const auto refused = telemetry::PageClient(*address).get("/api/runs");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("the file that --token"));
+  address->token = "secret";
+  const auto told = telemetry::PageClient(*address).get("/");
+  ASSERT_TRUE(told.ok()) << told.error().message;
+  EXPECT_THAT(*told, HasSubstr("<title>trial 0: 6</title>"));
+  EXPECT_THAT(*told, HasSubstr("running"));
+  EXPECT_THAT(*told, HasSubstr("<meta http-equiv=\"refresh\" content=\"3\">"));
+  for (Process* const each : {&study, &page}) {
+    each->send(SIGINT);
+    EXPECT_EQ(each->wait().exit_code, 130);
+  }
 }
 
 TEST_F(StudyVerb, EventsForTensorBoardStandBesideThoseOfOthers) {
@@ -204,6 +244,17 @@ TEST_F(StudyVerb, EventsForTensorBoardStandBesideThoseOfOthers) {
   expect_refused(call({"study", path("first"), "--report", "--tensorboard", path("other")}), 2,
                  {"other/first/0 has the events of another run"});
   EXPECT_FALSE(std::filesystem::exists(path("other/first/1")));
+  // Another study, of the same name and begun in the same second.
+  std::filesystem::create_directory(path("there"));
+  std::filesystem::copy(path("first"), path("there/first"),
+                        std::filesystem::copy_options::recursive);
+  std::string journal = read_text(path("there/first/study.jsonl"));
+  const std::string before = "\"hash\":\"";
+  char& digit = journal[journal.find(before) + before.size()];
+  digit = digit == '0' ? '1' : '0';
+  write_text(path("there/first/study.jsonl"), journal);
+  expect_refused(call({"study", path("there/first"), "--report", "--tensorboard", path("board")}),
+                 2, {"board/first/ has the events of another run"});
 }
 
 TEST_F(StudyVerb, FigureThatNoRunHasEndsTheStudyAndSaysWhichThereAre) {

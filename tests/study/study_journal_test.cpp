@@ -221,6 +221,8 @@ TEST_F(Report, ObjectHasEveryRun) {
 
 TEST_F(Report, PageHasAPictureOfEachFieldAndNothingFromElsewhere) {
   study_.name = "<search>";
+  study_.space[3].choice->front() = R"(<i>"adam")";
+  EXPECT_TRUE(book_.end({3, 0, 0}, {{}, R"(<b>"no"</b>)", "", 4, 1.0}).ok());
   const std::string page = study_html(study_, book_, {{0, {{0, 9}, {4, 2}}}, {1, {{2, 1.25}}}});
   std::size_t pictures = 0;
   for (std::size_t at = 0; (at = page.find("<figure>", at)) != std::string::npos; ++at) ++pictures;
@@ -230,6 +232,9 @@ TEST_F(Report, PageHasAPictureOfEachFieldAndNothingFromElsewhere) {
   EXPECT_THAT(page, HasSubstr("<h1>&lt;search&gt;</h1>"));
   EXPECT_THAT(page, HasSubstr("<title>trial 1: 1.25</title>"));
   EXPECT_THAT(page, testing::Not(HasSubstr("trial 2: ")));  // it has failed
+  EXPECT_THAT(page, HasSubstr("&lt;i&gt;&quot;adam&quot;</text>"));
+  EXPECT_THAT(page, HasSubstr("&lt;b&gt;"));
+  for (const char* open : {"<i>", "<b>"}) EXPECT_THAT(page, testing::Not(HasSubstr(open)));
   for (const char* foreign : {"http:", "https:", "src=", "@import", "refresh"}) {
     EXPECT_THAT(page, testing::Not(HasSubstr(foreign)));
   }

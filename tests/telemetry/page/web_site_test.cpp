@@ -130,13 +130,19 @@ TEST(WebSite, RunHasTheNameThatItsHistoryTells) {
 
 TEST(WebSite, FrontIsThePageInPlaceOfTheAssets) {
   WebSite site = site_of_two();
+  auto front = std::make_shared<const std::string>();
   int asked = 0;
-  site.front = [&] { return "<html>" + std::to_string(++asked) + "</html>"; };
+  site.front = [&] {
+    ++asked;
+    return front;
+  };
   for (const char* page : {"<html>1</html>", "<html>2</html>"}) {
+    front = std::make_shared<const std::string>(page);
     const WebAnswer got = answer(request_for("/"), site);
     EXPECT_EQ(got.status, 200u);
     EXPECT_EQ(got.content_type, "text/html; charset=utf-8");
     EXPECT_EQ(*got.text, page);
+    EXPECT_EQ(got.text, front) << "it is not compressed anew each time";
   }
   EXPECT_EQ(answer(request_for("/index-12ab.js"), site).status, 200u);
   site.access.token = "secret";

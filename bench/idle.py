@@ -3,18 +3,19 @@
 
 usage: idle.py TROUPE [--small]
 
-A study of 16 trials with halving over four members, three times: on four blocks of one member each, as a queue has them;
+A study of 16 trials with halving over four members, in three ways: on four blocks of one member each, as a queue has them;
 with members that move to the trials that go on; and so, while one member after the other is killed and another one comes.
-A member is busy from the first step that it makes in a trial to the trial's last one, or until it is lost. All else of the
-study's time, from its start to its end, is idle: there is no trial for it, it starts, learns, validates or ends. All three
-have to end in one table, by hash. Members share the processors of this machine, so seconds tell little where these are
-fewer.
+A member is busy from the first step that it makes in a trial to the trial's last one, or until it is lost; that it validates
+or waits between two steps counts as busy. All else of the study's time, from its start to its end, is idle: there is no
+trial for it, it starts, learns or ends. All studies have to end in one table, by hash. Three rounds, the ways in turns;
+--small: one of the toy. Members share the processors of this machine, so seconds tell little where these are fewer.
 """
 
 import json
 import os
 import random
 import signal
+import statistics
 import sys
 import tempfile
 import time
@@ -48,7 +49,7 @@ def lines_of(path):
 
 
 def busy_seconds(out):
-    """Of all members together: from the first step of each process of a run to its last one."""
+    """The time of all members together, from the first step of each process of a run to its last one."""
     busy = 0.0
     for trial in os.listdir(f"{out}/trials"):
         last, members = None, 1
@@ -121,20 +122,32 @@ def study(troupe, folder, name, more, kill_every=None):
     return table, seconds, 1 - busy_seconds(out) / (MEMBERS * seconds), killed
 
 
+def spread(values, unit, digits=0):
+    return f"{statistics.median(values):.{digits}f} {unit} [{min(values):.{digits}f}, {max(values):.{digits}f}]"
+
+
 def main():
     troupe, small, _ = runs.arguments(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         runs.write_topology(folder, TOPOLOGY, model="toy" if small else "gan3d_12", events=128 if small else 500,
                             power=1 if small else 0.35)
-        first, every = None, 5 if small else 20
-        print(f"16 trials with halving over {MEMBERS} members on {os.cpu_count()} processors")
-        for name, more, kill_every in (("blocks", "", None), ("moving", f"workers: {MEMBERS}\n", None),
-                                       ("killed", f"workers: {MEMBERS}\n", every)):
-            table, seconds, idle, killed = study(troupe, folder, name, more, kill_every)
-            first = first or table
-            if table != first:
-                sys.exit(f"{name}: another table\n{table}\n{first}")
-            print(f"{name}: {seconds:.1f} s, idle {100 * idle:.0f} %, {killed} members killed", flush=True)
+        first, rounds = None, 1 if small else 3
+        ways = {"blocks": ("", None), "moving": (f"workers: {MEMBERS}\n", None),
+                "killed": (f"workers: {MEMBERS}\n", 5 if small else 20)}
+        found = {name: [] for name in ways}
+        print(f"16 trials with halving over {MEMBERS} members on {os.cpu_count()} processors; medians of {rounds} rounds "
+              "in turns [lowest, highest]", flush=True)
+        for i in range(rounds):
+            for name, (more, kill_every) in ways.items():
+                table, *figures = study(troupe, folder, f"{name}{i}", more, kill_every)
+                first = first or table
+                if table != first:
+                    sys.exit(f"{name}: another table\n{table}\n{first}")
+                found[name].append(figures)
+        for name, all_figures in found.items():
+            seconds, idle, killed = zip(*all_figures)
+            print(f"{name}: {spread(seconds, 's', 1)}, idle {spread([100 * share for share in idle], '%')}, "
+                  f"{spread(killed, 'members')} killed")
 
 
 main()

@@ -104,7 +104,7 @@ def study(troupe, folder, name, more, kill_every=None):
     out, begin, killed = f"{folder}/{name}", time.monotonic(), 0
     program = runs.Program([troupe, "study", f"{folder}/{name}.yaml", "--out", out, "--json", "--log-level", "warning"],
                            folder, TROUPE_BENCH_FOLDER=folder)
-    draw, next_kill = random.Random(31), begin + (kill_every or 0)
+    draw, next_kill = random.Random(31), begin + (kill_every or 0) / 2
     while program.runs():
         time.sleep(0.05)
         if kill_every is None or time.monotonic() < next_kill:

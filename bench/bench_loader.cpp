@@ -73,7 +73,7 @@ const char* text(Order order) {
   return order == Order::kWindows ? "windows" : "shuffled";
 }
 
-// What readings of the same events took, in seconds: on the clock, and of processors.
+// The seconds that readings of the same events took: on the clock, and of processors.
 struct Times {
   std::vector<double> clock, processor;
 

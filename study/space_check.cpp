@@ -213,7 +213,7 @@ class SpaceCheck {
     return study().parallel == 1 ? "" : why_no_hosts(made.cluster);
   }
 
-  // What trials at a time would do to each other without `workers`.
+  // Why trials at a time need `workers`; "": they do not.
   std::string why_not_beside(const config::ClusterSection& cluster) const {
     if (study().parallel == 1 || cluster.pools.empty()) return "";
     return fmt::format(

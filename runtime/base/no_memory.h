@@ -1,6 +1,6 @@
 #pragma once
 
-// What is said where the system gives no memory.
+// The error where the system gives no memory.
 
 #include "runtime/base/error.h"
 

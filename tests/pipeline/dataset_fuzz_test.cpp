@@ -120,7 +120,7 @@ Outcome use(const DatasetOptions& options) {
   return dataset->read(ids, batch).ok() ? kRead : kWrong;
 }
 
-// What became of the changed files, in memory that the processes share.
+// The fates of the changed files, in memory that the processes share.
 struct Tally {
   // The seed of the file under way. Those that the suite plays leave out 1801, at which the library takes
   // more than 1 GB for nnlo.

@@ -12,6 +12,15 @@ namespace troupe::study {
 
 runtime::Result<RunAddress> run_address(const config::ClusterSection& cluster, std::uint32_t turn) {
   ASSIGN_OR_RETURN(runtime::HostPort address, runtime::parse_host_port(cluster.listen));
+  const auto resolved = launch::resolve_host(address.host);
+  const bool is_every_host = resolved.ok() && resolved->any;
+  if (!is_every_host && !launch::is_this_host(address.host)) {
+    return runtime::Error{
+        runtime::ErrorKind::kUsage,
+        fmt::format("cluster.listen: {} is no address of this machine, at which the heads of all "
+                    "trials listen; give one that is",
+                    address.host)};
+  }
   ASSIGN_OR_RETURN(address.port, launch::free_ports(turn));
   RunAddress made{address.text(), ""};
   made.dial = launch::addresses_to_dial(made.listen, made.listen, {}, launch::interface_addresses())

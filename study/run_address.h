@@ -17,7 +17,8 @@ struct RunAddress {
 };
 
 // At free ports of the host at which the topology's head listens; `turn`: see launch::free_ports().
-// kUsage: no ports are free, or the keys cannot be read.
+// kUsage: the host is not this machine, no ports are free, or the keys cannot be read. Asks the
+// system's resolver.
 runtime::Result<RunAddress> run_address(const config::ClusterSection& cluster, std::uint32_t turn);
 // The options with which verbs prove themselves to that head.
 std::vector<std::string> key_words(const config::ClusterSection& cluster);

@@ -208,7 +208,8 @@ class SpaceCheck {
              "itself; leave it out";
     }
     if (shared_part(made) != shared_part(plain_)) {
-      return "all trials share cluster.pools and keys as the topology has them; leave them out";
+      return "all trials share cluster.pools and keys as the topology has them, and the study sets "
+             "listen and joiners; leave them out";
     }
     return study().parallel == 1 ? "" : why_no_hosts(made.cluster);
   }
@@ -233,12 +234,12 @@ class SpaceCheck {
         ssh->name);
   }
 
-  // The pools and the keys, as they would be written.
+  // The part of the cluster that no trial has for itself, as it would be written.
   static std::string shared_part(const config::Topology& topology) {
     const YamlValue written = values_of(topology);
     const YamlValue* const cluster = written.find("cluster");
     std::string text;
-    for (const char* key : {"pools", "keys"}) {
+    for (const char* key : {"pools", "keys", "listen", "joiners"}) {
       const YamlValue* const value = cluster == nullptr ? nullptr : cluster->find(key);
       if (value != nullptr) text += config::print_yaml(*value);
     }

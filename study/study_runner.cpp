@@ -210,7 +210,7 @@ class StudyRunner {
     watched->turns = turns;
     watched->folder = request_.folder.run_folder(run, study().repeats());
     if (study().workers > 0) {
-      ASSIGN_OR_RETURN(watched->address, run_address(cluster(), turn_++));
+      ASSIGN_OR_RETURN(watched->address, run_address(request_.loaded.cluster, turn_++));
       pools_.begin(run, watched->folder);
     }
     log_.info(fmt::format("{} begins: {}", name_of(run),
@@ -247,7 +247,7 @@ class StudyRunner {
     if (kind == Watched::Kind::kWish) {
       words.insert(words.end(), {wish.pool, fmt::format("{}", wish.nodes)});
     }
-    for (std::string& word : key_words(cluster())) words.push_back(std::move(word));
+    for (std::string& word : key_words(request_.loaded.cluster)) words.push_back(std::move(word));
     return start(words, std::move(watched));
   }
 
@@ -358,6 +358,9 @@ class StudyRunner {
   void stop(int signal_number) {
     if (signal_number == told_ || told_ == SIGKILL) return;
     told_ = signal_number;
+    if (signal_number == SIGTERM && stops_.count() > 0 && !pools_.empty()) {
+      log_.info("waits until the nodes of its runs are gone; a second signal leaves them behind");
+    }
     for (std::size_t i = 0; i < children_.size(); ++i) {
       if (signal_number == SIGKILL || watched_[i]->kind == Watched::Kind::kRun) {
         children_[i]->send(signal_number);
@@ -441,7 +444,6 @@ class StudyRunner {
   }
 
   const Study& study() const { return request_.loaded.study; }
-  const config::ClusterSection& cluster() const { return request_.loaded.cluster; }
 
   const RunnerRequest& request_;
   StudyJournal& journal_;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <random>
@@ -138,7 +139,7 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
   std::map<std::uint32_t, Head> heads;
   std::vector<NodeWish> wishes;
   const auto act = [&](std::uint32_t trial, Head& head) {
-    if (!head.stopping.empty() && drawn(2) == 0) {
+    if (!head.stopping.empty() && drawn(6) == 0) {
       note(trial, "own", head.stopping.back(), PoolNodeState::kGone);
       head.stopping.pop_back();
     }
@@ -158,7 +159,8 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
       heads[trials++] = {};
     }
     if (changes && !heads.empty() && drawn(9) == 0) {
-      const std::uint32_t trial = heads.begin()->first;
+      const std::uint32_t trial =
+          std::next(heads.begin(), drawn(static_cast<std::uint32_t>(heads.size())))->first;
       Head& head = heads[trial];
       for (head.wanted = 0; !head.nodes.empty() || !head.stopping.empty();) act(trial, head);
       pools.end({trial});
@@ -181,9 +183,10 @@ TEST_F(SharedPoolsTest, NeverHaveMoreThanThereAreAndGetAllInTheEnd) {
     }
     ASSERT_LE(all, kNodes) << "at " << time;
   };
-  for (int time = 0; time < 1200; time += 3) step(time, true);
+  constexpr int kChanges = 6000, kEnd = 6600;
+  for (int time = 0; time < kChanges; time += 3) step(time, true);
   ASSERT_FALSE(heads.empty());
-  for (int time = 1200; time < 1300; time += 3) step(time, false);
+  for (int time = kChanges; time < kEnd; time += 3) step(time, false);
   std::size_t all = 0;
   for (const auto& [trial, head] : heads) all += head.nodes.size();
   EXPECT_EQ(all, kNodes);

@@ -343,6 +343,9 @@ TEST_F(StudyOfPools, TrialsShareNodesWhereTheStudyHasWorkers) {
               HasSubstr("workers: trials share the nodes of the pools, and cluster.burst would"));
   EXPECT_THAT(error_of(cloud, "space: {cluster.pools.0.nodes: {choice: [1, 2]}}\nworkers: 2\n"),
               HasSubstr("space.cluster.pools.0.nodes: all trials share cluster.pools"));
+  EXPECT_THAT(error_of(cloud, "space: {cluster.joiners: {choice: [1, 2]}}\nworkers: 2\n"),
+              HasSubstr("space.cluster.joiners: all trials share cluster.pools"));
+  EXPECT_EQ(error_of(cloud, "space: {cluster.joiners: {choice: [1, 2]}}\n"), "");
 }
 
 TEST(StudyFile, RungsGoFromTheFirstToWhatTheTopologyTrains) {

@@ -122,8 +122,8 @@ Outcome use(const DatasetOptions& options) {
 
 // The fates of the changed files, in memory that the processes share.
 struct Tally {
-  // The seed of the file under way. Those that the suite plays leave out 1801, at which the library takes
-  // more than 1 GB for nnlo.
+  // The seed of the file under way. Those that the suite plays leave out 1801, at which the library
+  // takes more than 1 GB for nnlo.
   std::uint64_t seed = kFirstSeed;
   std::uint64_t read = 0, refused = 0, in_library = 0;
 };

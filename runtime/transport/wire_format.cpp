@@ -19,6 +19,9 @@ constexpr std::uint8_t kFloat64 = 0xcb;
 constexpr std::uint8_t kShortList = 0x90;  // and the length, up to 15
 constexpr std::uint8_t kList16 = 0xdc;
 constexpr std::size_t kHashBytes = 16;
+// Most headers are smaller than that, and blocks of this size are malloc's cheapest. The 8 KiB that
+// the library would begin with are not.
+constexpr std::size_t kFirstBytes = 512;
 
 // The meaning of the lead bytes 0xc0 to 0xdf: the kind, and how many bytes its number or length
 // takes.
@@ -30,7 +33,7 @@ struct Form {
 }  // namespace
 
 struct WireWriter::Packer {
-  msgpack::sbuffer bytes;
+  msgpack::sbuffer bytes{kFirstBytes};
   msgpack::packer<msgpack::sbuffer> out{bytes};
 };
 

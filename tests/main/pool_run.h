@@ -2,6 +2,9 @@
 
 // A run that gets nodes from pools: the made cloud of processes, and what tests of every pool need.
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -11,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/descriptor.h"
 #include "tests/main/cluster_run.h"
 #include "tests/support/stride.h"
 
@@ -67,12 +71,15 @@ class PoolRun : public ClusterRun {
     EXPECT_EQ(stop(process).exit_code, 128 + SIGTERM);
   }
 
-  // Supervisor, head and the run's own members. The head holds the run's folder until it is gone.
+  // Supervisor, head and the run's own members. The head holds the run's folder until its files are
+  // closed, a moment after it has left the list of processes.
   void kill_whole(Process& process) const {
-    const pid_t last = head();
     process.send(SIGKILL);
     process.wait();
-    EXPECT_TRUE(wait_for([&] { return !processes().contains(last); })) << last << " goes on";
+    EXPECT_TRUE(wait_for([&] {
+      const runtime::Descriptor lock(::open(path("a/.lock").c_str(), O_RDONLY | O_CLOEXEC));
+      return lock.is_open() && ::flock(lock.number(), LOCK_SH | LOCK_NB) == 0;
+    })) << "the head goes on";
   }
 
   std::string host_ = "127.0.0.1";

@@ -22,6 +22,7 @@ std::string port_name(std::uint32_t replica) { return fmt::format("batches.{}", 
 Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler)
     : options_(std::move(options)), dataset_(dataset), sampler_(sampler) {
   ids_.resize(sampler.options().micro_batch);
+  if (options_.measures_ahead) ahead_.emplace();
   if (options_.most_threads > 0) {
     threads_.emplace(options_.most_threads);
     dataset_.set_threads(threads_->threads());
@@ -70,6 +71,7 @@ void Loader::begin(Context& context, const Feed& feed) {
   }
   line.view = feed.view;
   begin_iteration(line, feed.iteration);
+  if (ahead_) context.use_credits(line.port, ahead_->micro_batches());
   front_ = reads_ahead_ = 0;
   // The replica's earlier feed ends here, and with it the message that may wait in it.
   lines_[feed.replica] = std::move(line);
@@ -102,6 +104,15 @@ void Loader::note_pace(Context& context, runtime::Duration reading, runtime::Dur
   if (!threads_ || !threads_->note(seconds(reading), seconds(waiting))) return;
   dataset_.set_threads(threads_->threads());
   context.log().debug(fmt::format("reads with {} threads", threads_->threads()));
+}
+
+void Loader::note_ready(Context& context, const Line& line, std::int64_t before) {
+  if (!ahead_ || before == 0 || context.in_flight(line.port) > 0) return;
+  if (!ahead_->note_used_up()) return;
+  for (const auto& [replica, each] : lines_) {
+    context.use_credits(each.port, ahead_->micro_batches());
+  }
+  context.log().debug(fmt::format("reads {} micro-batches ahead", ahead_->micro_batches()));
 }
 
 // A message that comes back returns its credit, so without this everything would be read for
@@ -192,8 +203,10 @@ bool Loader::advance(Context& context, Line& line) {
   if (has_ended(line)) return false;
   if (line.waiting.empty()) {
     const runtime::TimePoint start = context.now();
+    const std::int64_t ready = context.in_flight(line.port);
     auto message = read(line);
     note_pace(context, context.now() - start, {});
+    note_ready(context, line, ready);
     if (message.ok() && line.told_end) {
       samples_.add(context, "read_seconds",
                    std::chrono::duration<double>(context.now() - start).count());
@@ -205,7 +218,10 @@ bool Loader::advance(Context& context, Line& line) {
     }
     line.waiting = std::move(message).value();
   }
-  if (!context.send(line.port, line.waiting)) return false;
+  if (!context.send(line.port, line.waiting)) {
+    if (ahead_) ahead_->note_full();
+    return false;
+  }
   if (!line.told_end) {
     line.told_end = true;
   } else if (!line.missing.empty()) {

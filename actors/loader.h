@@ -2,7 +2,7 @@
 
 // Feeds the node's replicas or, on the head, the replicas of members without data. It reads the
 // micro-batches of one iteration after another and sends each to the replica that owns it, as far
-// ahead as the links' credits allow.
+// ahead as is measured to be needed or as the links' credits allow.
 //
 // Ports: in control; out "batches.R" per replica R, "samples" (Monitor). A replica says what it
 // wants to be fed, and says so again when that changes (Feed). A replica that has said nothing
@@ -21,6 +21,7 @@
 #include "actors/messages.h"
 #include "actors/sample_teller.h"
 #include "pipeline/data/dataset.h"
+#include "pipeline/data/read_ahead.h"
 #include "pipeline/data/read_threads.h"
 #include "pipeline/data/sampler.h"
 #include "pipeline/steps/spot_check.h"
@@ -34,6 +35,9 @@ struct LoaderOptions {
   pipeline::SpotChecks checks;
   // The most threads that read, as many as are measured to be needed; 0: those of the dataset.
   int most_threads = 0;
+  // Reads as far ahead as is measured to be needed, not as the links' credits allow. For replicas
+  // of this node: along a slow line what is under way cannot be told from what lies ready.
+  bool measures_ahead = false;
 };
 
 class Loader final : public runtime::Actor {
@@ -85,6 +89,8 @@ class Loader final : public runtime::Actor {
   runtime::Result<Message> read(const Line& line);
   runtime::Result<Message> read(const Line& line, const Which& which);
   void schedule(Context& context);
+  // A reading for the line has ended, before which so many messages lay ready.
+  void note_ready(Context& context, const Line& line, std::int64_t before);
   // So long it read, or waited for room.
   void note_pace(Context& context, runtime::Duration reading, runtime::Duration waiting);
 
@@ -98,6 +104,7 @@ class Loader final : public runtime::Actor {
   std::size_t reads_ahead_ = 0;  // how many more before it looks ahead again
   runtime::TimerId turn_;
   std::optional<pipeline::ReadThreads> threads_;
+  std::optional<pipeline::ReadAhead> ahead_;
   std::optional<runtime::TimePoint> waits_since_;  // for room
   SampleTeller samples_;
 };

@@ -26,8 +26,9 @@ RecordOf<Topology> loader_record() {
           "Threads that decompress and preprocess; 0: as many as reading needs to stay ahead of "
           "the replicas, which is measured.")
       .field("credits", within(&Topology::loader, &LoaderSection::credits),
-             integer<std::int64_t>(1, 1024), Scope::kFixed,
-             "Micro-batches read ahead for each replica.");
+             integer<std::int64_t>(0, 1024), Scope::kFixed,
+             "Micro-batches read ahead for each replica; 0: from 4 up to as many as bridge the "
+             "pauses of reading, which is measured, in 32 MiB.");
   return record;
 }
 

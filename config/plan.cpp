@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/read_ahead.h"
 #include "runtime/message.h"
 
 namespace troupe::config {
@@ -49,11 +50,14 @@ void add_member(const Topology& topology, std::uint32_t member, std::uint32_t me
   add_computing(topology, member, members, name, name, plan);
 }
 
-// Batches of replica NUMBER: as many micro-batches as the loader reads ahead, and the end of data.
+// Batches of replica NUMBER: as many micro-batches as the loader may read ahead, and the end of
+// data.
 // The replica takes in those of an iteration at once.
 void add_batches_link(const LinkSizes& sizes, std::uint32_t number, const std::string& loader,
                       Plan& plan) {
-  const std::int64_t batches = sizes.topology.loader.credits + 1;
+  const std::int64_t asked = sizes.topology.loader.credits;
+  const std::int64_t batches =
+      (asked > 0 ? asked : pipeline::ReadAhead::most(sizes.networks.batch_bytes)) + 1;
   plan.links.push_back(
       {loader, fmt::format("batches.{}", number), replica_name(number), "batches", Lane::kData,
        batches, batches * (sizes.networks.batch_bytes + runtime::Message::kOverheadBytes), 0});

@@ -89,8 +89,9 @@ struct TrainSection {
 };
 
 struct LoaderSection {
-  // Micro-batches read ahead for each replica, from 1; default 4.
-  std::int64_t credits = 4;
+  // Micro-batches read ahead for each replica; 0, the default: as many as are measured to be
+  // needed.
+  std::int64_t credits = 0;
 };
 
 // Per node.

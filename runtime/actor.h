@@ -72,6 +72,12 @@ class Context {
     return can_send(out(out_port), bytes);
   }
 
+  // Messages that were sent there and whose credit has not returned.
+  std::int64_t in_flight(PortId out_port) const;
+  // Sends as if the link had only so many of its message credits, at least 1; until then, all. A
+  // send that failed before may succeed now: no call of credit_returned tells.
+  void use_credits(PortId out_port, std::int64_t messages);
+
   // Sends to any actor by name, without credits and before its data. Nothing bounds such messages
   // but the sender's own protocol. The message arrives on port "control". It comes back
   // undeliverable from an unknown or ended actor.

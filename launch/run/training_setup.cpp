@@ -147,6 +147,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   checks.short_iteration = options.short_iteration;
   parts.loader = {setup.iterations, checks};
   if (topology.data.dataset.threads == 0) parts.loader.most_threads = usable_processors();
+  parts.loader.measures_ahead = topology.loader.credits == 0;
   // A member without data is fed by the head's loader, whose name the only loader of a run in one
   // process has, too.
   const bool own_data = members > 0 && setup.data;

@@ -8,6 +8,15 @@
 #include "runtime/node/node_core.h"
 
 namespace troupe::runtime {
+namespace {
+
+Outlet& outlet(const std::vector<Outlet*>& outs, PortId port, const std::string& of) {
+  CHECK(static_cast<std::size_t>(port.index) < outs.size(),
+        "a port that the plan does not wire, by " + of);
+  return *outs[static_cast<std::size_t>(port.index)];
+}
+
+}  // namespace
 
 ActorId Context::self() const { return cell_.id_; }
 
@@ -23,15 +32,19 @@ PortId Context::out(std::string_view out_port) const {
 std::span<const std::string> Context::out_ports() const { return cell_.out_names_; }
 
 bool Context::send(PortId out_port, Message& message) {
-  CHECK(static_cast<std::size_t>(out_port.index) < cell_.outs_.size(),
-        "sent to a port that the plan does not wire, by " + name());
-  return cell_.outs_[static_cast<std::size_t>(out_port.index)]->send(message);
+  return outlet(cell_.outs_, out_port, name()).send(message);
 }
 
 bool Context::can_send(PortId out_port, std::int64_t bytes) const {
-  CHECK(static_cast<std::size_t>(out_port.index) < cell_.outs_.size(),
-        "asked about a port that the plan does not wire, by " + name());
-  return cell_.outs_[static_cast<std::size_t>(out_port.index)]->can_send(bytes);
+  return outlet(cell_.outs_, out_port, name()).can_send(bytes);
+}
+
+std::int64_t Context::in_flight(PortId out_port) const {
+  return outlet(cell_.outs_, out_port, name()).in_flight();
+}
+
+void Context::use_credits(PortId out_port, std::int64_t messages) {
+  outlet(cell_.outs_, out_port, name()).use_credits(messages);
 }
 
 void Context::send_control(std::string_view actor, Message message) {

@@ -1,5 +1,6 @@
 #include "runtime/node/link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/node/cell.h"
@@ -8,7 +9,11 @@
 namespace troupe::runtime {
 
 Outlet::Outlet(std::uint32_t link, const LinkPlan& plan, Cell& from, PortId port)
-    : Origin(from.id(), plan.from, plan.to_port, link + 1), plan_(plan), from_(from), port_(port) {}
+    : Origin(from.id(), plan.from, plan.to_port, link + 1),
+      plan_(plan),
+      from_(from),
+      port_(port),
+      message_credits_(plan.message_credits) {}
 
 bool Outlet::send(Message& message) {
   CHECK(!message.empty(), "an empty message was sent");
@@ -34,10 +39,17 @@ bool Outlet::send(Message& message) {
 
 bool Outlet::can_send(std::int64_t bytes) { return admits(bytes) || admits_after_refresh(bytes); }
 
+std::int64_t Outlet::in_flight() const { return sent_messages_.load() - returned_messages_.load(); }
+
+void Outlet::use_credits(std::int64_t messages) {
+  CHECK(messages > 0, "a link with one credit at least");
+  message_credits_.store(std::min(messages, plan_.message_credits));
+}
+
 bool Outlet::admits(std::int64_t bytes) const {
   return credit_admits(bytes, sent_messages_.load(std::memory_order_relaxed) - heard_messages_,
                        sent_bytes_.load(std::memory_order_relaxed) - heard_bytes_,
-                       plan_.message_credits, plan_.byte_credits);
+                       message_credits_.load(std::memory_order_relaxed), plan_.byte_credits);
 }
 
 // Messages are read before bytes and written after them, so the sender never believes a message
@@ -74,7 +86,7 @@ void Outlet::notify_sender() {
   const std::int64_t bytes_out = sent_bytes_.load() - returned_bytes_.load();
   // Several returners may come here at once. The exchange lets one of them notify the sender.
   const bool fits =
-      credit_admits(wanted, messages_out, bytes_out, plan_.message_credits, plan_.byte_credits);
+      credit_admits(wanted, messages_out, bytes_out, message_credits_.load(), plan_.byte_credits);
   if (fits && wanted_bytes_.compare_exchange_strong(wanted, kNotWaiting)) {
     from_.post(CreditSignal{port_});
   }

@@ -36,6 +36,9 @@ class Outlet : public Origin {
   // Sender's thread. As Context::send.
   bool send(Message& message);
   bool can_send(std::int64_t bytes);
+  // Sender's thread. As Context::in_flight and Context::use_credits.
+  std::int64_t in_flight() const;
+  void use_credits(std::int64_t messages);
   // Sender's thread: a failed send is no longer waited for (the sender ended).
   void forget_wait();
 
@@ -65,6 +68,7 @@ class Outlet : public Origin {
   const LinkPlan plan_;
   Cell& from_;
   const PortId port_;
+  std::atomic<std::int64_t> message_credits_;  // of those of the plan; the sender's thread writes
 
   // The sender's thread writes these, all of them totals since the link began.
   alignas(64) std::int64_t heard_messages_ = 0;  // of the returns below

@@ -251,6 +251,41 @@ TEST(Loader, FollowsNoFeedThatNoReplicaOfTheRunHas) {
   EXPECT_TRUE(refuses([](Feed& feed, pipeline::View&) { feed.missing = {{kIterations, {0}}}; }));
 }
 
+// A replica keeps all that it gets. The links have room for 64 messages.
+TEST(Loader, ReadsAheadAsFarAsIsNeededOrAsThereIsRoom) {
+  ToyData toy;
+  for (const auto& [measures, expected] : {std::pair{true, 4}, {false, 64}}) {
+    LoaderOptions endless = options();
+    endless.iterations = 1'000'000;
+    endless.measures_ahead = measures;
+    Play play;
+    std::vector<Message> kept;
+    Script root, replica;
+    root.start = [](Context& context) { context.after(std::chrono::seconds(5)); };
+    std::size_t count = 0;
+    root.timer = [&](Context& context, runtime::TimerId) {
+      count = kept.size();
+      kept.clear();  // while there are links that their credit goes back to
+      context.finish();
+    };
+    play.actor("coordinator", root);
+    play.actor("loader", [&] {
+      return std::make_unique<Loader>(endless, toy.data->train, toy.data->sampler);
+    });
+    replica.start = [](Context& context) {
+      context.send_control("loader", Message::of(feed({0, 1})));
+    };
+    replica.receive = [&](Context&, Message message) {
+      if (count == 0) kept.push_back(std::move(message));
+    };
+    play.actor("replica.1", replica);
+    play.link("loader", "batches.1", "replica.1", "batches", runtime::Lane::kData, 64);
+    const runtime::NodeEnd end = play.run(1);
+    EXPECT_FALSE(end.error) << end.error->message;
+    EXPECT_EQ(count, static_cast<std::size_t>(expected));
+  }
+}
+
 // What comes back has its credit: it would read all there is for nobody.
 TEST(Loader, ForgetsAReplicaThatHasEnded) {
   ToyData toy;

@@ -209,16 +209,20 @@ TEST(ClusterPlan, RingCannotBeGivenLessRoom) {
 TEST(ClusterPlan, BatchLinksHaveRoomForTheLoadersCreditsAndTheEndWhateverTheShares) {
   Topology uneven = two_replicas();
   uneven.cluster.shares = {1, 3, 0};
-  const runtime::Plan plan = plan_of(uneven);
   const auto owners = pipeline::assign_micro_batches(8, replica_weights(uneven, 3));
   EXPECT_THAT(owners, ElementsAre(0, 1, 2, 2, 2, 3, 3, 3));
-  for (int i = 0; i < 6; ++i) {
-    const LinkPlan& batches =
-        link(plan, "loader." + std::to_string(i / 2), "batches." + std::to_string(i));
-    EXPECT_EQ(batches.message_credits, 4 + 1) << i;
-    EXPECT_EQ(batches.byte_credits, (4 + 1) * (1000 + runtime::Message::kOverheadBytes)) << i;
+  // Asked for, and room for what may be measured to be needed.
+  for (const auto& [credits, room] : {std::pair{4, 4}, {0, 64}}) {
+    uneven.loader.credits = credits;
+    const runtime::Plan plan = plan_of(uneven);
+    for (int i = 0; i < 6; ++i) {
+      const LinkPlan& batches =
+          link(plan, "loader." + std::to_string(i / 2), "batches." + std::to_string(i));
+      EXPECT_EQ(batches.message_credits, room + 1) << i;
+      EXPECT_EQ(batches.byte_credits, (room + 1) * (1000 + runtime::Message::kOverheadBytes)) << i;
+    }
+    EXPECT_TRUE(runtime::check(plan).empty());
   }
-  EXPECT_TRUE(runtime::check(plan).empty());
 }
 
 TEST(ClusterPlan, SnapshotsHaveRoomForTwoStates) {

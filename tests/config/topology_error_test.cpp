@@ -28,7 +28,7 @@ train:
   schedule: [d_real, d_fak, g, g]
   scaling: week
 actors:
-  loader: {credits: 0}
+  loader: {credits: -1}
   replica: {device: tpu, count: 0}
   reducer: {reduction: int4, segment: 1MB}
   checkpointer: {every: 1 week}
@@ -71,8 +71,8 @@ constexpr const char* kAllProblems[] = {
     "you mean \"d_fake\"?",
     "t.yaml:15:12: train.scaling: expected one of strong, weak, found text \"week\"; did you mean "
     "\"weak\"?",
-    "t.yaml:17:21: actors.loader.credits: expected a whole number from 1 to 1024, found the "
-    "number 0",
+    "t.yaml:17:21: actors.loader.credits: expected a whole number from 0 to 1024, found the "
+    "number -1",
     "t.yaml:18:21: actors.replica.device: only cpu, gpu, gpu:0, gpu:1, gpu:2, gpu:3, gpu:4, "
     "gpu:5, gpu:6, gpu:7, cuda:0, cuda:1, cuda:2, cuda:3, cuda:4, cuda:5, cuda:6, cuda:7, "
     "opencl:0, opencl:1, opencl:2, opencl:3, opencl:4, opencl:5, opencl:6, "

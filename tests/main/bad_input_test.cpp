@@ -66,12 +66,12 @@ model: {zoo: toi}
 data: {train: toy.h5, schem: lcd-fixed}
 train: {epochs: three}
 actors:
-  loader: {credits: 0}
+  loader: {credits: -1}
 )",
                         {"bad.yaml:2:14: model.zoo", "did you mean \"toy\"?",
                          "bad.yaml:3:23: data: unknown key \"schem\"; did you mean \"schema\"?",
                          "bad.yaml:4:17: train.epochs: expected a whole number",
-                         "bad.yaml:6:21: actors.loader.credits: expected a whole number from 1"});
+                         "bad.yaml:6:21: actors.loader.credits: expected a whole number from 0"});
 }
 
 }  // namespace

@@ -234,6 +234,59 @@ TEST(Link, KeptMessagesAreBackPressure) {
   EXPECT_EQ(stage.link_stats("sender").in_use_messages, 0);
 }
 
+TEST(Link, ASenderMayUseFewerCreditsThanThereAre) {
+  std::vector<Message> kept;
+  int returns = 0, sent = 0;
+  Script sender;
+  const auto send_all = [&sent](Context& context) {
+    int accepted = 0;
+    while (context.send("out", Message::of(Number{sent}))) ++sent, ++accepted;
+    return accepted;
+  };
+  sender.start = [&](Context& context) {
+    const runtime::PortId out = context.out("out");
+    EXPECT_EQ(context.in_flight(out), 0);
+    context.use_credits(out, 2);
+    EXPECT_EQ(send_all(context), 2);
+    EXPECT_EQ(context.in_flight(out), 2);
+    context.use_credits(out, 3);
+    EXPECT_EQ(send_all(context), 1);
+    context.use_credits(out, 100);
+    EXPECT_EQ(send_all(context), 1) << "no more than the link has";
+    context.use_credits(out, 2);
+    EXPECT_FALSE(context.can_send(out, 1));
+    EXPECT_EQ(send_all(context), 0);
+    context.after(milliseconds(10));
+  };
+  sender.timer = [&](Context& context, TimerId) {
+    // One comes back at a time, and the third is the first that makes room.
+    context.send_control("receiver", Message::of(Number{-1}));
+    if (kept.size() > 1) context.after(milliseconds(10));
+  };
+  sender.credit_returned = [&](Context& context, std::string_view) {
+    ++returns;
+    EXPECT_EQ(context.in_flight(context.out("out")), 1);
+    context.finish();
+  };
+  Script receiver;
+  receiver.receive = [&](Context& context, Message message) {
+    if (message.as<Number>()->value >= 0) {
+      kept.push_back(std::move(message));
+      return;
+    }
+    kept.pop_back();
+    if (kept.size() == 1) context.finish();
+  };
+  Stage stage;
+  stage.actor("root", "", root_of(2)).actor("sender", "root", sender);
+  stage.actor("receiver", "root", receiver).link("sender", "receiver", 4);
+  const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_FALSE(end.error.has_value()) << end.error->message;
+  EXPECT_EQ(returns, 1);
+  EXPECT_EQ(kept.size(), 1U);
+  kept.clear();
+}
+
 TEST(Link, ForwardedMessageReturnsItsOldCredit) {
   Script relay;
   relay.receive = [](Context& context, Message message) {

@@ -59,7 +59,8 @@ class Hdf5Dataset {
   // An Error if its values are in other files than home(), or if home() cannot hold its size or
   // that of its chunks. Call it before allocating anything as large as the dataset claims to be.
   runtime::Result<void> check_claims() const;
-  // An Error where values were never written, for which the library would give fill values.
+  // Before the library decodes: an Error where values were never written, for which it would give
+  // fill values, or where the chunks cannot be those of the shape.
   runtime::Result<void> check_written() const;
 
   // Rows [first, first + count), converted by the library; out has count x row_size() elements.
@@ -79,6 +80,7 @@ class Hdf5Dataset {
  private:
   runtime::Result<void> describe();
   runtime::Result<void> find_home();
+  runtime::Result<void> check_chunks(hid_t space) const;
   runtime::Result<void> read_as(std::uint64_t first, std::uint64_t count, hid_t type,
                                 void* out) const;
 

@@ -80,7 +80,8 @@ TEST_F(DataFormats, OrderCapAndRemainderGiveOneHashAloneAndWithWorkers) {
             usual);
 }
 
-// Alone and shared out, whatever the bound, and changed from one to the other when it goes on.
+// Alone and shared out, whatever the bound, and changed from one to the other when it goes on. All
+// events are in one window, so that "none" shuffles them as the others do.
 TEST_F(DataFormats, EveryCacheGivesOneHash) {
   const Words to_13{"--set", "train.iterations=13"};
   const std::string usual = hash_of("usual", to_13);

@@ -68,7 +68,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Shuffle", {.chunk = {4, 3, 4, 5}, .shuffle = true}, true},
                     Case{"SplitChunks", {.chunk = {5, 2, 3, 2}, .gzip = 4}, true},
                     Case{"OneChunk", {.chunk = {23, 3, 4, 5}, .gzip = 4}, true},
-                    Case{"Fletcher", {.chunk = {4, 3, 4, 5}, .gzip = 4, .fletcher = true}, false}),
+                    Case{"Fletcher", {.chunk = {4, 3, 4, 5}, .gzip = 4, .fletcher = true}, false},
+                    Case{"Grown", {.chunk = {32, 3, 4, 5}, .gzip = 4, .grown = true}, true},
+                    Case{"GrownByTheLibrary",
+                         {.chunk = {32, 3, 4, 5}, .fletcher = true, .grown = true},
+                         false}),
     [](const auto& test) { return test.param.name; });
 
 TEST(ChunkReader, ConvertsDoublesAndForeignFloats) {
@@ -103,24 +107,30 @@ TEST(ChunkReader, SaysWhichFilterItDoesNotKnow) {
 }
 
 // The library decodes these, and would read beyond what a chunk holds.
-TEST(ChunkReader, ChunksLargerThanTheDatasetCanBecomeAreRefused) {
+TEST(ChunkReader, ChunksThatCannotBeThoseOfTheShapeAreRefused) {
   const TemporaryFolder folder;
   SmallData data(12);
   data.images = {.chunk = {4, 3, 4, 5}, .fletcher = true, .nbit = true};
   data.write(folder / "a.h5");
-  std::vector<std::byte> bytes = file_bytes(folder / "a.h5");
+  const std::vector<std::byte> whole = file_bytes(folder / "a.h5");
   // The chunk's extents and the size of a number, of 4 bytes each.
   std::vector<std::byte> extents;
   for (const unsigned char extent : {4, 3, 4, 5, 4}) {
     extents.insert(extents.end(), {std::byte{extent}, std::byte{}, std::byte{}, std::byte{}});
   }
-  const auto found = std::search(bytes.begin(), bytes.end(), extents.begin(), extents.end());
-  ASSERT_NE(found, bytes.end());
-  *(found + 13) = std::byte{17};
-  write_file(folder / "a.h5", bytes);
-  EXPECT_THAT(reader_of(folder / "a.h5"),
+  const auto found = std::search(whole.begin(), whole.end(), extents.begin(), extents.end());
+  ASSERT_NE(found, whole.end());
+  const auto damage = [&](std::ptrdiff_t at, unsigned char value) {
+    std::vector<std::byte> bytes = whole;
+    bytes[static_cast<std::size_t>(found - whole.begin() + at)] = std::byte{value};
+    write_file(folder / "a.h5", bytes);
+    return reader_of(folder / "a.h5");
+  };
+  EXPECT_THAT(damage(13, 17),
               FailsWith(runtime::ErrorKind::kData,
                         "dataset ECAL: chunks of (4, 3, 4, 4357), which are larger than"));
+  EXPECT_THAT(damage(0, 12), FailsWith(runtime::ErrorKind::kData,
+                                       "dataset ECAL: it has 3 chunks, but its shape needs 1"));
 }
 
 TEST(ChunkReader, ReadsOnlyTheBlocksAskedFor) {

@@ -70,6 +70,9 @@ void Hdf5Scribe::add_unfinished(const std::string& name, std::vector<hsize_t> sh
   const Hdf5Lock lock;
   const int rank = static_cast<int>(shape.size());
   const Hdf5Handle space(H5Screate_simple(rank, shape.data(), nullptr));
+  std::vector<hsize_t> first = shape;
+  if (layout.grown) first[0] = 0;
+  const Hdf5Handle made(H5Screate_simple(rank, first.data(), shape.data()));
   const Hdf5Handle list(H5Pcreate(H5P_DATASET_CREATE));
   const Hdf5Handle links(H5Pcreate(H5P_LINK_CREATE));
   H5Pset_create_intermediate_group(links.id(), 1);
@@ -83,8 +86,9 @@ void Hdf5Scribe::add_unfinished(const std::string& name, std::vector<hsize_t> sh
   if (layout.nbit) H5Pset_nbit(list.id());
   const Hdf5Handle type = make_type(layout.type);
   const Hdf5Handle dataset(
-      H5Dcreate2(file_, name.c_str(), type.id(), space.id(), links.id(), list.id(), H5P_DEFAULT));
+      H5Dcreate2(file_, name.c_str(), type.id(), made.id(), links.id(), list.id(), H5P_DEFAULT));
   CHECK(dataset.valid(), name);
+  if (layout.grown) CHECK(H5Dset_extent(dataset.id(), shape.data()) >= 0, name);
   std::size_t row = 1;
   for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];
   std::vector<hsize_t> start(shape.size(), 0);

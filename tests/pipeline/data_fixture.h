@@ -28,6 +28,7 @@ struct StorageLayout {
   bool fletcher = false;
   bool nbit = false;  // a filter of which nothing is known here
   StoredType type = StoredType::kFloat32;
+  bool grown = false;  // made without rows, and then given those that are the most it can have
 };
 
 // Writes datasets straight through the HDF5 library, as other programs would.

@@ -118,7 +118,14 @@ RecordOf<GanDescription> judge_record(const std::string& what) {
       .required("outputs",
                 within(&GanDescription::discriminator, &model::NetworkDescription::outputs),
                 list(text("the name of a layer"), 1, 100), Scope::kState,
-                "Names of the layers that are results.");
+                "Names of the layers that are results.")
+      .field(
+          "conditions",
+          within(&GanDescription::discriminator, &model::NetworkDescription::conditions),
+          newer(list(text(kNumberOfData), 0, model::kMostConditions), std::vector<std::string>{}),
+          Scope::kState,
+          "A second input, which layers read as `input: conditions`: a feature for each of these, "
+          "as those of a latent. A discriminator has some of what showers are asked for.");
   return record;
 }
 

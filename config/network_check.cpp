@@ -122,6 +122,11 @@ void check_networks(const GanDescription& gan, Reader& reader) {
   NetworkDescription discriminator = gan.discriminator;
   discriminator.name = makes ? "discriminator" : "network";
   const NetworkShapes judged = check_network(discriminator, judge_path(gan), reader);
+  if (const std::string fault = model::conditions_fault(gan); !fault.empty()) {
+    std::vector<std::string> at{judge_path(gan) + ".conditions"};
+    if (makes) at.emplace_back("model.generator.latent.conditions");
+    reader.broken_rule(at, shown(fault, 400));
+  }
   if (const std::string fault = model::diffusion_fault(gan); !fault.empty()) {
     // Where the input is right, the losses are not.
     const bool of_losses = model::image_shape(gan).channels > 0;

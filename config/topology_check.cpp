@@ -99,6 +99,7 @@ std::vector<std::string> askers_of(const GanDescription& gan, const std::string&
   for (const model::LossTerm& term : gan.losses) {
     if (term.column == column) return {fmt::format("model.losses.{}.target", term.output)};
   }
+  if (gan.task == model::Task::kSupervised) return {"model.network.conditions"};
   const bool makes = gan.task == model::Task::kGan;
   return {makes ? "model.generator.latent.conditions" : "model.diffusion.conditions"};
 }

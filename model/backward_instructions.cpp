@@ -15,13 +15,15 @@ bool has_weights(const ParameterLayout& layout, const Computation& computation) 
   return std::any_of(layout.weights.begin(), layout.weights.end(), own);
 }
 
-// Per value, whether the pass needs its gradient. kBackwardInput: every value depends on the input.
-// kBackwardParameters: only values that depend on a weight count.
+// Per value, whether the pass needs its gradient. kBackwardInput: those that depend on the input.
+// kBackwardParameters: those that depend on a weight.
 std::vector<bool> wanted_values(const Graph& graph, const ParameterLayout& layout, Pass pass) {
-  std::vector<bool> wanted(graph.values.size(), pass == Pass::kBackwardInput);
-  if (pass == Pass::kBackwardInput) return wanted;
+  std::vector<bool> wanted(graph.values.size(), false);
+  const bool of_input = pass == Pass::kBackwardInput;
+  wanted.front() = of_input;
   for (const Computation& computation : graph.computations) {
-    bool depends = has_weights(layout, computation) || wanted[at(computation.input)];
+    bool depends = wanted[at(computation.input)];
+    if (!of_input) depends = depends || has_weights(layout, computation);
     for (const int other : computation.others) depends = depends || wanted[at(other)];
     wanted[at(computation.output)] = depends;
   }

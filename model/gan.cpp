@@ -56,6 +56,7 @@ Result<void> check_fit(const GanDescription& gan, const Program& generator,
                                       term.output, target_name(term.target),
                                       of_gans ? "GANs" : "diffusion", task_name(gan.task)));
   }
+  if (const std::string fault = conditions_fault(gan); !fault.empty()) return topology_error(fault);
   if (gan.task != Task::kGan) return {};
   const LatentDescription& latent = gan.latent;
   if (generator.input_shape() != Shape::features(latent.size)) {
@@ -199,8 +200,10 @@ GanStream::GanStream(const Gan& gan)
   for (int i = 0; i < gan.discriminator().outputs(); ++i) {
     outputs = std::max(outputs, events * gan.discriminator().output_shape(i).elements());
   }
-  staged_ =
-      place(std::max({events * gan.description().latent.size, outputs, images}), host_memory());
+  const std::int64_t conditions =
+      2 * events * std::ssize(gan.description().discriminator.conditions);
+  staged_ = place(std::max({events * gan.description().latent.size, outputs, images, conditions}),
+                  host_memory());
   const StreamElements elements = elements_of(gan);
   Memory& memory = gan.memory();
   targets_ = place(elements.targets, memory);

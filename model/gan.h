@@ -117,6 +117,10 @@ Shape image_shape(const GanDescription& gan);
 // other tasks.
 std::string diffusion_fault(const GanDescription& gan);
 
+// The fault of the conditions of the network that judges: one that a GAN's showers are not asked
+// for, or any of a diffusion task. "" if there is none.
+std::string conditions_fault(const GanDescription& gan);
+
 // The fault of a model with a gradient penalty: that of a discriminator which mixes events, say. ""
 // if it has none, or no penalty.
 std::string penalty_fault(const GanDescription& gan);
@@ -125,8 +129,8 @@ std::string penalty_fault(const GanDescription& gan);
 // then those of its discriminator, as "d/NAME".
 std::vector<LossTerm> told_losses(const GanDescription& gan);
 
-// The columns of the data that a model reads: those of its latent, then those of its losses, each
-// once.
+// The columns of the data that a model reads: those of its latent, of its network's conditions, and
+// of its losses, each once.
 std::vector<std::string> columns_of(const GanDescription& gan);
 
 // A step of the schedule. kDReal: discriminator on the real batch; kDFake: discriminator on fakes

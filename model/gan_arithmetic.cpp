@@ -15,8 +15,9 @@ struct GanArithmetic : GanPlaces<T> {
       Places::count, Places::description, Places::memory, Places::on_host, Places::cells,
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::column, Places::write_latents,
-      Places::write_real_images, Places::write_noisy_images, Places::generator_bindings,
-      Places::discriminator_bindings, Places::contributions, Places::discriminator, Places::both;
+      Places::write_real_images, Places::write_noisy_images, Places::write_conditions,
+      Places::generator_bindings, Places::discriminator_bindings, Places::contributions,
+      Places::discriminator, Places::both;
   using typename Places::Judge;
 
   void learn(SlotKind slot) const {
@@ -119,6 +120,8 @@ struct GanArithmetic : GanPlaces<T> {
     T *const drawn = slopes(0), *const slope = slopes(1), *const excess = slopes(2);
     mix(above, below, drawn, mixed);
     copy(mixed, count() * size, discriminator().input());
+    write_conditions(discriminator(),
+                     [this](std::int64_t i, std::int64_t) { return conditions(i); });
     bindings.statistics = penalties(0);  // there are none
     program.run(Pass::kForwardTraining, bindings, stream.discriminator_);
     write_output_gradients(T{1});
@@ -184,8 +187,8 @@ struct GanArithmetic : GanPlaces<T> {
     const Judge judge = discriminator();
     write_indices();
     write_real_images(judge.input(), batch() * cells());
-    write_targets([this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
-                  {{1.0}, flip_probability});
+    write_wanted(judge, [this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
+                 {{1.0}, flip_probability});
     const Bindings bindings = discriminator_bindings();
     count_bins(judge.input(), 1);
     d_step(judge, bindings, layout);
@@ -194,8 +197,8 @@ struct GanArithmetic : GanPlaces<T> {
   void d_fake() const {
     const ContributionLayout& layout = gan.contributions(SlotKind::kDFake);
     write_indices();
-    write_targets([this](std::int64_t i, std::int64_t) { return conditions(i); },
-                  {{0.0}, description().flip_probability});
+    write_wanted(discriminator(), [this](std::int64_t i, std::int64_t) { return conditions(i); },
+                 {{0.0}, description().flip_probability});
     const Bindings bindings = discriminator_bindings();
     count_bins_of_real_images();
     d_step_on_fakes(discriminator(), 0, bindings, layout);
@@ -208,11 +211,11 @@ struct GanArithmetic : GanPlaces<T> {
     write_indices();
     const std::int64_t size = batch() * cells();
     write_real_images(judge.input(), 2 * size);
-    write_targets(
-        [this](std::int64_t i, std::int64_t half) {
-          return half == 0 ? micro_batches[i].events : conditions(i);
-        },
-        {{1.0, 0.0}, description().flip_probability}, 2);
+    write_wanted(judge,
+                 [this](std::int64_t i, std::int64_t half) {
+                   return half == 0 ? micro_batches[i].events : conditions(i);
+                 },
+                 {{1.0, 0.0}, description().flip_probability});
     const Bindings bindings = discriminator_bindings();
     count_bins(judge.input(), 2);
     d_step_on_fakes(judge, size, bindings, layout);
@@ -239,7 +242,8 @@ struct GanArithmetic : GanPlaces<T> {
     const ParameterLayout& g = gan.generator_->parameters();
     write_indices();
     // All fakes are labelled real, and no label is flipped.
-    write_targets([this](std::int64_t i, std::int64_t) { return conditions(i); }, {{1.0}, 0.0});
+    write_wanted(discriminator(), [this](std::int64_t i, std::int64_t) { return conditions(i); },
+                 {{1.0}, 0.0});
     Bindings g_bindings = generator_bindings(), d_bindings = discriminator_bindings();
     g_bindings.gradients = contributions();
     d_bindings.statistics = contributions() + g.size();
@@ -311,9 +315,12 @@ struct GanArithmetic : GanPlaces<T> {
            static_cast<std::int64_t>(term) * halves * count() * batch() * kBinCount;
   }
 
-  // All terms' but bins. wanted(i, half) are the conditions of micro-batch i's half.
+  // The judge's conditions, and the targets of all terms but bins. wanted(i, half) are the
+  // conditions of micro-batch i's half.
   template <class Wanted>
-  void write_targets(const Wanted& wanted, const Labels& labels, std::int64_t halves = 1) const {
+  void write_wanted(const Judge& judge, const Wanted& wanted, const Labels& labels) const {
+    write_conditions(judge, wanted);
+    const std::int64_t halves = judge.halves;
     for (std::size_t number = 0; number < description().losses.size(); ++number) {
       const LossTerm& term = description().losses[number];
       if (term.target == Target::kBins) continue;

@@ -64,6 +64,23 @@ std::string diffusion_fault(const GanDescription& gan) {
   return "";
 }
 
+std::string conditions_fault(const GanDescription& gan) {
+  const std::vector<std::string>& conditions = gan.discriminator.conditions;
+  if (conditions.size() > kMostConditions) {
+    return fmt::format("{} conditions; there is room for {}", conditions.size(), kMostConditions);
+  }
+  if (gan.task == Task::kDiffusion && !conditions.empty()) {
+    return "the network of a diffusion task has its conditions in the channels of its input";
+  }
+  const std::vector<std::string>& asked = gan.latent.conditions;
+  for (const std::string& condition : conditions) {
+    if (gan.task != Task::kGan || std::ranges::find(asked, condition) != asked.end()) continue;
+    return fmt::format("the discriminator has the condition {}, which no shower is asked for",
+                       condition);
+  }
+  return "";
+}
+
 std::string term_fault(const LossTerm& term, const Shape& output, const Shape& image) {
   const std::string target =
       term.target == Target::kColumn ? term.column : target_name(term.target);
@@ -143,9 +160,14 @@ float target_of_column(std::span<const float> values, float number) {
 std::vector<std::string> columns_of(const GanDescription& gan) {
   std::vector<std::string> columns;
   if (gan.task != Task::kSupervised) columns = columns_of(gan.latent);
+  const auto add = [&columns](const std::string& name) {
+    if (std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
+  };
+  for (const std::string& condition : gan.discriminator.conditions) {
+    if (condition != kEnergyCondition && condition != kAngleCondition) add(condition);
+  }
   for (const LossTerm& term : gan.losses) {
-    if (term.target != Target::kColumn) continue;
-    if (std::ranges::find(columns, term.column) == columns.end()) columns.push_back(term.column);
+    if (term.target == Target::kColumn) add(term.column);
   }
   return columns;
 }

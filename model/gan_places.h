@@ -113,17 +113,18 @@ struct GanPlaces : GanMemory<T> {
     CHECK(events.columns != nullptr, "the model reads columns of the data");
     return events.columns + static_cast<std::int64_t>(gan.place_of(name)) * batch();
   }
+  const float* numbers(const EventBatch& events, const std::string& condition) const {
+    const float* const found =
+        numbers_of(condition, events.energy, events.angle,
+                   [&](const std::string& name) { return column(events, name); });
+    CHECK(found != nullptr, "the events have every condition, an angle if it is one");
+    return found;
+  }
   // The numbers that showers are asked for, in the order of the latent's conditions.
   std::array<const float*, kMostConditions> asked_of(const EventBatch& events) const {
     std::array<const float*, kMostConditions> values{};
-    std::ranges::transform(
-        description().latent.conditions, values.begin(), [&](const std::string& condition) {
-          const float* const numbers =
-              numbers_of(condition, events.energy, events.angle,
-                         [&](const std::string& name) { return column(events, name); });
-          CHECK(numbers != nullptr, "the events have every condition, an angle if it is one");
-          return numbers;
-        });
+    std::ranges::transform(description().latent.conditions, values.begin(),
+                           [&](const auto& condition) { return numbers(events, condition); });
     return values;
   }
   void write_latents() const {
@@ -197,6 +198,27 @@ struct GanPlaces : GanMemory<T> {
 
     T* input() const { return program.template input<T>(workspace).data(); }
   };
+  // Those of the judge's network. wanted(i, half) are the events, or what is asked for, of the half
+  // of micro-batch i.
+  template <class Wanted>
+  void write_conditions(const Judge& judge, const Wanted& wanted) const {
+    const std::vector<std::string>& conditions = description().discriminator.conditions;
+    if (conditions.empty()) return;
+    const std::int64_t step = std::ssize(conditions);
+    T* to = staged();
+    for (std::int64_t i = 0; i < count(); ++i) {
+      for (std::int64_t half = 0; half < judge.halves; ++half, to += batch() * step) {
+        const EventBatch events = wanted(i, half);
+        for (std::int64_t k = 0; k < step; ++k) {
+          const float* const values = numbers(events, conditions[static_cast<std::size_t>(k)]);
+          for (std::int64_t event = 0; event < batch(); ++event) {
+            to[event * step + k] = static_cast<T>(values[event]);
+          }
+        }
+      }
+    }
+    write(staged(), to - staged(), judge.program.template conditions<T>(judge.workspace).data());
+  }
   Judge discriminator(std::size_t losses = Gan::kDiscriminator) const {
     return {*gan.discriminator_, stream.discriminator_, gan.losses_[losses]};
   }

@@ -31,7 +31,10 @@ class GraphMaker {
       output_of_[index(shapes_.outputs[i])] = static_cast<int>(i);
     }
     for (int layer = 0; layer < layers(); ++layer) absorb_into_convolution(layer);
-    graph_.values.push_back({-1, batch_ * network_.input.elements(), -1});
+    graph_.values.push_back({kOfInput, batch_ * network_.input.elements(), -1});
+    if (!network_.conditions.empty()) {
+      graph_.values.push_back({kOfConditions, batch_ * std::ssize(network_.conditions), -1});
+    }
     graph_.outputs.assign(shapes_.outputs.size(), -1);
     for (int layer = 0; layer < layers(); ++layer) add_layer(layer);
     return std::move(graph_);
@@ -41,10 +44,11 @@ class GraphMaker {
   static std::size_t index(int layer) { return static_cast<std::size_t>(layer); }
   int layers() const { return static_cast<int>(network_.layers.size()); }
   const LayerKind& kind(int layer) const { return network_.layers[index(layer)].kind; }
-  const Shape& shape(int layer) const {
-    return layer < 0 ? network_.input : shapes_.layers[index(layer)];
+  Shape shape(int layer) const { return shape_read(network_, shapes_, layer); }
+  int value(int layer) const {
+    if (layer == kOfConditions) return 1;
+    return layer == kOfInput ? 0 : value_of_[index(layer)];
   }
-  int value(int layer) const { return layer < 0 ? 0 : value_of_[index(layer)]; }
 
   // True if only one layer reads the result, and it is no output of the network.
   bool is_private(int layer) const {
@@ -120,9 +124,9 @@ class GraphMaker {
     }
     const int output = output_of_[index(layer)];
     if (output < 0) return;
-    // The value is the network's input or already another output, so the layer gets a copy of its
-    // own.
-    if (made == 0 || graph_.values[index(made)].output >= 0) {
+    // The value is an input of the network or already another output, so the layer gets a copy of
+    // its own.
+    if (graph_.values[index(made)].layer < 0 || graph_.values[index(made)].output >= 0) {
       made = compute(layer, Activation{}, shapes_.inputs[index(layer)]);
     }
     graph_.values[index(made)].output = output;

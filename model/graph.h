@@ -12,9 +12,9 @@
 //
 // A convolution in groups stays as it is, and one with stride or dilation is not upsampled.
 //
-// Every output has a value of its own, never the network's input and never another output's value,
-// so that both ways of running a network can keep it in the same place; where a layer that computes
-// nothing would break this, a copy is made.
+// Every output has a value of its own, never an input of the network and never another output's
+// value, so that both ways of running a network can keep it in the same place; where a layer that
+// computes nothing would break this, a copy is made.
 
 #include <vector>
 
@@ -26,7 +26,7 @@ namespace troupe::model {
 enum class Mode : std::uint8_t { kTraining, kInference };
 
 struct Value {
-  int layer = -1;             // whose result it is, -1 for the network's input
+  int layer = kOfInput;       // whose result it is; also kOfConditions
   std::int64_t elements = 0;  // of the whole micro-batch
   int output = -1;            // index into the network's outputs
 };
@@ -47,7 +47,7 @@ struct Computation {
 };
 
 struct Graph {
-  std::vector<Value> values;              // 0 is the network's input
+  std::vector<Value> values;  // 0 is the network's input, 1 its conditions if it has any
   std::vector<Computation> computations;  // in an order that makes values before they are read
   std::vector<int> outputs;               // the value of each output of the network
 };

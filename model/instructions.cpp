@@ -68,9 +68,9 @@ Operand split(InstructionWriter& writer, const std::optional<Phases>& phases, Op
   return InstructionWriter::read(apart);
 }
 
-// The tensors that callers read and write come first: the input, the outputs, and the gradients of
-// both. All passes share them. Training has a graph of its own, and both backward passes read what
-// its forward pass has kept.
+// The tensors that callers read and write come first: the inputs, the outputs, and their gradients.
+// All passes share them. Training has a graph of its own, and both backward passes read what its
+// forward pass has kept.
 InstructionLists make_instructions(const NetworkDescription& network, const NetworkShapes& shapes,
                                    const ParameterLayout& layout, const ProgramOptions& options) {
   InstructionLists lists;
@@ -80,6 +80,10 @@ InstructionLists make_instructions(const NetworkDescription& network, const Netw
   lists.input = 0;
   lists.tensors.push_back({"input gradient", input_elements});
   lists.input_gradient = 1;
+  if (!network.conditions.empty()) {
+    lists.conditions = static_cast<int>(lists.tensors.size());
+    lists.tensors.push_back({"conditions", options.batch * std::ssize(network.conditions)});
+  }
   for (const int layer : shapes.outputs) {
     const std::string& name = network.layers[static_cast<std::size_t>(layer)].name;
     const std::int64_t elements =

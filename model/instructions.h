@@ -53,6 +53,7 @@ struct InstructionLists {
   std::array<bool, kPasses> compiled{};  // a compiled pass may have no instructions
   // Tensors the caller of a Program reads and writes.
   int input = -1;
+  int conditions = -1;  // of a network that has none: none
   std::vector<int> outputs;
   std::vector<int> output_gradients;
   int input_gradient = -1;

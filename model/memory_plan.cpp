@@ -52,6 +52,7 @@ class LifeRecorder {
 
   std::vector<TensorLife> finish(bool with_backward) {
     lives_[index(lists_.input)].live = {{0, now_}};
+    if (lists_.conditions >= 0) lives_[index(lists_.conditions)].live = {{0, now_}};
     if (with_backward) {
       for (const int gradient : lists_.output_gradients) lives_[index(gradient)].live = {{0, now_}};
     }

@@ -32,7 +32,7 @@ struct MemoryPlan {
 
 // Lives of all tensors over these orders, one after the other: forward in training then backward to
 // parameters; forward in training then backward to the input; forward in inference. A tensor lives
-// from its first use in an order to its last. The input and the output gradients live always, as
+// from its first use in an order to its last. The inputs and the output gradients live always, as
 // the caller fills them; outputs and input gradient live to the end of an order, as the caller
 // reads them.
 std::vector<TensorLife> tensor_lives(const InstructionLists& lists, DataType type);

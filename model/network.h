@@ -5,6 +5,7 @@
 // nearest-neighbour upsampling, batch normalisation over the last axis.
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <variant>
 #include <vector>
@@ -162,8 +163,8 @@ using LayerKind =
 struct Layer {
   std::string name;  // unique in its network; parameters are called name/kernel, name/bias, ...
   LayerKind kind;
-  // Name of the layer it reads, or "input" for the network's input; empty: the layer before, for
-  // the first one the network's input.
+  // Name of the layer it reads, "input" for the network's input, or "conditions" for its
+  // conditions; empty: the layer before, for the first one the network's input.
   std::string input;
 };
 
@@ -172,7 +173,15 @@ struct NetworkDescription {
   Shape input;
   std::vector<Layer> layers;
   std::vector<std::string> outputs;  // names of the layers that are results; empty: the last layer
+  // Its second input: a feature for each of these, of which no gradient is taken. Empty: it has
+  // none.
+  std::vector<std::string> conditions = {};
+
+  Shape conditions_shape() const { return Shape::features(std::ssize(conditions)); }
 };
+
+// What a layer reads, where that is no layer.
+inline constexpr int kOfInput = -1, kOfConditions = -2;
 
 // The word of a layer kind in topology files: "dense", "convolution", "pad", ...
 std::string kind_name(const LayerKind& kind);
@@ -188,12 +197,16 @@ struct NetworkProblem {
 
 struct NetworkShapes {
   std::vector<Shape> layers;  // output shape per layer; meaningful when problems is empty
-  std::vector<int> inputs;    // index of the layer each one reads, -1 for the network's input
+  std::vector<int> inputs;    // index of the layer each one reads, kOfInput or kOfConditions
   std::vector<std::vector<int>> others;  // likewise of those it reads besides
   std::vector<int> outputs;              // indices of the result layers
   std::vector<bool> used;                // per layer, whether an output depends on it
   std::vector<NetworkProblem> problems;
 };
+// The shape of what a layer reads: an element of NetworkShapes::inputs or others.
+Shape shape_read(const NetworkDescription& network, const NetworkShapes& shapes, int from);
+// Its name, as layers give it.
+std::string name_read(const NetworkDescription& network, int from);
 
 // Names resolved and shapes inferred; every problem at once (the shape of a layer behind a wrong
 // one is skipped). Messages begin with "layer NAME (KIND): " where a layer is meant. A layer no

@@ -13,10 +13,11 @@ namespace troupe::model {
 namespace {
 
 constexpr std::string_view kInputName = "input";
+constexpr std::string_view kConditionsName = "conditions";
 // As many layers as random streams are numbered for (streams.h), with room for two weight tensors
 // each.
 constexpr std::size_t kMostLayers = 2048;
-constexpr int kUnresolved = -2;
+constexpr int kUnresolved = -3;
 
 class Inference {
  public:
@@ -48,6 +49,8 @@ class Inference {
     result_.problems.push_back({layer, layer < 0 ? text : describe(layer) + ": " + text});
   }
 
+  bool has_conditions() const { return !network_.conditions.empty(); }
+
   // False when nothing further can be said.
   bool check_network() {
     if (const std::string wrong = shape_problem(network_.input); !wrong.empty()) {
@@ -69,6 +72,8 @@ class Inference {
         problem(i, "has no name");
       } else if (name == kInputName) {
         problem(i, "\"input\" means the network's input; give the layer another name");
+      } else if (has_conditions() && name == kConditionsName) {
+        problem(i, "\"conditions\" means the network's conditions; give the layer another name");
       } else if (name.find('/') != std::string::npos) {
         problem(i, "a name has no \"/\": parameters are called layer/kernel");
       } else if (const auto [found, added] = indices_.emplace(name, i); !added) {
@@ -83,7 +88,10 @@ class Inference {
   std::string suggestion(const std::string& name, std::size_t count) const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < count; ++i) names.push_back(network_.layers[i].name);
-    if (count < network_.layers.size()) names.emplace_back(kInputName);
+    if (count < network_.layers.size()) {
+      names.emplace_back(kInputName);
+      if (has_conditions()) names.emplace_back(kConditionsName);
+    }
     const std::string meant = runtime::nearest_word(name, names);
     return meant.empty() ? std::string() : fmt::format("; did you mean {}?", meant);
   }
@@ -99,7 +107,8 @@ class Inference {
   }
 
   int resolved(int layer, const std::string& name) {
-    if (name == kInputName) return -1;
+    if (name == kInputName) return kOfInput;
+    if (has_conditions() && name == kConditionsName) return kOfConditions;
     if (const auto found = indices_.find(name); found == indices_.end()) {
       problem(layer, fmt::format("reads {}, which is no layer{}", name,
                                  suggestion(name, static_cast<std::size_t>(layer))));
@@ -161,8 +170,9 @@ class Inference {
       const std::vector<std::string> wrong = option_problems(kind);
       for (const std::string& text : wrong) problem(static_cast<int>(i), text);
       const auto is_known = [&](int input) {
-        return input == -1 ? input_known_
-                           : input != kUnresolved && known[static_cast<std::size_t>(input)];
+        if (input == kOfInput) return input_known_;
+        return input == kOfConditions ||
+               (input != kUnresolved && known[static_cast<std::size_t>(input)]);
       };
       const std::vector<int>& others = result_.others[i];
       const bool all_known =
@@ -178,9 +188,9 @@ class Inference {
   }
 
   LayerSource source_of(int input) const {
-    if (input < 0) return {network_.input, "the network's input"};
-    const auto layer = static_cast<std::size_t>(input);
-    return {result_.layers[layer], "layer " + network_.layers[layer].name};
+    const std::string name = name_read(network_, input);
+    return {shape_read(network_, result_, input),
+            input < 0 ? "the network's " + name : "layer " + name};
   }
 
   const NetworkDescription& network_;
@@ -190,6 +200,17 @@ class Inference {
 };
 
 }  // namespace
+
+Shape shape_read(const NetworkDescription& network, const NetworkShapes& shapes, int from) {
+  if (from == kOfConditions) return network.conditions_shape();
+  return from == kOfInput ? network.input : shapes.layers[static_cast<std::size_t>(from)];
+}
+
+std::string name_read(const NetworkDescription& network, int from) {
+  if (from == kOfConditions) return std::string(kConditionsName);
+  return from == kOfInput ? std::string(kInputName)
+                          : network.layers[static_cast<std::size_t>(from)].name;
+}
 
 NetworkShapes infer_shapes(const NetworkDescription& network) { return Inference(network).infer(); }
 

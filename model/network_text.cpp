@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 
@@ -73,11 +74,13 @@ std::string print_network(const NetworkDescription& network, const NetworkShapes
 
   constexpr const char* kRow = "  {:<20} {:<14} {:<20} {:>16} {:>12}{}\n";
   std::string text = fmt::format("network {}: input {}\n", network.name, network.input.text());
+  if (!network.conditions.empty()) {
+    text += fmt::format("  conditions {}\n", fmt::join(network.conditions, ", "));
+  }
   text += fmt::format(kRow, "layer", "kind", "reads", "output shape", "parameters", "");
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];
-    const int input = shapes.inputs[i];
-    std::string reads = input < 0 ? "input" : network.layers[static_cast<std::size_t>(input)].name;
+    std::string reads = name_read(network, shapes.inputs[i]);
     for (const std::string& other : other_inputs(layer.kind)) reads += ", " + other;
     text += fmt::format(kRow, layer.name, kind_name(layer.kind), reads, shapes.layers[i].text(),
                         counts[i], is_output[i] ? "  output" : "");

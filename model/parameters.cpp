@@ -10,8 +10,7 @@ class Layout {
 
   ParameterLayout lay_out() {
     for (layer_ = 0; layer_ < static_cast<int>(network_.layers.size()); ++layer_) {
-      const int input = shapes_.inputs[static_cast<std::size_t>(layer_)];
-      input_ = input < 0 ? network_.input : shapes_.layers[static_cast<std::size_t>(input)];
+      input_ = shape_read(network_, shapes_, shapes_.inputs[static_cast<std::size_t>(layer_)]);
       std::visit(*this, network_.layers[static_cast<std::size_t>(layer_)].kind);
     }
     return std::move(result_);

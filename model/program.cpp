@@ -115,6 +115,11 @@ std::span<T> Program::input(Workspace& workspace) const {
   return tensor<T>(workspace, content_->lists.input);
 }
 template <class T>
+std::span<T> Program::conditions(Workspace& workspace) const {
+  CHECK(content_->lists.conditions >= 0, "the network has conditions");
+  return tensor<T>(workspace, content_->lists.conditions);
+}
+template <class T>
 std::span<const T> Program::output(Workspace& workspace, int index) const {
   return tensor<T>(workspace, item(content_->lists.outputs, index));
 }
@@ -129,6 +134,8 @@ std::span<const T> Program::input_gradient(Workspace& workspace) const {
 
 template std::span<float> Program::input(Workspace&) const;
 template std::span<double> Program::input(Workspace&) const;
+template std::span<float> Program::conditions(Workspace&) const;
+template std::span<double> Program::conditions(Workspace&) const;
 template std::span<const float> Program::output(Workspace&, int) const;
 template std::span<const double> Program::output(Workspace&, int) const;
 template std::span<float> Program::output_gradient(Workspace&, int) const;

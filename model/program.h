@@ -94,11 +94,14 @@ class Program {
 
   // Places in a workspace's arena, which is in the backend's memory, in elements of data_type(),
   // batch-major, and in a group one micro-batch behind the other. The caller fills
-  // input() before a forward pass and output_gradient(i) of every output before a backward pass
-  // (outputs that pass no gradient, such as bins, ignore it); the rest is valid until the next
-  // forward pass.
+  // input() and conditions() before a forward pass and output_gradient(i) of every output before a
+  // backward pass (outputs that pass no gradient, such as bins, ignore it); the rest is valid until
+  // the next forward pass.
   template <class T>
   std::span<T> input(Workspace& workspace) const;
+  // (batch, conditions) of a network that has some.
+  template <class T>
+  std::span<T> conditions(Workspace& workspace) const;
   template <class T>
   std::span<const T> output(Workspace& workspace, int index) const;
   template <class T>

@@ -60,7 +60,12 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
   options.forward_training = options.backward_parameters = options.backward_input = false;
   ASSIGN_OR_RETURN(auto program, model::Program::compile(model.discriminator, backend, options));
   std::vector<Term> terms;
+  const auto is_known = [](const std::string& condition) {
+    return condition == model::kEnergyCondition || condition == model::kAngleCondition;
+  };
+  const bool has_all = std::ranges::all_of(model.discriminator.conditions, is_known);
   for (const model::LossTerm& loss : model.losses) {
+    if (!has_all) break;
     const int output = program->find_output(loss.output);
     const bool is_number = loss.target != Target::kBins && loss.target != Target::kColumn;
     const bool is_penalty = loss.kind == model::LossKind::kGradientPenalty;
@@ -109,6 +114,20 @@ std::vector<model::DiscriminatorOutput> DiscriminatorReader::outputs() const {
   return found;
 }
 
+void DiscriminatorReader::write_conditions(const JudgedImages& showers, std::size_t first,
+                                           std::size_t count, model::Workspace& workspace) const {
+  const std::vector<std::string>& conditions = program_->network().conditions;
+  if (conditions.empty() || terms_.empty()) return;
+  const auto input = program_->conditions<float>(workspace);
+  for (std::size_t k = 0; k < conditions.size(); ++k) {
+    const bool is_energy = conditions[k] == model::kEnergyCondition;
+    const std::span<const float> numbers = is_energy ? showers.energies : showers.angles;
+    for (std::size_t i = 0; i < count; ++i) {
+      input[i * conditions.size() + k] = numbers[first + i];
+    }
+  }
+}
+
 void DiscriminatorReader::read(std::span<const float> weights, std::span<const float> moving,
                                const JudgedImages& showers,
                                std::vector<float> model::DiscriminatorOutput::*side,
@@ -135,6 +154,7 @@ void DiscriminatorReader::read(std::span<const float> weights, std::span<const f
     // A batch is computed whole; the rest behind the last shower is not taken.
     std::ranges::copy(showers.images.subspan(first * cells, some * cells),
                       program_->input<float>(workspace).begin());
+    write_conditions(showers, first, some, workspace);
     program_->run(model::Pass::kForwardInference, bindings, workspace);
     for (std::size_t term = 0; term < terms_.size(); ++term) {
       const auto values = program_->output<float>(workspace, terms_[term].output);

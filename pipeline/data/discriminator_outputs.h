@@ -48,6 +48,9 @@ class DiscriminatorReader {
   DiscriminatorReader(std::unique_ptr<const model::Program> program, std::vector<Term> terms,
                       runtime::ThreadTeam& team);
 
+  void write_conditions(const JudgedImages& showers, std::size_t first, std::size_t count,
+                        model::Workspace& workspace) const;
+
   std::unique_ptr<const model::Program> program_;
   std::vector<Term> terms_;
   runtime::ThreadTeam& team_;

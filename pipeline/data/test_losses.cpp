@@ -100,26 +100,42 @@ void TestLosses::add(bool is_real, std::span<const float> image, const TestCondi
   if (std::ssize(side.conditions) == kTestedAtOnce) compute(is_real);
 }
 
+std::vector<float> TestLosses::numbers_of(const Side& side, const std::string& condition) const {
+  const std::vector<std::string> columns = model::columns_of(model_);
+  const auto column = std::ranges::find(columns, condition) - columns.begin();
+  std::vector<float> numbers;
+  for (const TestConditions& each : side.conditions) {
+    numbers.push_back(model::numbers_of(condition, each.energy, each.angle, [&](const auto&) {
+      return each.columns.at(static_cast<std::size_t>(column));
+    }));
+  }
+  return numbers;
+}
+
+void TestLosses::write_conditions(const Side& side) {
+  const std::vector<std::string>& conditions = model_.discriminator.conditions;
+  if (conditions.empty()) return;
+  const auto input = program_->conditions<float>(*workspace_);
+  for (std::size_t k = 0; k < conditions.size(); ++k) {
+    const std::vector<float> numbers = numbers_of(side, conditions[k]);
+    for (std::size_t event = 0; event < numbers.size(); ++event) {
+      input[event * conditions.size() + k] = numbers[event];
+    }
+  }
+}
+
 void TestLosses::write_images(Side& side) {
   const auto input = program_->input<float>(*workspace_);
   if (model_.task != model::Task::kDiffusion) {
     std::ranges::copy(side.images, input.begin());
-    return;
+    return write_conditions(side);
   }
-  const std::vector<std::string> columns = model::columns_of(model_);
   const std::size_t events = side.conditions.size();
   std::vector<std::vector<float>> numbers;
-  for (const std::string& name : model_.latent.conditions) {
-    std::vector<float>& of_events = numbers.emplace_back();
-    const auto column = std::ranges::find(columns, name) - columns.begin();
-    for (const TestConditions& each : side.conditions) {
-      of_events.push_back(model::numbers_of(name, each.energy, each.angle, [&](const auto&) {
-        return each.columns.at(static_cast<std::size_t>(column));
-      }));
-    }
-  }
   std::vector<const float*> conditions;
-  for (const auto& of_events : numbers) conditions.push_back(of_events.data());
+  for (const std::string& name : model_.latent.conditions) {
+    conditions.push_back(numbers.emplace_back(numbers_of(side, name)).data());
+  }
   const model::Shape image = model::image_shape(model_);
   side.velocities.resize(side.images.size());
   // Numbered by the first event, so that every state has the same.

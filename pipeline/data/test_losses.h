@@ -71,7 +71,10 @@ class TestLosses {
     std::vector<double> sums, of_generator;  // per term
   };
   explicit TestLosses(const model::GanDescription& model) : model_(model) {}
-  // The images of events as the network reads them.
+  // The numbers of the side's events.
+  std::vector<float> numbers_of(const Side& side, const std::string& condition) const;
+  // What the network reads of the events that wait.
+  void write_conditions(const Side& side);
   void write_images(Side& side);
   // The numbers that the term compares an event with; not of a velocity.
   static std::vector<float> target_of(const Term& term, const TestConditions& conditions,

@@ -212,6 +212,22 @@ TEST(ColumnNames, AreWhatConditionsAndTargetsOfGansNameToo) {
               HasSubstr("compares fakes with pdg of the real batch"));
 }
 
+TEST(ColumnNames, ConditionsOfTheJudgingNetworkAreAmongThoseThatAreAskedFor) {
+  const std::vector<std::string> told{"model.generator.latent={size: 5, conditions: [eta, energy]}",
+                                      "model.discriminator.conditions=[energy, eta]"};
+  const Topology t = parsed(kLeast, told).topology;
+  EXPECT_THAT(t.model.gan.discriminator.conditions, ElementsAre("energy", "eta"));
+  ASSERT_EQ(t.data.dataset.columns.size(), 1u);
+  EXPECT_NE(topology_hash(t), topology_hash(parsed(kLeast, {told[0]}).topology));
+  EXPECT_EQ(values_of(parsed(values_of(t)).topology), values_of(t));
+  EXPECT_THAT(message_of(parse(kLeast, {"model.discriminator.conditions=[eta]"})),
+              HasSubstr("model.discriminator.conditions: the discriminator has the condition eta, "
+                        "which no shower is asked for"));
+  // A network by itself is told any column.
+  const Topology alone = parsed(kTask, {"model.network.conditions=[energy, n]"}).topology;
+  EXPECT_EQ(alone.data.dataset.columns.front().name, "n");
+}
+
 TEST(ColumnNames, OfGeneratedShowersAreKnownBeforehand) {
   const auto message = [](const std::string& setting) {
     return message_of(parse(

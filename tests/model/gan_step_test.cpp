@@ -43,6 +43,17 @@ GanDescription with_penalty(double weight) {
   return gan;
 }
 
+// The discriminator is told the energy.
+GanDescription told(GanDescription gan) {
+  NetworkDescription& judge = gan.discriminator;
+  judge.conditions = {kEnergyCondition};
+  judge.layers.insert(judge.layers.begin(), layer("asked", Dense{4}, "conditions"));
+  judge.layers[1].input = "input";
+  judge.layers.insert(judge.layers.begin() + 2,
+                      layer("both", Concatenate{{"asked", "conditions"}}));
+  return gan;
+}
+
 class Steps {
  public:
   explicit Steps(const GanDescription& description)
@@ -145,6 +156,37 @@ TEST(GanStep, GradientsOfWassersteinsLossAreThoseOfItsLosses) {
 // The finite form is off by the square of its step, 2^-10 of the event's size. A term that is left
 // out would be off by whole units.
 TEST(GanStep, GradientsOfAPenaltyAreThoseOfItsValue) { expect_gradients(with_penalty(10.0), 2e-5); }
+
+TEST(GanStep, GradientsOfADiscriminatorThatIsToldTheEnergyAreThoseOfItsLosses) {
+  expect_gradients(told(example(LossKind::kHinge)), 1e-8);
+  expect_gradients(told(with_penalty(10.0)), 2e-5);
+}
+
+// Each half has the conditions of its own events: drawn ones are others than those of the data.
+TEST(GanStep, FakesAreJudgedByWhatTheyWereAskedFor) {
+  GanDescription gan = told(example(LossKind::kHinge));
+  gan.flip_probability = 0.0;
+  gan.fake_conditions = FakeConditions::kUniform;
+  gan.fake_energy = {2.0, 4.0};
+  // It sees nothing else, and is to tell what it was told.
+  NetworkDescription& judge = gan.discriminator;
+  judge.layers = {layer("score", Dense{1}, "conditions"), layer("sum", Sum{}, "input")};
+  gan.losses[0].kind = LossKind::kMeanSquaredError;
+  gan.losses[0].target = Target::kEnergy;
+  Steps steps(gan);
+  std::vector<double>& weights = steps.weights(SlotKind::kDFake);
+  ASSERT_EQ(weights.size(), 2U);
+  weights = {1.0, 0.0};
+  for (const SlotKind slot : {SlotKind::kDReal, SlotKind::kDFake, SlotKind::kDBoth, SlotKind::kG}) {
+    EXPECT_EQ(steps.number(slot, "loss/score"), 0.0) << slot_name(slot);
+  }
+  steps.weights(SlotKind::kDFake) = {0.0, 0.0};
+  const double real = steps.number(SlotKind::kDReal, "loss/score");
+  EXPECT_NEAR(real, (0.25 + 1.0 + 2.25) / 3.0, 1e-12);
+  EXPECT_GE(steps.number(SlotKind::kDFake, "loss/score"), 4.0);
+  EXPECT_NEAR(steps.number(SlotKind::kDBoth, "loss/score"),
+              0.5 * (real + steps.number(SlotKind::kDFake, "loss/score")), 1e-12);
+}
 
 TEST(GanStep, PenaltyOfALinearDiscriminatorIsThatOfItsWeights) {
   GanDescription gan = with_penalty(10.0);

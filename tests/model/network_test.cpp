@@ -269,6 +269,30 @@ TEST(Network, NamesThatCannotBeResolvedAreExplained) {
   EXPECT_THAT(problems_of(kFeatures, {layer("a/b", Dense{2})}), ElementsAre(HasSubstr("no \"/\"")));
 }
 
+TEST(Network, ConditionsAreASecondInputOfTheNetworksThatHaveThem) {
+  NetworkDescription network{
+      "n",
+      kFeatures,
+      {layer("told", Dense{2}, "conditions"), layer("seen", Dense{2}, "input"),
+       layer("all", Concatenate{{"told", "conditions"}})},
+      {},
+      {"energy", "angle", "eta"}};
+  const NetworkShapes shapes = infer_shapes(network);
+  EXPECT_THAT(shapes.problems, IsEmpty());
+  EXPECT_EQ(shapes.layers.back(), Shape::features(7));
+  EXPECT_EQ(layout_parameters(network, shapes).weights.front().shape,
+            (std::vector<std::int64_t>{3, 2}));
+  EXPECT_THAT(print_network(network, shapes), HasSubstr("conditions energy, angle, eta"));
+  EXPECT_THAT(print_network(network, shapes), HasSubstr("seen, told, conditions"));
+  network.layers.push_back(layer("conditions", Dense{2}));
+  EXPECT_THAT(infer_shapes(network).problems.front().message,
+              HasSubstr("\"conditions\" means the network's conditions"));
+  network.layers.pop_back();
+  network.conditions.clear();
+  EXPECT_THAT(infer_shapes(network).problems.front().message,
+              HasSubstr("reads conditions, which is no layer"));
+}
+
 TEST(Network, OutputsMustBeLayersAndNeedEveryLayer) {
   EXPECT_THAT(problems_of(kFeatures, {layer("score", Dense{2})}, {"scores"}),
               ElementsAre("output scores is no layer; did you mean score?"));

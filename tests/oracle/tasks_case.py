@@ -124,6 +124,21 @@ class Gan:
         return network, terms, total + 0.1 * terms["energy"]
 
 
+class ConditionalGan(Gan):
+    """The same, whose critic is told the energy that it judges by."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.d = Network(1, [(1, 3), (3,), (2, 2, 2, 1, 3), (3,), (31, 1), (1,), (31, 1), (1,)])
+
+    def judge(self, images):
+        asked, asked_bias, kernel, bias, score, score_bias, energy, energy_bias = self.d.parts()
+        told = self.events["energy"].repeat(len(images) // BATCH)[:, None]
+        features = torch.cat([flat(F.silu(convolution(images[:, None], kernel, bias))),
+                              F.silu(told @ asked + asked_bias), told], dim=1)
+        return (features @ score + score_bias)[:, 0], (features @ energy + energy_bias)[:, 0]
+
+
 class Supervised:
     """Every loss of a supervised task."""
 
@@ -190,6 +205,7 @@ class Diffusion:
 CASES = dict(
     hinge=lambda: Gan("hinge", 0.0, ["d_real", "d_fake", "d_both", "g"]),
     wasserstein=lambda: Gan("wasserstein", 5.0, ["d_real", "d_fake", "d_both", "g"]),
+    conditional=lambda: ConditionalGan("wasserstein", 5.0, ["d_real", "d_fake", "d_both", "g"]),
     supervised=Supervised,
     diffusion=Diffusion,
 )

@@ -55,6 +55,18 @@ train:
 actors: {validator: {every: none}}
 )";
 
+// Its discriminator, told the energy.
+constexpr const char* kTold =
+    "model.discriminator={input: [4, 4, 2, 1], conditions: [energy], outputs: [score, energy], "
+    "layers: "
+    "[{dense: {units: 3, input: conditions}}, {activation: {kind: silu, name: asked}}, "
+    "{convolution: {filters: 3, kernel: [2, 2, 2], input: input}}, {activation: silu}, "
+    "{flatten: {}}, {concatenate: {with: [asked, conditions], name: features}}, "
+    "{dense: {units: 1, name: score, input: features}}, "
+    "{dense: {units: 1, name: energy, input: features}}]}";
+constexpr const char* kPenalised =
+    "model.losses.score={kind: wasserstein, target: label, weight: 2, gradient_penalty: 5}";
+
 constexpr const char* kSupervised = R"(
 model:
   task: supervised
@@ -257,10 +269,11 @@ void expect_case(const std::string& name, const std::string& text,
 TEST(TasksOracle, HingeAgreesWithPyTorchInDouble) { expect_case("hinge", kGan); }
 
 TEST(TasksOracle, WassersteinWithPenaltyAgreesWithASecondOrderPassOfPyTorch) {
-  expect_case("wasserstein", kGan,
-              {"model.losses.score={kind: wasserstein, target: label, weight: 2, "
-               "gradient_penalty: 5}"},
-              1e-5);
+  expect_case("wasserstein", kGan, {kPenalised}, 1e-5);
+}
+
+TEST(TasksOracle, CriticThatIsToldTheEnergyAgreesWithPyTorch) {
+  expect_case("conditional", kGan, {kTold, kPenalised}, 1e-5);
 }
 
 TEST(TasksOracle, EveryLossOfASupervisedTaskAgreesWithPyTorchInDouble) {

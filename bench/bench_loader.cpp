@@ -236,6 +236,20 @@ std::vector<Run> ways_of(const Run& like) {
   return ways;
 }
 
+// Opening, which checks all events and keeps what it has found, and opening again. The readings
+// below begin with open files, those of peers with the file's name.
+void print_openings(const Run& run, const std::string& path) {
+  for (const bool again : {false, true}) {
+    Times times;
+    for (int i = 0; i < run.repeats; ++i) {
+      if (!again) std::filesystem::remove_all(run.folder + "/index");
+      times.add([&] { open_file(run, path, CacheMode::kNone); });
+    }
+    print_rates(Order::kOfFile, fmt::format("opening{}, {}", again ? " again" : "", run.text()),
+                rates_of(run.events, times));
+  }
+}
+
 // The caches beside each other. `none` is shuffled by windows.
 void print_caches(const Run& like, const std::string& path) {
   for (const Run& run : ways_of(like)) {
@@ -415,6 +429,7 @@ bool compare_orders(const Run& run, const std::string& path) {
 bool bench_file(const Run& like, const std::string& path, const char* title) {
   fmt::print("{}: {} events, {} MB in the file\n", title, like.events,
              std::filesystem::file_size(path) / 1000000);
+  print_openings(like, path);
   print_caches(like, path);
   print_shards(like, path);
   // Packed bytes are fewer, and bound nothing.

@@ -67,5 +67,27 @@ TEST(DiscriminatorOutputs, OfCriticsAreScoresOfAnySize) {
   }
 }
 
+// More showers than are judged at once, each by its own conditions.
+TEST(DiscriminatorOutputs, FollowFromWhatTheDiscriminatorIsTold) {
+  const auto backend = model::make_reference_backend(model::DataType::kFloat32);
+  runtime::ThreadTeam team(1, [] {});
+  model::GanDescription gan = summing(LossKind::kWasserstein);
+  gan.discriminator.conditions = {"angle", "energy"};
+  gan.discriminator.layers = {
+      layer("generation", model::Slice{model::Axis::kChannels, 1, 1}, "conditions")};
+  std::vector<float> images(40), energies, angles(20, 1.5F);
+  for (int i = 0; i < 20; ++i) energies.push_back(0.1F * static_cast<float>(i + 1));
+  const auto judged = [&] {
+    const auto reader = DiscriminatorReader::create(gan, *backend, team).value();
+    auto outputs = reader->outputs();
+    reader->read({}, {}, {images, energies, angles, energies}, &model::DiscriminatorOutput::data,
+                 outputs);
+    return outputs;
+  };
+  EXPECT_EQ(judged().at(0).data, energies);
+  gan.latent.conditions = gan.discriminator.conditions = {"energy", "eta"};
+  EXPECT_TRUE(judged().empty()) << "nobody says what the columns of showers are";
+}
+
 }  // namespace
 }  // namespace troupe::pipeline

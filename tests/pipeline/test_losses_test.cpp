@@ -89,6 +89,27 @@ TEST(TestLosses, CompareWithColumnsOfTheData) {
   }
 }
 
+// The column stands behind that of the latent, and each event has its own.
+TEST(TestLosses, FollowFromWhatTheNetworkIsTold) {
+  model::GanDescription gan;
+  gan.latent.conditions = {"eta", "energy", "phi"};
+  gan.discriminator = {"discriminator", model::Shape::image({2, 1, 1}, 1), {}, {"told", "sum"}};
+  gan.discriminator.conditions = {"energy", "phi"};
+  gan.discriminator.layers = {
+      layer("told", model::Slice{model::Axis::kChannels, 1, 1}, "conditions"),
+      layer("sum", model::Sum{}, "input")};
+  gan.losses = {{"told", LossKind::kMeanAbsoluteError, Target::kColumn, 1.0, "eta"},
+                {"sum", LossKind::kMeanSquaredError, Target::kEcal, 1.0}};
+  const auto tested = TestLosses::create(gan).value();
+  tested->begin({}, {});
+  const std::vector<float> image{0.5F, 0.25F};
+  for (int i = 0; i < 20; ++i) {
+    const auto phi = static_cast<float>(i);
+    tested->add(true, image, {.energy = 7.0F, .columns = {-1.0F, phi}});
+  }
+  EXPECT_DOUBLE_EQ(tested->end().at(0).losses.at(0).second, 1.0 + 9.5);
+}
+
 // A network that answers 0 is wrong by the velocity itself: by the noise of an image of 0, turned.
 TEST(TestLosses, OfADiffusionTaskAreThoseOfTheSameNoiseForEveryState) {
   model::GanDescription gan;

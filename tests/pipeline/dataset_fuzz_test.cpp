@@ -27,7 +27,7 @@
 #include "pipeline/data/dataset_info.h"
 #include "runtime/base/random.h"
 #include "tests/pipeline/data_fixture.h"
-#include "tests/pipeline/format_fixture.h"
+#include "tests/pipeline/small_files.h"
 #include "tests/support/stride.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -151,93 +151,7 @@ std::pair<long, int> play(const DatasetOptions& options, const std::string& path
   return {usage.ru_maxrss, status};
 }
 
-struct Format {
-  const char* name;
-  DataSchema schema;
-  // Writes sound data, and says in the options where they lie. Returns the file that is changed.
-  std::function<std::string(const std::string& folder, DatasetOptions& options)> write;
-};
-
-void PrintTo(const Format& format, std::ostream* out) { *out << format.name; }
-
-// As lcd-fixed in this layout.
-auto stored_as(const StorageLayout& layout) {
-  return [layout](const std::string& folder, DatasetOptions& options) {
-    SmallData data(12);
-    data.images = layout;
-    data.write(folder + "/a.h5");
-    options.paths = {folder + "/a.h5"};
-    return options.paths[0];
-  };
-}
-
-std::string write_angles(const std::string& folder, DatasetOptions& options) {
-  const SmallData data(6);
-  Hdf5Scribe file(folder + "/a.h5");
-  file.add("ECAL", {6, 3, 4, 5}, data.cells, {.chunk = {2, 3, 4, 5}, .gzip = 1});
-  file.add("energy", {6}, {50, 60, 70, 80, 90, 100});
-  file.add("mtheta", {6}, {1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f}, {.type = StoredType::kFloat64});
-  options.paths = {folder + "/a.h5"};
-  return options.paths[0];
-}
-
-std::string write_nnlo(const std::string& folder, DatasetOptions& options) {
-  const SmallData data(4);
-  Hdf5Scribe file(folder + "/a.h5");
-  file.add("X", {4, 3, 4, 5, 1}, data.cells, {.chunk = {2, 3, 4, 5, 1}, .gzip = 1});
-  file.add("y/b", {4, 1}, {0.5f, 1.0f, 1.5f, 2.0f});
-  options.paths = {folder + "/a.h5"};
-  return options.paths[0];
-}
-
-std::string write_custom(const std::string& folder, DatasetOptions& options) {
-  const SmallData data(4);
-  Hdf5Scribe file(folder + "/a.h5");
-  file.add("deep/cells", {4, 3, 4, 5}, data.cells, {.type = StoredType::kHalf});
-  file.add("truth/e", {4}, {1, 2, 3, 4}, {.type = StoredType::kInteger});
-  options.paths = {folder + "/a.h5"};
-  options.names = DatasetNames{.image = "deep/cells", .energy = "truth/e"};
-  return options.paths[0];
-}
-
-std::string write_voxels(const std::string& folder, DatasetOptions& options) {
-  Hdf5Scribe file(folder + "/a.h5");
-  std::vector<float> showers(5 * 8);
-  for (std::size_t i = 0; i < showers.size(); ++i) showers[i] = static_cast<float>(i % 7);
-  file.add("showers", {5, 8}, showers, {.chunk = {2, 8}, .gzip = 1});
-  file.add("incident_energies", {5, 1}, {1000, 2000, 4000, 8000, 16000});
-  write_text(folder + "/binning.xml", small_binning());
-  options.paths = {folder + "/a.h5"};
-  options.binning = folder + "/binning.xml";
-  return options.paths[0];
-}
-
-std::string write_binning(const std::string& folder, DatasetOptions& options) {
-  write_voxels(folder, options);
-  return options.binning;
-}
-
-auto digits(bool packed) {
-  return [packed](const std::string& folder, DatasetOptions& options) {
-    options.paths = {SmallDigits{5}.write(folder, "train", packed)};
-    return options.paths[0];
-  };
-}
-
-std::string write_labels(const std::string& folder, DatasetOptions& options) {
-  options.paths = {SmallDigits{5}.write(folder, "train")};
-  return folder + "/train-labels-idx1-ubyte";
-}
-
-auto records(bool packed) {
-  return [packed](const std::string& folder, DatasetOptions& options) {
-    options.paths = {folder + "/a.tfrecord"};
-    write_text(options.paths[0], packed ? gzip_text(small_records(3)) : small_records(3));
-    return options.paths[0];
-  };
-}
-
-class MutatedFile : public testing::TestWithParam<Format> {};
+class MutatedFile : public testing::TestWithParam<SmallFile> {};
 
 TEST_P(MutatedFile, IsReadOrRefusedInBoundedMemory) {
   const TemporaryFolder folder;
@@ -271,26 +185,8 @@ TEST_P(MutatedFile, IsReadOrRefusedInBoundedMemory) {
   ::munmap(shared, sizeof(Tally));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Formats, MutatedFile,
-    testing::Values(Format{"gzip", DataSchema::kLcdFixed,
-                           stored_as({.chunk = {4, 3, 4, 5}, .gzip = 2})},
-                    Format{"pieces", DataSchema::kLcdFixed,
-                           stored_as({.chunk = {5, 2, 2, 3}, .shuffle = true, .gzip = 2})},
-                    Format{"by_the_library", DataSchema::kLcdFixed,
-                           stored_as({.chunk = {4, 3, 4, 5}, .fletcher = true, .nbit = true})},
-                    Format{"contiguous", DataSchema::kLcdFixed, stored_as({})},
-                    Format{"angles", DataSchema::kLcdAngle, write_angles},
-                    Format{"nnlo", DataSchema::kNnlo, write_nnlo},
-                    Format{"custom", DataSchema::kCustom, write_custom},
-                    Format{"voxels", DataSchema::kCaloChallenge, write_voxels},
-                    Format{"binning", DataSchema::kCaloChallenge, write_binning},
-                    Format{"idx", DataSchema::kIdx, digits(false)},
-                    Format{"packed_idx", DataSchema::kIdx, digits(true)},
-                    Format{"labels", DataSchema::kIdx, write_labels},
-                    Format{"records", DataSchema::kTfRecord, records(false)},
-                    Format{"packed_records", DataSchema::kTfRecord, records(true)}),
-    [](const testing::TestParamInfo<Format>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Formats, MutatedFile, testing::ValuesIn(small_files()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace troupe::pipeline

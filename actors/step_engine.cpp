@@ -155,9 +155,8 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
   Flight& flight = flights_.front();
   flight.take(header);
   const model::ContributionLayout& tensors = flight.share().layout();
-  const auto slots = static_cast<std::uint32_t>(training_.options.schedule.size());
-  const auto is_good =
-      pipeline::judge(header, tensors, slots, view_->checks(options_.checks, state_.iteration));
+  const auto is_good = pipeline::judge(header, tensors, training_.options,
+                                       view_->checks(options_.checks, state_.iteration));
   if (!is_good.ok()) return is_good.error();
   if (!*is_good) {
     contribute(
@@ -210,7 +209,11 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
   metrics.event_sum = record.header.event_sum;
   metrics.state_hash = state_hash_;
   const auto slot = training_.options.schedule[state_.slot];
-  metrics.losses = pipeline::step_losses(training_.gan.contributions(slot), record);
+  const auto losses = pipeline::step_losses(training_.gan.contributions(slot), record);
+  for (const std::size_t i :
+       pipeline::losses_of_steps(training_.gan.description(), training_.options)) {
+    metrics.losses.push_back(losses.at(i));
+  }
   return metrics;
 }
 

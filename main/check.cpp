@@ -28,6 +28,8 @@ std::string told(const config::ClusterSection& cluster, const launch::Placement&
                      ring.empty() ? "" : ring + "\n");
 }
 
+std::string line_of(const std::string& text) { return text.empty() ? "" : text + "\n"; }
+
 // "network generator: input 200, 16 layers, 872948 parameters". Its layers are in the full text.
 std::string short_text(const std::string& network) {
   const std::string head = network.substr(0, network.find('\n'));
@@ -60,8 +62,8 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
                        ? fmt::format("; {:.1f} MB of kept events in each process",
                                      static_cast<double>(bounds.cache_bytes) / 1e6)
                        : "")
-            << told(loaded.topology.cluster, judged.placement)
-            << (judged.device.empty() ? "" : judged.device + "\n")
+            << line_of(pipeline::strategy_text(loaded.topology.train.options))
+            << told(loaded.topology.cluster, judged.placement) << line_of(judged.device)
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 

@@ -24,15 +24,21 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return fmt::format("{}", fmt::join(shape, " x "));
 }
 
+std::string parts_text(const pipeline::TrainingState& state) {
+  const char* const parts = state.outer ? "workers" : "micro-batches";
+  return fmt::format("{} {} of {}{}", state.micro_batches, parts, state.micro_batch,
+                     state.outer ? " events each" : "");
+}
+
 // Names and texts are the file's, and that may be anybody's.
 void print_for_people(const pipeline::CheckpointSummary& summary) {
   std::cout << fmt::format(
       "{}\n  format version {}, model {}\n  next step: epoch {}, iteration {}, slot {}; seed {}; "
-      "{} micro-batches of {}\n  first weights: {}\n  numerics class: {}\n  data fingerprint {}\n"
+      "{}\n  first weights: {}\n  numerics class: {}\n  data fingerprint {}\n"
       "  topology hash {}\n  state hash {} ({})\n\n",
       printable(summary.path), summary.version, printable(summary.model), summary.state.epoch,
-      summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batches,
-      summary.state.micro_batch, summary.origin.empty() ? "by the seed" : printable(summary.origin),
+      summary.state.iteration, summary.state.slot, summary.state.seed, parts_text(summary.state),
+      summary.origin.empty() ? "by the seed" : printable(summary.origin),
       printable(summary.state.numerics_class), summary.state.data_fingerprint.text(),
       summary.topology_hash.text(), summary.recomputed_hash.text(),
       is_right(summary) ? "as stored" : "STORED: " + summary.state_hash.text());
@@ -50,12 +56,13 @@ std::string json(const pipeline::CheckpointSummary& summary) {
   }
   return fmt::format(
       R"("path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
-      R"("micro_batch":{},"micro_batches":{},"numerics_class":{},"data_fingerprint":"{}",)"
-      R"("origin":{},"topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
+      R"("micro_batch":{},"micro_batches":{},"workers":{},"numerics_class":{},)"
+      R"("data_fingerprint":"{}","origin":{},"topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
       json_string(summary.path), summary.version, json_string(summary.model), summary.state.epoch,
       summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batch,
-      summary.state.micro_batches, json_string(summary.state.numerics_class),
-      summary.state.data_fingerprint.text(),
+      summary.state.micro_batches,
+      summary.state.outer ? fmt::to_string(summary.state.micro_batches) : "null",
+      json_string(summary.state.numerics_class), summary.state.data_fingerprint.text(),
       summary.origin.empty() ? "null" : json_string(summary.origin), summary.topology_hash.text(),
       summary.state_hash.text(), summary.recomputed_hash.text(), tensors);
 }

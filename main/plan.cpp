@@ -110,14 +110,16 @@ std::string text_of(const RunOutlook& told, const OutlookLine& line, std::size_t
                      efficiency, marks_of(line));
 }
 
-void print_for_people(const RunOutlook& told, const MeasuredPace& pace) {
+// `strategy`: pipeline::strategy_text().
+void print_for_people(const RunOutlook& told, const MeasuredPace& pace,
+                      const std::string& strategy) {
   const auto [low, high] = std::ranges::minmax(pace.iterations);
   std::cout << fmt::format(
       "measured: {} iteration{} of {} worker{}, {:.3g} to {:.3g} s each; a worker computes {:.4g} "
-      "events/s\nthe run: {} iterations of {} events\n\n",
+      "events/s\nthe run: {} iterations of {} events\n{}\n",
       pace.iterations.size(), pace.iterations.size() == 1 ? "" : "s", pace.workers,
       pace.workers == 1 ? "" : "s", low, high, told.speed, told.iterations,
-      told.events_per_iteration);
+      told.events_per_iteration, strategy.empty() ? "" : strategy + "\n");
   std::size_t width = 5;
   for (const OutlookLine& line : told.outlook.lines) width = std::max(width, line.nodes.size());
   std::cout << fmt::format("{:<{}} {:>7} {:>9} {:>12} {:>12} {:>12} {:>9} {:>11}\n", "nodes", width,
@@ -184,7 +186,8 @@ int plan(const CommandLine& line) {
   if (line.get<bool>("json")) {
     answer(json(*told, *measured->pace));
   } else {
-    print_for_people(*told, *measured->pace);
+    print_for_people(*told, *measured->pace,
+                     pipeline::strategy_text(loaded->topology.train.options));
   }
   return 0;
 }

@@ -59,22 +59,16 @@ telemetry::NodeFacts facts_of(const actors::NodeChange& change) {
 }
 
 telemetry::RunFacts facts_of(const HeadRunRequest& request, const TrainingSetup& setup) {
-  const config::Topology& topology = setup.topology;
   telemetry::RunFacts facts;
-  facts.name = topology.name;
-  facts.model = topology.model_name();
+  facts.name = setup.topology.name;
+  facts.model = setup.topology.model_name();
   facts.version = request.version;
-  for (const model::SlotKind slot : setup.options.schedule) {
-    facts.schedule.push_back(model::slot_name(slot));
-  }
-  for (const model::LossTerm& loss : model::told_losses(topology.model.gan)) {
-    facts.losses.emplace_back(loss.name(), loss.weight);
-  }
+  for (const auto slot : setup.options.schedule) facts.schedule.push_back(model::slot_name(slot));
   facts.iterations = setup.iterations;
   facts.iterations_per_epoch = setup.options.iterations_per_epoch;
   facts.micro_batches = setup.options.micro_batches;
   facts.micro_batch = setup.options.micro_batch;
-  facts.price_per_node_hour = topology.monitor.price_per_node_hour;
+  facts.price_per_node_hour = setup.topology.monitor.price_per_node_hour;
   return facts;
 }
 
@@ -99,7 +93,11 @@ actors::MonitorOptions monitor_options(const HeadRunRequest& request, const RunF
   options.showers_folder = folder.file(RunFolder::kShowers);
   options.facts = facts_of(request, setup);
   options.node = this_node(request);
-  options.losses = model::told_losses(setup.topology.model.gan);
+  const model::GanDescription& gan = setup.topology.model.gan;
+  for (const std::size_t i : pipeline::losses_of_steps(gan, setup.options)) {
+    const model::LossTerm& loss = options.losses.emplace_back(model::told_losses(gan)[i]);
+    options.facts.losses.emplace_back(loss.name(), loss.weight);
+  }
   options.schedule = setup.options.schedule;
   options.first_step = first_step;
   options.progress = {request.progress, request.progress_on_terminal,

@@ -141,14 +141,16 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   sampling.shuffle = topology.data.shuffle;
   sampling.remainder = topology.train.remainder;
   ASSIGN_OR_RETURN(pipeline::Sampler sampler, pipeline::Sampler::create(std::move(sampling)));
+  const char* const part = pipeline::part_of_sum(options_between);
   if (sampler.dropped_per_epoch() > 0) {
     const bool is_partial = topology.train.remainder == pipeline::Remainder::kPartial;
     log.info(fmt::format("{} events at the end of each epoch fill no {} and are left out",
-                         sampler.dropped_per_epoch(), is_partial ? "micro-batch" : "iteration"));
+                         sampler.dropped_per_epoch(), is_partial ? part : "iteration"));
   }
   if (const std::uint32_t few = sampler.short_iteration().micro_batches; few > 0) {
-    log.info(fmt::format("the last of {} iterations of each epoch takes {} of {} micro-batches",
-                         sampler.iterations_per_epoch(), few, sampler.options().micro_batches));
+    log.info(fmt::format("the last of {} iterations of each epoch takes {} of {} {}s",
+                         sampler.iterations_per_epoch(), few, sampler.options().micro_batches,
+                         part));
   }
   return TrainingData{std::move(train), std::move(test), std::move(sampler)};
 }

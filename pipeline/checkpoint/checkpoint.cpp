@@ -238,10 +238,14 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
                                      "{}: its bits cannot be continued",
                                      found.numerics_version, runtime::kRandomVersion));
   }
-  // This check comes before the hash: "another model" tells more than "the hash differs".
+  const auto refused = [&](const Error& error) { return refusal(path, error.message); };
+  // These checks come before the hash, as "another model" tells more than "the hash differs", and
+  // workers before the model, as they bring tensors with them.
+  const auto of_workers = check_workers(found.state, options);
+  if (!of_workers.ok()) return refused(of_workers.error());
   RETURN_IF_ERROR(check_tensors(found.tensors, all_expected_tensors(layout, options), path));
   if (const auto checked = check_state(found.state, layout, options); !checked.ok()) {
-    return refusal(path, checked.error().message);
+    return refused(checked.error());
   }
   if (found.recomputed_hash != found.state_hash) {
     return refusal(path, fmt::format("its state has hash {}, it says {}: a defect wrote it",

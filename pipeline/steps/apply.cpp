@@ -146,7 +146,6 @@ void Application::update_from_workers() {
       model::begin_update(optimiser(options_, updated), network(updated).counters);
     }
   }
-  ++state_.outer->steps;
   std::vector<float> mean;
   for (const ContributionTensor& tensor : tensors_.tensors) {
     const std::span<float> values = values_of(layout_, state_, tensor);

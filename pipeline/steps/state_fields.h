@@ -82,7 +82,8 @@ void visit_state(State& state, Visitor& visitor) {
     visitor.number("stop.waited", stopping.seen.waited);
   });
   visitor.perhaps("outer.steps", state.outer, [&](auto& outer) {
-    visitor.number("outer.steps", outer.steps);
+    std::uint64_t steps = state.iteration;  // an iteration is an outer step
+    visitor.number("outer.steps", steps);
     for (std::size_t n = 0; n < outer.velocity.size(); ++n) {
       visitor.parameters(n, ParameterPart::kOuterVelocity, outer.velocity[n]);
     }

@@ -7,6 +7,7 @@
 
 #include "model/exact_sum.h"
 #include "model/optimiser.h"
+#include "pipeline/steps/training_state.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {
@@ -16,14 +17,17 @@ runtime::Error diverged(std::string message) {
   return {runtime::ErrorKind::kDiverged, std::move(message)};
 }
 
-std::string place(std::uint64_t step, std::uint32_t slots) {
+std::string place(std::uint64_t step, const TrainingOptions& options) {
+  const std::size_t slots = options.schedule.size();
   return fmt::format("step {} (iteration {}, slot {})", step, step / slots, step % slots);
 }
 
-std::string disagreement(const StepHeader& header, std::uint32_t slots, const SpotChecks& checks) {
-  const auto check = checks.of(header.step / slots);
-  if (!check) return "a micro-batch that was computed twice gave two results";
-  return fmt::format("micro-batch {} gave two results, {} and {}, on member.{} and member.{}",
+std::string disagreement(const StepHeader& header, const TrainingOptions& options,
+                         const SpotChecks& checks) {
+  const char* const part = part_of_sum(options);
+  const auto check = checks.of(header.step / options.schedule.size());
+  if (!check) return fmt::format("a {} that was computed twice gave two results", part);
+  return fmt::format("{} {} gave two results, {} and {}, on member.{} and member.{}", part,
                      check->micro_batch, header.check_minimum.text(), header.check_maximum.text(),
                      checks.member_of(check->owner), checks.member_of(check->witness));
 }
@@ -137,41 +141,41 @@ void combine(const StepHeader& from, StepHeader& into) {
 }
 
 runtime::Result<bool> judge(const StepHeader& header, const model::ContributionLayout& tensors,
-                            std::uint32_t slots, const SpotChecks& checks) {
+                            const TrainingOptions& options, const SpotChecks& checks) {
   // The order of the checks is the order of causes: different states explain a NaN, a NaN explains
   // a gradient that is too large, and a flag means that hashes of the sums say nothing yet.
   if (header.state_minimum != header.state_maximum) {
     return diverged(fmt::format(
         "{}: members hold different states before it, {} and {}; a host has bad memory or computes "
         "differently: compare the hashes in the members' logs and resume without it",
-        place(header.step, slots), header.state_minimum.text(), header.state_maximum.text()));
+        place(header.step, options), header.state_minimum.text(), header.state_maximum.text()));
   }
   if (header.non_finite.found()) {
-    return diverged(fmt::format(
-        "{}: {} of micro-batch {} is NaN or infinite; start again with a lower learning rate or "
-        "another seed",
-        place(header.step, slots), tensors.tensors.at(header.non_finite.tensor).name,
-        header.non_finite.micro_batch));
+    return diverged(
+        fmt::format("{}: {} of {} {} is NaN or infinite; start again with a lower learning rate or "
+                    "another seed",
+                    place(header.step, options), tensors.tensors.at(header.non_finite.tensor).name,
+                    part_of_sum(options), header.non_finite.micro_batch));
   }
   if (const auto* tensor = too_large(header, tensors)) {
     return diverged(fmt::format(
-        "{}: {} is 1.8e19 or more in a micro-batch, which the optimiser cannot square; start again "
+        "{}: {} is 1.8e19 or more in a {}, which the optimiser cannot square; start again "
         "with a lower learning rate or another seed, and look for events with extreme cells "
         "(troupe data info)",
-        place(header.step, slots), tensor->name));
+        place(header.step, options), tensor->name, part_of_sum(options)));
   }
   if (!header.flagged && header.check_minimum < header.check_maximum) {
     return diverged(
         fmt::format("{}: {}; one of their hosts has bad memory or computes "
                     "differently: test both, and resume without it",
-                    place(header.step, slots), disagreement(header, slots, checks)));
+                    place(header.step, options), disagreement(header, options, checks)));
   }
   if (!header.flagged) return true;
   if (header.attempt > 0) {
     return diverged(
         fmt::format("{}: a gradient was measured, and has grown when it was sent again; "
                     "a host has bad memory: test them",
-                    place(header.step, slots)));
+                    place(header.step, options)));
   }
   return false;
 }

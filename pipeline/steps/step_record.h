@@ -22,6 +22,8 @@
 
 namespace troupe::pipeline {
 
+struct TrainingOptions;
+
 // A NaN or infinity. The least (micro_batch, tensor) is named.
 struct NonFinite {
   std::uint32_t micro_batch = UINT32_MAX;
@@ -85,13 +87,14 @@ void combine(const StepHeader& from, StepHeader& into);
 
 // The decision of all members on a header that holds all M micro-batches. True: the step is to be
 // applied. False: it is measured again with the header's exponents, in attempt 1. An Error
-// (kDiverged) ends the run, and names step, micro-batch and tensor, or the states that differ.
+// (kDiverged) ends the run, and names step, micro-batch (or worker) and tensor, or the states that
+// differ.
 // `tensors` names the contribution's tensors. A flag in attempt 1 means that memory has changed
 // between the two attempts. States that differ come before a NaN, which they may explain, and a
 // NaN, or a gradient too large for an optimiser (model/optimiser.h), before a retry. `checks` names
 // the members whose spot check does not agree.
 runtime::Result<bool> judge(const StepHeader& header, const model::ContributionLayout& tensors,
-                            std::uint32_t slots, const SpotChecks& checks = {});
+                            const TrainingOptions& options, const SpotChecks& checks = {});
 
 // The scales that a step's header has measured: 50 - ceil(log2 M) - e per tensor, unchanged for
 // all-zero ones. With the header of attempt 0 they are the scales of attempt 1, with that of a

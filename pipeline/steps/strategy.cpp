@@ -1,7 +1,10 @@
 #include "pipeline/steps/strategy.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/error.h"
@@ -32,6 +35,36 @@ TrainingOptions options_of_worker(TrainingOptions options) {
   options.empty_iterations_limit = std::numeric_limits<std::uint32_t>::max();
   options.stop.reset();
   return options;
+}
+
+const char* part_of_sum(const TrainingOptions& options) {
+  return options.worker ? "worker" : "micro-batch";
+}
+
+std::string strategy_text(const TrainingOptions& options) {
+  const StrategyOptions& strategy = options.strategy;
+  if (strategy.kind != StrategyKind::kLocal) return "";
+  const auto number = [](std::uint64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const std::uint64_t events =
+      std::uint64_t{options.micro_batches / strategy.workers} * options.micro_batch;
+  return fmt::format(
+      "strategy: local, {}; each makes {} of {} alone in an outer step, which counts as one "
+      "iteration; outer nesterov, rate {:g}, momentum {:g}",
+      number(strategy.workers, "worker"), number(strategy.steps, "iteration"),
+      number(events, "event"), strategy.outer.rate, strategy.outer.momentum);
+}
+
+std::vector<std::size_t> losses_of_steps(const model::GanDescription& gan,
+                                         const TrainingOptions& options) {
+  std::vector<std::size_t> told;
+  const std::size_t terms = gan.losses.size(), all = model::told_losses(gan).size();
+  for (std::size_t i = 0; i < all; ++i) {
+    const auto updates = [&](model::SlotKind slot) { return updated_network(slot) == i / terms; };
+    if (all == terms || std::ranges::any_of(options.worker->schedule, updates)) told.push_back(i);
+  }
+  return told;
 }
 
 }  // namespace troupe::pipeline

@@ -21,7 +21,9 @@
 //
 // Plain data and pure functions.
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/gan.h"
@@ -62,5 +64,15 @@ TrainingOptions options_between_members(TrainingOptions options);
 // The options of one worker's iterations, from those above, with what they know of the data. Where
 // there are no workers, the same options.
 TrainingOptions options_of_worker(TrainingOptions options);
+
+// "micro-batch", or "worker" with options between members that have workers: for messages.
+const char* part_of_sum(const TrainingOptions& options);
+// A line for people, without its end, of the options as a topology has them; "" for kSynchronous:
+// "strategy: local, 4 workers; ...".
+std::string strategy_text(const TrainingOptions& options);
+// Which of model::told_losses() a step tells, by their places in it: those of networks that some
+// step of a worker updates, or all where there are no workers. Options between members.
+std::vector<std::size_t> losses_of_steps(const model::GanDescription& gan,
+                                         const TrainingOptions& options);
 
 }  // namespace troupe::pipeline

@@ -121,6 +121,14 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   return state;
 }
 
+runtime::Result<void> check_workers(const TrainingState& state, const TrainingOptions& options) {
+  if (state.outer.has_value() == options.worker.has_value()) return {};
+  return differs(fmt::format(
+      "trained {} workers (train.strategy: local), which the topology {}: give it the strategy of "
+      "the checkpoint, or begin a run with the checkpoint's weights (run TOPOLOGY --from FILE)",
+      state.outer ? "with" : "without", state.outer ? "lacks" : "has"));
+}
+
 runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
                                   const TrainingOptions& options) {
   RETURN_IF_ERROR(check_sizes(state.generator, kGenerator, layout, options.generator_optimiser));
@@ -136,11 +144,7 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
     return differs(options.stop ? "trained without train.stop, which the topology has"
                                 : "trained with train.stop, which the topology lacks");
   }
-  if (state.outer.has_value() != options.worker.has_value()) {
-    return differs(options.worker ? "trained without the workers of train.strategy"
-                                  : "trained with workers (train.strategy: local), which the "
-                                    "topology lacks");
-  }
+  RETURN_IF_ERROR(check_workers(state, options));
   if (state.outer &&
       (state.outer->velocity[kGenerator].size() != state.generator.weights.size() ||
        state.outer->velocity[kDiscriminator].size() != state.discriminator.weights.size())) {

@@ -68,7 +68,6 @@ struct TrainingOptions {
 
 // What the outer optimiser keeps of a run with workers.
 struct OuterState {
-  std::uint64_t steps = 0;
   std::array<std::vector<float>, 2> velocity;  // by network, one per weight
 };
 
@@ -110,6 +109,10 @@ using PlacedOptimisers = std::array<std::unique_ptr<model::PlacedOptimiser>, 2>;
 // The state before step 0: weights by seed (model::initialise_parameters), everything else empty.
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint);
+
+// Checks that the state is of workers as the options are, or of none as they are. Errors (kData)
+// say what differs, and what to do.
+runtime::Result<void> check_workers(const TrainingState& state, const TrainingOptions& options);
 
 // Checks that a state from elsewhere fits this model, schedule and options: their sizes, seed and
 // micro-batches, and a slot of the schedule. Then everything below and a checkpoint's writer can

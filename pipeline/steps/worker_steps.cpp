@@ -130,8 +130,7 @@ std::optional<StepRecord> WorkerSteps::record_of(const StepShare& step,
     record.sums = step.add_up({0, sums.elements, false}, scales, record.header);
     step.finish_header(scales, record.header);
     record.header.state_minimum = record.header.state_maximum = {};
-    const auto good =
-        judge(record.header, step.layout(), static_cast<std::uint32_t>(of_worker_.schedule.size()));
+    const auto good = judge(record.header, step.layout(), of_worker_);
     if (!good.ok()) {
       spoil(record.header, step);
       return std::nullopt;

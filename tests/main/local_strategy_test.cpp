@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <filesystem>
 #include <set>
 #include <string>
 
@@ -15,6 +16,7 @@ namespace troupe {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // An outer step takes 4 workers x 2 iterations x 4 events.
 constexpr std::uint64_t kEvents = 32;
@@ -72,7 +74,42 @@ TEST_F(LocalStrategy, WorkerThatDivergesEndsTheRunAndNamesATensor) {
       run("a", kLocal + Words{"--set", "train.optimiser={g: sgd, d: sgd}", "--set",
                               "train.learning_rate={g: 1e30, d: 1e30}"});
   EXPECT_EQ(end.exit_code, 6) << end.err;
-  EXPECT_THAT(end.err, testing::ContainsRegex("(generator|discriminator|loss/[gd])/.* is NaN or"));
+  EXPECT_THAT(end.err, testing::ContainsRegex("(generator|discriminator|loss/[gd])/.* of worker "
+                                              "[0-3] is NaN or"));
+}
+
+TEST_F(LocalStrategy, CheckAndPlanAndInspectSayThatThereAreWorkers) {
+  const std::string line =
+      "\nstrategy: local, 4 workers; each makes 2 iterations of 4 events alone in an outer step, "
+      "which counts as one iteration; outer nesterov, rate 0.7, momentum 0.9\n";
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + kLocal).out, HasSubstr(line));
+  EXPECT_THAT(call({"check", path("toy.yaml")}).out, Not(HasSubstr("strategy")));
+  const Words plan{"plan", path("toy.yaml"), "--iterations", "1"};
+  EXPECT_THAT(call(plan + kLocal, {.folder = folder_.path()}).out, HasSubstr(line));
+
+  hash_of("a", kLocal + until_iteration(2));
+  hash_of("b", until_iteration(2));
+  EXPECT_THAT(call({"inspect", checkpoint("a", 0)}).out, HasSubstr("4 workers of 8 events each\n"));
+  EXPECT_THAT(call({"inspect", checkpoint("b", 0)}).out, HasSubstr("4 micro-batches of 4\n"));
+  EXPECT_EQ(last_line(call({"inspect", checkpoint("a", 0), "--json"}))["workers"].integer(), 4);
+  EXPECT_TRUE(last_line(call({"inspect", checkpoint("b", 0), "--json"}))["workers"].is_null());
+}
+
+TEST_F(LocalStrategy, LossesOfANetworkThatNoStepTrainsAreNotTold) {
+  hash_of("a", kLocal + until_iteration(2, {"--set", "train.schedule=[d_both]"}));
+  EXPECT_EQ(count("d/generation"), 3U) << "of the run, and of two steps";
+  EXPECT_EQ(count("g/generation"), 0U);
+}
+
+TEST_F(LocalStrategy, StateOfARunWithoutWorkersIsRefusedByNameOfTheStrategy) {
+  hash_of("a", kLocal + until_iteration(2));
+  hash_of("b", until_iteration(2));
+  std::filesystem::copy_file(checkpoint("b", 0), checkpoint("a", 0),
+                             std::filesystem::copy_options::overwrite_existing);
+  const ProcessEnd end = call({"run", "--resume", path("a")});
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("trained without workers (train.strategy: local), which the "
+                                 "topology has"));
 }
 
 TEST_F(LocalStrategy, RefusesWhatDoesNotGoWithItAndSaysWhere) {

@@ -147,12 +147,11 @@ StepRecord reduce(const StateExample& example, const TrainingState& state,
   const auto& layout = example.layout.of(options.schedule.at(state.slot));
   const auto& own_scales = state.scales.at(state.slot);
   StepRecord record = attempt(example, state, contributions, sharing, own_scales, 0);
-  const auto slots = static_cast<std::uint32_t>(options.schedule.size());
-  if (!judge(record.header, layout, slots).value()) {
+  if (!judge(record.header, layout, options).value()) {
     const auto scales = scales_after(own_scales, record.header, options.micro_batches);
     record = attempt(example, state, contributions, sharing, scales, 1);
   }
-  CHECK(judge(record.header, layout, slots).value());
+  CHECK(judge(record.header, layout, options).value());
   return record;
 }
 

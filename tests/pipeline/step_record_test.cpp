@@ -108,7 +108,7 @@ TEST(EventMix, TellsEventsIterationsAndSlotsApart) {
 class Judge : public ::testing::Test {
  protected:
   std::string divergence(const StepHeader& header) const {
-    const auto verdict = judge(header, layout_, 4);
+    const auto verdict = judge(header, layout_, options_);
     if (verdict.ok()) return "";
     EXPECT_EQ(verdict.error().kind, runtime::ErrorKind::kDiverged);
     return verdict.error().message;
@@ -116,13 +116,16 @@ class Judge : public ::testing::Test {
 
   const model::ContributionLayout layout_ = state_example().layout.of(model::SlotKind::kDReal);
   StepHeader header_ = header_of(14);
+  TrainingOptions options_;  // four steps an iteration
 };
 
-TEST_F(Judge, CommitsWhatIsUnflaggedAndFinite) { EXPECT_TRUE(judge(header_, layout_, 4).value()); }
+TEST_F(Judge, CommitsWhatIsUnflaggedAndFinite) {
+  EXPECT_TRUE(judge(header_, layout_, options_).value());
+}
 
 TEST_F(Judge, RetriesAFlagOnce) {
   header_.flagged = true;
-  EXPECT_FALSE(judge(header_, layout_, 4).value());
+  EXPECT_FALSE(judge(header_, layout_, options_).value());
   header_.attempt = 1;
   EXPECT_THAT(divergence(header_), HasSubstr("bad memory"));
 }
@@ -133,6 +136,20 @@ TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
   const std::string message = divergence(header_);
   EXPECT_THAT(message, HasSubstr("step 14 (iteration 3, slot 2)"));
   EXPECT_THAT(message, HasSubstr("discriminator/hidden/bias of micro-batch 7"));
+}
+
+TEST_F(Judge, NamesTheWorkerWhereWorkersTrainAlone) {
+  options_.strategy.kind = StrategyKind::kLocal;
+  options_ = options_between_members(options_);
+  header_.non_finite = {3, 1};
+  EXPECT_THAT(divergence(header_), AllOf(HasSubstr("step 14 (iteration 14, slot 0)"),
+                                         HasSubstr("discriminator/hidden/bias of worker 3")));
+  header_.non_finite = {};
+  header_.check_minimum = {1, 2};
+  header_.check_maximum = {1, 3};
+  EXPECT_THAT(divergence(header_), HasSubstr("a worker that was computed twice"));
+  header_.exponents.assign(layout_.tensors.size(), 65);
+  EXPECT_THAT(divergence(header_), HasSubstr("is 1.8e19 or more in a worker"));
 }
 
 TEST_F(Judge, NamesAGradientThatNoOptimiserCanSquare) {
@@ -160,9 +177,9 @@ TEST_F(Judge, NamesTheMembersWhoseSpotCheckDoesNotAgree) {
   ASSERT_TRUE(check.has_value());
   header_.check_minimum = {1, 2};
   header_.check_maximum = {1, 2};
-  EXPECT_TRUE(judge(header_, layout_, 4, checks).value());
+  EXPECT_TRUE(judge(header_, layout_, options_, checks).value());
   header_.check_maximum = {1, 3};
-  const auto verdict = judge(header_, layout_, 4, checks);
+  const auto verdict = judge(header_, layout_, options_, checks);
   ASSERT_FALSE(verdict.ok());
   EXPECT_THAT(verdict.error().message, HasSubstr("step 14 (iteration 3, slot 2)"));
   EXPECT_THAT(verdict.error().message,
@@ -171,7 +188,7 @@ TEST_F(Judge, NamesTheMembersWhoseSpotCheckDoesNotAgree) {
   EXPECT_THAT(verdict.error().message, HasSubstr("member.1"));
   // What does not fit its scales is not comparable, and is made again.
   header_.flagged = true;
-  EXPECT_FALSE(judge(header_, layout_, 4, checks).value());
+  EXPECT_FALSE(judge(header_, layout_, options_, checks).value());
 }
 
 TEST_F(Judge, NamesStatesThatDiffer) {

@@ -115,7 +115,7 @@ struct ChangeVisitor {
   template <class T>
   void number(const std::string& name, T& value) {
     EXPECT_TRUE(names.insert(name).second) << name << " twice";
-    change(value);
+    if (name != "outer.steps") change(value);  // a copy of the iteration
   }
   void text(const std::string& name, std::string& value) {
     names.insert(name);
@@ -132,7 +132,7 @@ struct ChangeVisitor {
 // With all that is optional.
 TrainingState whole_state() {
   TrainingState state = filled_state(kExample);
-  state.outer = {5, {state.generator.weights, state.discriminator.weights}};
+  state.outer = OuterState{{state.generator.weights, state.discriminator.weights}};
   return state;
 }
 
@@ -164,7 +164,7 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   StoppingState stop;
   [[maybe_unused]] auto& [loss_sum, loss_steps, smoothed, seen_by_stop] = stop;
   OuterState of_workers;
-  [[maybe_unused]] auto& [steps, velocity] = of_workers;
+  [[maybe_unused]] auto& [velocity] = of_workers;
   ChangeVisitor names{-1};
   TrainingState filled = whole_state();
   visit_state(filled, names);

@@ -127,7 +127,7 @@ TEST(LocalStrategy, OneWorkerWhoseChangeIsTakenAsItIsTrainsAsWithout) {
     EXPECT_GT(largest_difference(a.generator.weights, c.generator.weights), 2e-4) << optimiser;
     EXPECT_EQ(a.generator.counters, b.generator.counters);
     EXPECT_EQ(a.discriminator.counters, b.discriminator.counters);
-    EXPECT_EQ(b.outer->steps, 4u);
+    EXPECT_EQ(b.iteration, 4u);
     EXPECT_EQ(b.ledger_events, 4u * 3 * 4);
   }
 }

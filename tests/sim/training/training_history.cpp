@@ -28,22 +28,10 @@ constexpr const char* kLocal =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
-TrainingStage& stage(bool needs_two, bool partial, RingOrder order, bool local) {
-  static TrainingStage of_workers(kLocal), of_workers_descending(kLocal, RingOrder::kDescending);
-  if (local) return order == RingOrder::kDescending ? of_workers_descending : of_workers;
-  static TrainingStage ends_short(kPartial),
-      ends_short_descending(kPartial, RingOrder::kDescending);
-  if (partial) return order == RingOrder::kDescending ? ends_short_descending : ends_short;
-  static TrainingStage one, two(kOnlyWithTwo);
-  static TrainingStage one_descending(kShortTraining, RingOrder::kDescending);
-  static TrainingStage two_descending(kOnlyWithTwo, RingOrder::kDescending);
-  if (order == RingOrder::kDescending) return needs_two ? two_descending : one_descending;
-  return needs_two ? two : one;
-}
-
 struct Script {
   bool needs_two = false;
   bool partial = false;
+  bool local = false;
   RingOrder order = RingOrder::kAscending;
   std::uint32_t members = 1;
   Fate fate = Fate::kNothing;
@@ -51,6 +39,20 @@ struct Script {
   std::vector<TimePoint> joins;
   std::set<std::uint32_t> remote;  // members without data
 };
+
+TrainingStage& stage(const Script& script) {
+  static TrainingStage of_workers(kLocal), of_workers_descending(kLocal, RingOrder::kDescending);
+  const bool descending = script.order == RingOrder::kDescending;
+  if (script.local) return descending ? of_workers_descending : of_workers;
+  static TrainingStage ends_short(kPartial),
+      ends_short_descending(kPartial, RingOrder::kDescending);
+  if (script.partial) return descending ? ends_short_descending : ends_short;
+  static TrainingStage one, two(kOnlyWithTwo);
+  static TrainingStage one_descending(kShortTraining, RingOrder::kDescending);
+  static TrainingStage two_descending(kOnlyWithTwo, RingOrder::kDescending);
+  if (descending) return script.needs_two ? two_descending : one_descending;
+  return script.needs_two ? two : one;
+}
 
 Script script_of(std::uint64_t seed) {
   Dice dice(seed);
@@ -84,18 +86,19 @@ Script script_of(std::uint64_t seed) {
   }
   if (dice.below(2) == 0) script.order = RingOrder::kDescending;
   script.partial = !script.needs_two && dice.below(3) == 0;
+  script.local = dice.below(4) == 0;
   return script;
 }
 
 }  // namespace
 
-TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace,
-                                         bool local) {
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace) {
   const Script script = script_of(seed);
-  TrainingStage& the_stage = stage(script.needs_two, script.partial, script.order, local);
+  TrainingStage& the_stage = stage(script);
   const std::string expected = the_stage.undisturbed().text();
   SimDisk disk;
   TrainingHistoryEnd result;
+  result.local = script.local;
   result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
                              script.fate, script.deaths, script.joins, script.remote, trace);
   const TrainingEnd& end = result.end;

@@ -2,7 +2,8 @@
 
 // Runs to which everything happens that a seed has drawn: members, newcomers and heads die, come
 // and stand still, connections break, words get through in one direction only, too few are left,
-// work is shared out anew, and who teaches is the first or the last to have what a step adds up to.
+// work is shared out anew, workers train alone in a quarter of the runs, and who teaches is the
+// first or the last to have what a step adds up to.
 
 #include <cstdint>
 #include <optional>
@@ -14,14 +15,13 @@ namespace troupe::sim {
 
 struct TrainingHistoryEnd {
   TrainingEnd end;
+  bool local = false;    // workers trained alone between outer steps (train.strategy)
   bool resumed = false;  // because the run had ended with an error
   std::optional<std::string> failure;
 };
 
 // The run ends with the state of an undisturbed one, or with an error and a disk from which another
 // run comes to that state; and nobody finds another not to do what all do.
-// `local`: workers train alone between outer steps (train.strategy).
-TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {},
-                                         bool local = false);
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {});
 
 }  // namespace troupe::sim

@@ -71,6 +71,17 @@ TEST_F(DeviceRun, HasTheHashOfTheProcessorWithWorkersThatTrainAlone) {
   EXPECT_EQ(hash_of("two", ten + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
 }
 
+TEST_F(DeviceRun, HasTheHashOfTheProcessorWhereTheDiscriminatorIsToldTheEnergy) {
+  const Words six = until_iteration(
+      6, {"--set", "model.discriminator.conditions=[energy]", "--set",
+          "model.discriminator.layers.4=flatten", "--set",
+          "model.discriminator.layers.5={concatenate: {with: [conditions], name: features}}",
+          "--set", "train.schedule=[d_real, d_both, g]"});
+  const std::string hash = hash_of("cpu", six);
+  EXPECT_EQ(hash_of("device", six + kOnDevice), hash);
+  EXPECT_EQ(hash_of("two", six + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
+}
+
 // Two replicas share seven micro-batches, so that one of them never fills its groups.
 TEST_F(DeviceRun, HasTheHashOfTheProcessorWithGroupsThatAreNotFull) {
   const Words seven = until_iteration(4, {"--set", "train.micro_batches=7"});

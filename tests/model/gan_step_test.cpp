@@ -54,6 +54,13 @@ GanDescription told(GanDescription gan) {
   return gan;
 }
 
+// Fakes have energies of their own, which are others than those of the data.
+GanDescription drawn(GanDescription gan) {
+  gan.fake_conditions = FakeConditions::kUniform;
+  gan.fake_energy = {2.0, 4.0};
+  return gan;
+}
+
 class Steps {
  public:
   explicit Steps(const GanDescription& description)
@@ -162,12 +169,10 @@ TEST(GanStep, GradientsOfADiscriminatorThatIsToldTheEnergyAreThoseOfItsLosses) {
   expect_gradients(told(with_penalty(10.0)), 2e-5);
 }
 
-// Each half has the conditions of its own events: drawn ones are others than those of the data.
+// Each half has the conditions of its own events.
 TEST(GanStep, FakesAreJudgedByWhatTheyWereAskedFor) {
-  GanDescription gan = told(example(LossKind::kHinge));
+  GanDescription gan = drawn(told(example(LossKind::kHinge)));
   gan.flip_probability = 0.0;
-  gan.fake_conditions = FakeConditions::kUniform;
-  gan.fake_energy = {2.0, 4.0};
   // It sees nothing else, and is to tell what it was told.
   NetworkDescription& judge = gan.discriminator;
   judge.layers = {layer("score", Dense{1}, "conditions"), layer("sum", Sum{}, "input")};
@@ -216,6 +221,17 @@ TEST(GanStep, PenaltyLeavesTheOtherLossesAndTheFakesAsTheyAre) {
   EXPECT_NE(with.contributions(SlotKind::kDFake)[0], without.contributions(SlotKind::kDFake)[0]);
 }
 
+TEST(GanStep, PenaltyIsOfWhatFakesWereAskedForAndLeavesItToTheStep) {
+  Steps with(drawn(told(with_penalty(10.0)))),
+      without(drawn(told(example(LossKind::kWasserstein))));
+  const double penalty = with.number(SlotKind::kDFake, "loss/score_penalty");
+  EXPECT_EQ(with.number(SlotKind::kDFake, "loss/score"),
+            without.number(SlotKind::kDFake, "loss/score"));
+  // The step before leaves the data's energies where the penalty reads its own.
+  with.contributions(SlotKind::kDReal);
+  EXPECT_EQ(with.number(SlotKind::kDBoth, "loss/score_penalty"), penalty);
+}
+
 TEST(GanStep, PenaltyIsATermWithANameOfItsOwn) {
   GanDescription gan = with_penalty(10.0);
   EXPECT_EQ(penalty_fault(gan), "");
@@ -226,8 +242,7 @@ TEST(GanStep, PenaltyIsATermWithANameOfItsOwn) {
   EXPECT_FALSE(Gan::compile(gan, *backend, kBatch).ok());
 }
 
-TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
-  GanDescription gan = example(LossKind::kHinge);
+void expect_mean_of_halves(GanDescription gan) {
   gan.flip_probability = 0.0;
   Steps steps(gan);
   const std::vector<double> real = steps.contributions(SlotKind::kDReal),
@@ -237,6 +252,11 @@ TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
   for (std::size_t i = 0; i < real.size(); ++i) {
     EXPECT_NEAR(both[i], 0.5 * (real[i] + fake[i]), 1e-14) << i;
   }
+}
+
+TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
+  expect_mean_of_halves(example(LossKind::kHinge));
+  expect_mean_of_halves(drawn(told(example(LossKind::kHinge))));
 }
 
 TEST(GanStep, OnBothIsOneBatchForBatchNorm) {

@@ -75,6 +75,15 @@ INSTANTIATE_TEST_SUITE_P(
                                            "train.micro_batches=3", "model.kernels=fastest"}},
         std::pair{"gan3d_12", std::vector<std::string>{"train.iterations=3", "train.micro_batch=2",
                                                        "train.schedule=[d_both, g]"}},
+        // The discriminator is told the energy, which is drawn for fakes.
+        std::pair{"gan3d_12",
+                  std::vector<std::string>{
+                      "train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
+                      "train.schedule=[d_real, d_both, g]", "train.fake_conditions=uniform",
+                      "model.discriminator={input: [12, 12, 12, 1], conditions: [energy], outputs: "
+                      "[generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
+                      "{concatenate: [conditions]}, {dense: 8}, {activation: leaky_relu}, "
+                      "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
         std::pair{"particle_12",
                   std::vector<std::string>{"train.iterations=5", "train.micro_batch=4",
                                            "train.micro_batches=4", "train.epochs=20",

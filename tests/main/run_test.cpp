@@ -11,6 +11,7 @@ namespace troupe {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::Ge;
 using testing::HasSubstr;
 using testing::Le;
@@ -37,11 +38,11 @@ TEST_F(ToyRun, EveryLineOfMetricsIsAnObjectAndEveryStepComesOnce) {
   summary_of("a", kValidatingEachEpoch);
   std::vector<std::uint64_t> steps;
   int validations = 0;
-  std::uint64_t newest_checkpoint = 0;
+  std::vector<std::uint64_t> written;
   for (const JsonValue& line : json_lines(path("a/metrics.jsonl"))) {
     const std::string kind = line["kind"].text();
     if (kind == "validation") ++validations;
-    if (kind == "checkpoint") newest_checkpoint = line["step"].integer();
+    if (kind == "checkpoint") written.push_back(line["step"].integer());
     if (kind != "step") continue;
     steps.push_back(line["step"].integer());
     EXPECT_EQ(line["iteration"].integer(), steps.back() / 4);
@@ -53,7 +54,8 @@ TEST_F(ToyRun, EveryLineOfMetricsIsAnObjectAndEveryStepComesOnce) {
   ASSERT_EQ(steps.size(), 88);
   for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], i);
   EXPECT_EQ(validations, 2);
-  EXPECT_EQ(newest_checkpoint, 88);
+  // The best may be written behind the last state, which overtakes snapshots.
+  EXPECT_THAT(written, Contains(88));
 }
 
 TEST_F(ToyRun, FolderHoldsNodesLogAndTheNewestCheckpoints) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "model/backend/crew.h"
+#include "model/backend/kernel_call.h"
 #include "model/operation.h"
 #include "model/optimiser.h"
 #include "model/tensor.h"
@@ -95,6 +96,18 @@ class Kernel {
   virtual void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                             const Crew& crew) const {
     run(operands, random, crew.scratch());
+  }
+  // True if run_in_parts exists: run_together that tells of every element of the result once.
+  virtual bool tells_parts() const { return false; }
+  virtual void run_in_parts(std::span<void* const>, const runtime::RandomPosition&, const Crew&,
+                            const PartDone&) const {
+    CHECK(false, "a kernel that does not tell its parts");
+  }
+  // True if run_elements exists: run for these elements alone, of an elementwise Operation.
+  virtual bool runs_elements() const { return false; }
+  virtual void run_elements(std::span<void* const>, const runtime::RandomPosition&,
+                            const ElementRange&) const {
+    CHECK(false, "a kernel whose elements depend on each other");
   }
   // The same for all micro-batches of a group; instead of the other two, for backends with memory
   // of their own.

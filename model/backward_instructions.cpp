@@ -30,6 +30,20 @@ std::vector<bool> wanted_values(const Graph& graph, const ParameterLayout& layou
   return wanted;
 }
 
+// Null where several computations read the value, or the network's caller does.
+const Computation* sole_reader(const Graph& graph, int value) {
+  if (graph.values[at(value)].output >= 0) return nullptr;
+  const Computation* found = nullptr;
+  for (const Computation& each : graph.computations) {
+    const auto reads =
+        (each.input == value ? 1 : 0) + std::count(each.others.begin(), each.others.end(), value);
+    if (reads == 0) continue;
+    if (found != nullptr || reads > 1) return nullptr;
+    found = &each;
+  }
+  return found;
+}
+
 // Fills the gradients that no instruction writes with zeros, one fill per range of neighbours.
 void zero_weights_without_gradient(InstructionWriter& writer) {
   const auto& weights = writer.input().layout.weights;
@@ -103,6 +117,8 @@ class BackwardWriter : public InstructionWriter {
 
   Operand x() const { return read(forward_.values[at(computation().input)]); }
   Operand y() const { return read(forward_.values[at(computation().output)]); }
+  // What tells the slope of an activation.
+  Operand known_of(const Activation& activation) const;
   Operand other(std::size_t number) const {
     return read(forward_.values[at(computation().others[number])]);
   }
@@ -235,9 +251,8 @@ void add_backward(BackwardWriter& w, const Dropout& dropout) {
 void add_backward(BackwardWriter& w, const Activation& activation) {
   const int dy = w.arrived();
   if (activation.kind == ActivationKind::kLinear) return w.give(w.computation().input, dy);
-  const Operand known = needs_argument(activation.kind) ? w.x() : w.y();
   w.pass_on([&](Operand dx) {
-    w.add(ActivationBackward{w.elements(), activation}, {known, w.read(dy), dx});
+    w.add(ActivationBackward{w.elements(), activation}, {w.known_of(activation), w.read(dy), dx});
   });
 }
 void add_backward(BackwardWriter& w, const Softmax&) {
@@ -371,8 +386,19 @@ int BackwardWriter::before_fused_activation(int dy) {
   if (fused.kind == ActivationKind::kLinear) return dy;
   const int before =
       new_tensor(layer_name(layer()) + " gradient before activation", tensor_elements(dy));
-  add(ActivationBackward{tensor_elements(dy), fused}, {y(), read(dy), write(before)});
+  add(ActivationBackward{tensor_elements(dy), fused}, {known_of(fused), read(dy), write(before)});
   return before;
+}
+
+// A rectifier's slope is told by a sign, which dropout keeps. What it drops has no gradient. Where
+// dropout alone reads the rectifier's result, that result need not be kept for the backward pass.
+Operand BackwardWriter::known_of(const Activation& activation) const {
+  if (needs_argument(activation.kind)) return x();
+  const bool rectifies = activation.kind == ActivationKind::kRelu ||
+                         (activation.kind == ActivationKind::kLeakyRelu && activation.slope >= 0.0);
+  const Computation* const reader = sole_reader(graph_, computation().output);
+  if (!rectifies || reader == nullptr || !std::holds_alternative<Dropout>(reader->kind)) return y();
+  return read(forward_.values[at(reader->output)]);
 }
 
 void BackwardWriter::add_norm_backward(const Operation& operation) {

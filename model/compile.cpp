@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/followed_kernel.h"
 #include "model/layer_rules.h"
 #include "model/program_content.h"
 
@@ -57,12 +58,13 @@ class Program::Compiler {
     content_.group = backend_.group();
     content_.lists =
         make_instructions(content_.network, content_.shapes, content_.parameters, options);
+    share_places(content_.lists);
     content_.lives = tensor_lives(content_.lists, content_.data_type);
     for (TensorLife& life : content_.lives) life.bytes *= static_cast<std::size_t>(content_.group);
     content_.plan = plan_memory(content_.lives);
     for (std::size_t pass = 0; pass < kPasses; ++pass) {
-      for (const Instruction& instruction : content_.lists.passes[pass]) {
-        RETURN_IF_ERROR(add_call(pass, instruction));
+      for (std::size_t i = 0; i < content_.lists.passes[pass].size(); ++i) {
+        RETURN_IF_ERROR(add_call(pass, i));
       }
     }
     note_final_gradients();
@@ -70,18 +72,43 @@ class Program::Compiler {
   }
 
  private:
-  Result<void> add_call(std::size_t pass, const Instruction& instruction) {
+  Result<void> add_call(std::size_t pass, std::size_t index) {
+    const Instruction& instruction = content_.lists.passes[pass][index];
     Result<std::unique_ptr<Kernel>> kernel = backend_.make_kernel(instruction.operation);
     if (!kernel.ok()) return describe(kernel.error(), instruction);
-    Call call;
-    call.kernel = std::move(kernel).value();
-    content_.scratch_bytes = std::max(content_.scratch_bytes, call.kernel->scratch_bytes());
+    content_.scratch_bytes = std::max(content_.scratch_bytes, (*kernel)->scratch_bytes());
+    if ((*kernel)->runs_elements() && can_follow(pass, index)) {
+      Call& call = content_.calls[pass].back();
+      call.kernel = std::make_unique<FollowedKernel>(std::move(call.kernel), call.operand_count,
+                                                     std::move(kernel).value());
+    } else {
+      content_.calls[pass].emplace_back().kernel = std::move(kernel).value();
+    }
+    Call& call = content_.calls[pass].back();
+    call.end = index + 1;
     for (const Operand& operand : instruction.operands) {
       call.operands[call.operand_count++] = place(operand);
       content_.reads_or_writes[pass][static_cast<std::size_t>(operand.location)] = true;
     }
-    content_.calls[pass].push_back(std::move(call));
     return {};
+  }
+
+  // An elementwise instruction follows the call before it if it changes that call's result in
+  // place.
+  bool can_follow(std::size_t pass, std::size_t index) const {
+    if (index == 0) return false;
+    const Instruction& instruction = content_.lists.passes[pass][index];
+    const Call& before = content_.calls[pass].back();
+    if (!before.kernel->tells_parts() ||
+        before.operand_count + instruction.operands.size() > kMostOperands) {
+      return false;
+    }
+    const Operand& result = content_.lists.passes[pass][index - 1].operands.back();
+    const auto is_result = [&](const Operand& operand) {
+      return operand.location == Location::kArena && operand.tensor == result.tensor;
+    };
+    return is_result(result) && is_result(instruction.operands[instruction.operands.size() - 2]) &&
+           is_result(instruction.operands.back());
   }
 
   // The backward pass reaches the weights from the last layer to the first, except where the
@@ -100,9 +127,9 @@ class Program::Compiler {
     }
     std::int64_t final_from = content_.parameters.weights_size;
     auto next = last_write.rbegin();
-    for (std::size_t i = 0; i < instructions.size(); ++i) {
-      for (; next != last_write.rend() && next->second <= i; ++next) final_from = next->first;
-      content_.calls[pass][i].gradients_final_from = final_from;
+    for (Call& call : content_.calls[pass]) {
+      for (; next != last_write.rend() && next->second < call.end; ++next) final_from = next->first;
+      call.gradients_final_from = final_from;
     }
   }
 

@@ -64,4 +64,8 @@ struct InstructionLists {
 InstructionLists make_instructions(const NetworkDescription& network, const NetworkShapes& shapes,
                                    const ParameterLayout& layout, const ProgramOptions& options);
 
+// Lets the result of an elementwise operation stand where the operand before it stands, if nothing
+// else reads that. The tensor of the operand is then unused.
+void share_places(InstructionLists& lists);
+
 }  // namespace troupe::model

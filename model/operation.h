@@ -412,6 +412,21 @@ using Operation = std::variant<
 // As many operands as any Operation has.
 inline constexpr std::size_t kMostOperands = 8;
 
+template <class Op>
+inline constexpr bool kIsActivation =
+    std::is_same_v<Op, ActivationForward> || std::is_same_v<Op, ActivationBackward>;
+
+// True if each element of the result, the last operand, depends on the same element of the others
+// alone. The result may then stand where the operand before it stands.
+inline bool is_elementwise(const Operation& operation) {
+  return std::visit(
+      []<class Op>(const Op&) {
+        return kIsActivation<Op> || std::is_same_v<Op, DropoutForward> ||
+               std::is_same_v<Op, DropoutBackward>;
+      },
+      operation);
+}
+
 inline std::string operation_name(const Operation& operation) {
   return std::visit([](const auto& each) { return std::string(each.kName); }, operation);
 }

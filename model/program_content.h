@@ -23,6 +23,7 @@ struct Program::Call {
   std::unique_ptr<const Kernel> kernel;
   std::array<Place, kMostOperands> operands{};
   std::size_t operand_count = 0;
+  std::size_t end = 0;  // of the pass's instructions that have been computed after it
   // For kBackwardParameters: gradients from here to the end are final after the call.
   std::int64_t gradients_final_from = 0;
 };
@@ -38,7 +39,7 @@ struct Program::Content {
   InstructionLists lists;
   std::vector<TensorLife> lives;
   MemoryPlan plan;
-  std::array<std::vector<Call>, kPasses> calls;                         // parallel to lists.passes
+  std::array<std::vector<Call>, kPasses> calls;                         // of lists.passes
   std::array<std::array<bool, kLocations>, kPasses> reads_or_writes{};  // which locations are used
   std::size_t scratch_bytes = 0;
 };

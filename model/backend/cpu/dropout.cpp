@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace troupe::model::cpu::HWY_NAMESPACE {
 
-// Handles whole vectors of elements and returns where the rest begins.
+// Handles whole vectors of elements and returns where the rest begins. The first block is whole.
 #if HWY_MAX_BYTES < 32
 
 std::int64_t drop_vectors(const float*, float*, const DropoutForward&,
@@ -93,7 +93,7 @@ std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dr
   counter.w[2] = hn::Set(blocks, std::uint64_t{position.iteration});
   counter.w[3] =
       hn::Set(blocks, std::uint64_t{std::uint32_t{position.slot} << 24 | position.stream});
-  const std::int64_t whole = range.end / kElements * kElements;
+  const std::int64_t whole = range.begin + (range.end - range.begin) / kElements * kElements;
   for (std::int64_t i = range.begin; i < whole; i += kElements) {
     const Counters drawn = philox(counter, position.seed);
     const auto low_halves = hn::Set(blocks, std::uint64_t{0xffffffff});
@@ -134,19 +134,30 @@ class DropoutKernel final : public Kernel {
   }
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                     const Crew& crew) const override {
-    const KernelCall call{operands, random, crew.scratch()};
+    crew.run((dropout_.elements + kElementsAtOnce - 1) / kElementsAtOnce, [&](std::int64_t i, int) {
+      run_elements(operands, random,
+                   {i * kElementsAtOnce, std::min((i + 1) * kElementsAtOnce, dropout_.elements)});
+    });
+  }
+
+  bool runs_elements() const override { return true; }
+  void run_elements(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const ElementRange& range) const override {
+    const KernelCall call{operands, random};
     const auto* from = call.operand<const float>(0);
     auto* to = call.operand<float>(1);
     runtime::RandomPosition position = random;
     position.stream = dropout_.stream;
-    crew.run((dropout_.elements + kElementsAtOnce - 1) / kElementsAtOnce, [&](std::int64_t i, int) {
-      const ElementRange range{i * kElementsAtOnce,
-                               std::min((i + 1) * kElementsAtOnce, dropout_.elements)};
-      const std::int64_t done =
-          vectors_ ? HWY_DYNAMIC_DISPATCH(drop_vectors)(from, to, dropout_, position, range)
-                   : range.begin;
-      reference::drop(from, to, done, range.end, dropout_.rate, position);
-    });
+    const auto drop = [&](std::int64_t begin, std::int64_t end) {
+      reference::drop(from, to, begin, end, dropout_.rate, position);
+    };
+    // Four elements share a block of numbers.
+    const std::int64_t whole = std::min((range.begin + 3) / 4 * 4, range.end);
+    drop(range.begin, whole);
+    const std::int64_t done = vectors_ ? HWY_DYNAMIC_DISPATCH(drop_vectors)(
+                                             from, to, dropout_, position, {whole, range.end})
+                                       : whole;
+    drop(done, range.end);
   }
 
  private:

@@ -11,11 +11,6 @@
 
 namespace troupe::model::cpu {
 
-// Elements that one thread drops at a time.
-struct ElementRange {
-  std::int64_t begin, end;
-};
-
 std::unique_ptr<Kernel> make_kernel(const DropoutForward& dropout);
 std::unique_ptr<Kernel> make_kernel(const DropoutBackward& dropout);
 

@@ -42,11 +42,12 @@ void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n,
   const float* sample =
       call.operand<const float>(convolution_.x) + n * cells(g_.in) * g_.in_channels;
   const std::int64_t plane = g_.out[1] * g_.out[2] * g_.out_channels;
-  float* y = call.operand<float>(convolution_.y) + n * g_.out[0] * plane;
-  std::int64_t made = 0;
-  for (std::int64_t ox = 0; ox < g_.out[0]; ++ox, y += plane) {
+  auto* y = call.operand<float>(convolution_.y);
+  std::int64_t made = 0, begin = n * g_.out[0] * plane;
+  for (std::int64_t ox = 0; ox < g_.out[0]; ++ox, begin += plane) {
     form_sums(sample, ox, made, weights, scratch);
-    finish(bias, y, scratch);
+    finish(bias, y + begin, scratch);
+    if (call.part_done != nullptr) (*call.part_done)({begin, begin + plane});
   }
 }
 

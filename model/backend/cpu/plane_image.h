@@ -21,6 +21,12 @@ struct ImageConvolution {
 class PlaneImageKernel : public SampleKernel {
  public:
   std::size_t scratch_bytes() const final { return plan_.bytes(); }
+  // A part is an x plane of the output.
+  bool tells_parts() const final { return true; }
+  void run_in_parts(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew, const PartDone& part_done) const final {
+    run_samples(operands, random, crew, &part_done);
+  }
 
  protected:
   struct Weights {

@@ -17,9 +17,15 @@ class SampleKernel : public Kernel {
   }
 
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
-                    const Crew& all) const final {
+                    const Crew& crew) const final {
+    run_samples(operands, random, crew, nullptr);
+  }
+
+ protected:
+  void run_samples(std::span<void* const> operands, const runtime::RandomPosition& random,
+                   const Crew& all, const PartDone* part_done) const {
     const Crew crew = all.for_work(products(), 1);
-    const KernelCall call{operands, random, crew.scratch()};
+    const KernelCall call{operands, random, crew.scratch(), part_done};
     prepare(call);
     crew.run(samples(),
              [&](std::int64_t n, int thread) { run_sample(call, n, crew.scratch(thread)); });

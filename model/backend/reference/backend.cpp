@@ -1,5 +1,6 @@
 #include "model/backend/reference/kernels.h"
 
+#include <array>
 #include <type_traits>
 
 #include "model/backend/float_environment.h"
@@ -19,6 +20,21 @@ class LoopKernel final : public Kernel {
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
     reference::run<T>(operation_, KernelCall{operands, random, scratch});
+  }
+
+  bool runs_elements() const override { return kIsActivation<Op>; }
+  void run_elements(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const ElementRange& range) const override {
+    if constexpr (kIsActivation<Op>) {
+      Op part = operation_;
+      part.elements = range.end - range.begin;
+      std::array<void*, kMostOperands> places{};
+      for (std::size_t i = 0; i < operands.size(); ++i)
+        places[i] = static_cast<T*>(operands[i]) + range.begin;
+      reference::run<T>(part, KernelCall{{places.data(), operands.size()}, random});
+    } else {
+      Kernel::run_elements(operands, random, range);
+    }
   }
 
  private:

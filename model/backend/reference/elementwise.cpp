@@ -144,12 +144,11 @@ template <class T>
 void drop(const T* from, T* to, std::int64_t first, std::int64_t elements, double rate,
           const runtime::RandomPosition& position) {
   const T scale = static_cast<T>(1.0 / (1.0 - rate));
-  for (std::int64_t i = first; i < elements; i += 4) {
+  for (std::int64_t i = first; i < elements;) {
     const auto words = runtime::random_block(position, static_cast<std::uint32_t>(i / 4));
-    const std::int64_t count = std::min<std::int64_t>(4, elements - i);
-    for (std::int64_t j = 0; j < count; ++j) {
-      const bool kept = runtime::uniform(words[static_cast<std::size_t>(j)]) >= rate;
-      to[i + j] = kept ? from[i + j] * scale : T{0};
+    for (const std::int64_t end = std::min(i / 4 * 4 + 4, elements); i < end; ++i) {
+      const bool kept = runtime::uniform(words[static_cast<std::size_t>(i % 4)]) >= rate;
+      to[i] = kept ? from[i] * scale : T{0};
     }
   }
 }

@@ -129,8 +129,8 @@ inline std::size_t scratch_bytes(const GroupNormBackward& norm, std::size_t) {
 // pass, so that it need not be stored. A kept element is multiplied by 1 / (1 - rate).
 TROUPE_DECLARE_RUN(DropoutForward);
 TROUPE_DECLARE_RUN(DropoutBackward);
-// Elements first, first + 1, ... of a dropout over `elements`; first is a multiple of 4. `position`
-// is that of the layer's own stream. from may be to.
+// Elements first, first + 1, ... of a dropout over `elements`. `position` is that of the layer's
+// own stream. from may be to.
 template <class T>
 void drop(const T* from, T* to, std::int64_t first, std::int64_t elements, double rate,
           const runtime::RandomPosition& position);

@@ -49,8 +49,8 @@ FUNCTION float finished(const ActivationSizes activation, float sum, float bias)
   return value;
 }
 
-KERNEL void activation_forward(OPERAND(const float, x), OPERAND(float, y), const long elements,
-                               const ActivationSizes activation) {
+KERNEL void activation_forward(OPERAND_IN_PLACE(const float, x), OPERAND_IN_PLACE(float, y),
+                               const long elements, const ActivationSizes activation) {
   const int group = item(1), first = 4 * item(0);
   float values[4];
   load_neighbours(values, AT(x, group), first, elements);
@@ -86,8 +86,8 @@ FUNCTION float activation_slope(const ActivationSizes activation, float value, f
   return smooth_slope(activation.kind, value, derivative);
 }
 
-KERNEL void activation_backward(OPERAND(const float, y), OPERAND(const float, dy),
-                                OPERAND(float, dx), const long elements,
+KERNEL void activation_backward(OPERAND(const float, y), OPERAND_IN_PLACE(const float, dy),
+                                OPERAND_IN_PLACE(float, dx), const long elements,
                                 const ActivationSizes activation) {
   const int group = item(1), first = 4 * item(0);
   float values[4], derivatives[4];
@@ -164,9 +164,9 @@ FUNCTION PhiloxBlock philox(PhiloxBlock counter, uint64 key) {
 
 // One item draws the numbers of four elements. Those are kept whose number is no less than the
 // threshold, from 0 to 2^32 (cpu/dropout.h).
-KERNEL void dropout(OPERAND(const float, x), OPERAND(float, y), OPERAND(const uint32, indices),
-                    const long elements, const DrawSizes draw, const long threshold,
-                    const float scale) {
+KERNEL void dropout(OPERAND_IN_PLACE(const float, x), OPERAND_IN_PLACE(float, y),
+                    OPERAND(const uint32, indices), const long elements, const DrawSizes draw,
+                    const long threshold, const float scale) {
   const int group = item(1), first = 4 * item(0);
   if (first >= elements) return;
   PhiloxBlock block;

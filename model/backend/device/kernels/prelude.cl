@@ -112,4 +112,6 @@ FUNCTION Cell cell_at(int i, int size_x, int size_y, int size_z, int channels) {
 // other: a tensor lives through the instructions that use it (memory_plan.h). The group runs along
 // axis 1.
 #define OPERAND(type, name) GLOBAL type *RESTRICT name##_memory, const Place name##_place
+// One that may be the result's place, of an elementwise operation.
+#define OPERAND_IN_PLACE(type, name) GLOBAL type *name##_memory, const Place name##_place
 #define AT(name, group) (name##_memory + name##_place.offset + (group) * name##_place.stride)

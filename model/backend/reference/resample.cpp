@@ -1,6 +1,7 @@
 #include "model/backend/reference/kernels.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe::model::reference {
 namespace {
@@ -30,6 +31,16 @@ Windows windows(const AveragePoolForward& p) {
 // One coarse row (all z) from the fine row at the same place in the window: row += fine.
 template <class T>
 void add_window_row(const Windows& w, const T* fine, T* row) {
+  if (w.window[2] == 1) {
+    for (std::int64_t i = 0; i < w.coarse[2] * w.channels; ++i) row[i] += fine[i];
+    return;
+  }
+  if (w.channels == 1) {
+    for (std::int64_t z = 0; z < w.coarse[2]; ++z, fine += w.window[2]) {
+      row[z] = std::accumulate(fine, fine + w.window[2], row[z]);
+    }
+    return;
+  }
   for (std::int64_t z = 0; z < w.coarse[2]; ++z) {
     for (std::int64_t k = 0; k < w.window[2]; ++k) {
       const T* from = fine + (z * w.window[2] + k) * w.channels;
@@ -69,13 +80,20 @@ void scatter(const Windows& w, const T* coarse, T* fine, T scale) {
       T* row = fine + (plane * w.fine[1] + fy) * row_size;
       const std::int64_t y = fy / w.window[1];
       const bool covered = x < w.coarse[0] && y < w.coarse[1];
-      const std::int64_t last = covered ? w.coarse[2] * w.window[2] : 0;
       const T* from = coarse + ((n * w.coarse[0] + x) * w.coarse[1] + y) * w.coarse[2] * w.channels;
-      for (std::int64_t z = 0; z < last; ++z) {
-        const T* cell = from + z / w.window[2] * w.channels;
-        for (std::int64_t c = 0; c < w.channels; ++c) row[z * w.channels + c] = cell[c] * scale;
+      const auto put = [&](const T* cells, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) row[i] = cells[i] * scale;
+        row += count;
+      };
+      T* const end = row + row_size;
+      if (covered && w.window[2] == 1) {
+        put(from, w.coarse[2] * w.channels);
+      } else if (covered) {
+        for (std::int64_t z = 0; z < w.coarse[2]; ++z) {
+          for (std::int64_t k = 0; k < w.window[2]; ++k) put(from + z * w.channels, w.channels);
+        }
       }
-      std::fill(row + last * w.channels, row + row_size, T{0});
+      std::fill(row, end, T{0});
     }
   }
 }

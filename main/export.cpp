@@ -125,11 +125,15 @@ bool has_generator(const TrainedModel& trained) { return trained.gan.task == mod
 // For a task of one network.
 std::string use_of_network(const TrainedModel& trained) {
   if (trained.gan.task == model::Task::kSupervised) {
+    const std::vector<std::string>& told = trained.gan.discriminator.conditions;
     return fmt::format(
-        "Input `input` (N, x, y, z, channels): cells = ({} x energy in GeV)^{}. Each output has "
-        "the "
-        "name of its layer.\n",
-        trained.units.units_per_gev, trained.units.power);
+        "Input `input` (N, x, y, z, channels): cells = ({} x energy in GeV)^{}.{} Each output has "
+        "the name of its layer.\n",
+        trained.units.units_per_gev, trained.units.power,
+        told.empty() ? ""
+                     : fmt::format(" Input `conditions` (N, {}): {}; energies are in units of 100 "
+                                   "GeV, angles in rad.",
+                                   told.size(), fmt::join(told, ", ")));
   }
   return fmt::format(
       "Input `input` (N, x, y, z, channels): a noisy shower, then the level t from 0 to 1 and the "

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "model/condition_rows.h"
 #include "model/gan.h"
 #include "model/streams.h"
 
@@ -113,24 +114,23 @@ struct GanPlaces : GanMemory<T> {
     CHECK(events.columns != nullptr, "the model reads columns of the data");
     return events.columns + static_cast<std::int64_t>(gan.place_of(name)) * batch();
   }
-  const float* numbers(const EventBatch& events, const std::string& condition) const {
-    const float* const found =
-        numbers_of(condition, events.energy, events.angle,
-                   [&](const std::string& name) { return column(events, name); });
-    CHECK(found != nullptr, "the events have every condition, an angle if it is one");
-    return found;
-  }
-  // The numbers that showers are asked for, in the order of the latent's conditions.
-  std::array<const float*, kMostConditions> asked_of(const EventBatch& events) const {
+  // The numbers of the events, in the order of the conditions.
+  std::array<const float*, kMostConditions> numbers(
+      const EventBatch& events, const std::vector<std::string>& conditions) const {
     std::array<const float*, kMostConditions> values{};
-    std::ranges::transform(description().latent.conditions, values.begin(),
-                           [&](const auto& condition) { return numbers(events, condition); });
+    std::ranges::transform(conditions, values.begin(), [&](const std::string& condition) {
+      const float* const found =
+          numbers_of(condition, events.energy, events.angle,
+                     [&](const std::string& name) { return column(events, name); });
+      CHECK(found != nullptr, "the events have every condition, an angle if it is one");
+      return found;
+    });
     return values;
   }
   void write_latents() const {
     const std::int64_t size = batch() * description().latent.size;
     for (std::int64_t i = 0; i < count(); ++i) {
-      const auto values = asked_of(conditions(i));
+      const auto values = numbers(conditions(i), description().latent.conditions);
       make_latent(description().latent,
                   std::span(values).first(description().latent.conditions.size()), batch(),
                   at(kLatentStream, micro_batches[i]), staged() + i * size);
@@ -143,7 +143,7 @@ struct GanPlaces : GanMemory<T> {
     T* const found = staged() + size;
     for (std::int64_t i = 0; i < count(); ++i) {
       const EventBatch& events = micro_batches[i].events;
-      const auto values = asked_of(events);
+      const auto values = numbers(events, description().latent.conditions);
       const CleanEvents clean{batch(), cells(), gan.image_shape().channels, events.images,
                               std::span(values).first(description().latent.conditions.size())};
       add_noise(clean, at(kLevelStream, micro_batches[i]), at(kNoiseStream, micro_batches[i]),
@@ -204,17 +204,12 @@ struct GanPlaces : GanMemory<T> {
   void write_conditions(const Judge& judge, const Wanted& wanted) const {
     const std::vector<std::string>& conditions = description().discriminator.conditions;
     if (conditions.empty()) return;
-    const std::int64_t step = std::ssize(conditions);
     T* to = staged();
     for (std::int64_t i = 0; i < count(); ++i) {
-      for (std::int64_t half = 0; half < judge.halves; ++half, to += batch() * step) {
-        const EventBatch events = wanted(i, half);
-        for (std::int64_t k = 0; k < step; ++k) {
-          const float* const values = numbers(events, conditions[static_cast<std::size_t>(k)]);
-          for (std::int64_t event = 0; event < batch(); ++event) {
-            to[event * step + k] = static_cast<T>(values[event]);
-          }
-        }
+      for (std::int64_t half = 0; half < judge.halves; ++half) {
+        const auto values = numbers(wanted(i, half), conditions);
+        model::write_conditions(std::span(values).first(conditions.size()), batch(), to);
+        to += batch() * std::ssize(conditions);
       }
     }
     write(staged(), to - staged(), judge.program.template conditions<T>(judge.workspace).data());

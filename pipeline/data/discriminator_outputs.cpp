@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/condition_rows.h"
 #include "runtime/base/math.h"
 
 namespace troupe::pipeline {
@@ -118,14 +119,14 @@ void DiscriminatorReader::write_conditions(const JudgedImages& showers, std::siz
                                            std::size_t count, model::Workspace& workspace) const {
   const std::vector<std::string>& conditions = program_->network().conditions;
   if (conditions.empty() || terms_.empty()) return;
-  const auto input = program_->conditions<float>(workspace);
-  for (std::size_t k = 0; k < conditions.size(); ++k) {
-    const bool is_energy = conditions[k] == model::kEnergyCondition;
-    const std::span<const float> numbers = is_energy ? showers.energies : showers.angles;
-    for (std::size_t i = 0; i < count; ++i) {
-      input[i * conditions.size() + k] = numbers[first + i];
-    }
+  std::vector<const float*> values;
+  for (const std::string& condition : conditions) {
+    const bool is_energy = condition == model::kEnergyCondition;
+    const std::span<const float> all = is_energy ? showers.energies : showers.angles;
+    values.push_back(all.subspan(first, count).data());
   }
+  model::write_conditions(values, static_cast<std::int64_t>(count),
+                          program_->conditions<float>(workspace).data());
 }
 
 void DiscriminatorReader::read(std::span<const float> weights, std::span<const float> moving,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/condition_rows.h"
 #include "model/physics/roc.h"
 #include "runtime/base/json_text.h"
 
@@ -81,7 +82,7 @@ Result<std::unique_ptr<OutputMeter>> OutputMeter::create(const model::GanDescrip
   options.network_number = 1;
   options.forward_training = options.backward_parameters = options.backward_input = false;
   ASSIGN_OR_RETURN(meter->program_, model::Program::compile(model.discriminator, backend, options));
-  const std::vector<std::string> columns = model::columns_of(model);
+  const std::vector<std::string>& columns = meter->columns_ = model::columns_of(model);
   for (const model::LossTerm& loss : model.losses) {
     Term& term = meter->terms_.emplace_back();
     term.loss = &loss;
@@ -123,8 +124,7 @@ Result<std::optional<OutputQuality>> OutputMeter::measure(std::span<const float>
     }
     Batch batch;
     RETURN_IF_ERROR(dataset.read(ids, batch));
-    // A batch is computed whole; what stands behind the last event is not looked at.
-    std::ranges::copy(batch.images.as<float>(), program_->input<float>(workspace).begin());
+    write_inputs(batch, workspace);
     program_->run(model::Pass::kForwardInference, bindings, workspace);
     add(batch, workspace, sums);
   }
@@ -141,6 +141,21 @@ Result<std::optional<OutputQuality>> OutputMeter::measure(std::span<const float>
     term.area = area_of(sums[i].low, sums[i].high);
   }
   return std::optional(std::move(quality));
+}
+
+// A batch is computed whole; what stands behind the last event is not looked at.
+void OutputMeter::write_inputs(const Batch& batch, model::Workspace& workspace) const {
+  std::ranges::copy(batch.images.as<float>(), program_->input<float>(workspace).begin());
+  if (program_->network().conditions.empty()) return;
+  std::vector<const float*> values;
+  for (const std::string& condition : program_->network().conditions) {
+    const auto column = [&](const std::string& name) {
+      const auto at = std::ranges::find(columns_, name) - columns_.begin();
+      return batch.column(static_cast<std::size_t>(at));
+    };
+    values.push_back(model::numbers_of(condition, batch.energies(), batch.angles(), column).data());
+  }
+  model::write_conditions(values, batch.events, program_->conditions<float>(workspace).data());
 }
 
 // In the order of the events, so that the sums have the same bits everywhere.

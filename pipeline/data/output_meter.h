@@ -77,8 +77,11 @@ class OutputMeter {
   OutputMeter() = default;
   static float target_of(const Term& term, const Batch& batch, std::size_t event);
   static void judge(const Term& term, std::span<const float> outputs, float target, Sums& sums);
+  // What the network reads of the events.
+  void write_inputs(const Batch& batch, model::Workspace& workspace) const;
   void add(const Batch& batch, model::Workspace& workspace, std::vector<Sums>& sums) const;
 
+  std::vector<std::string> columns_;  // model::columns_of()
   std::unique_ptr<const model::Program> program_;
   std::vector<Term> terms_;
 };

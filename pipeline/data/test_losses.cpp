@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/condition_rows.h"
 #include "model/diffusion.h"
 #include "model/streams.h"
 
@@ -112,45 +113,37 @@ std::vector<float> TestLosses::numbers_of(const Side& side, const std::string& c
   return numbers;
 }
 
-void TestLosses::write_conditions(const Side& side) {
-  const std::vector<std::string>& conditions = model_.discriminator.conditions;
-  if (conditions.empty()) return;
-  const auto input = program_->conditions<float>(*workspace_);
-  for (std::size_t k = 0; k < conditions.size(); ++k) {
-    const std::vector<float> numbers = numbers_of(side, conditions[k]);
-    for (std::size_t event = 0; event < numbers.size(); ++event) {
-      input[event * conditions.size() + k] = numbers[event];
-    }
-  }
-}
-
-void TestLosses::write_images(Side& side) {
+void TestLosses::write_inputs(Side& side) {
   const auto input = program_->input<float>(*workspace_);
-  if (model_.task != model::Task::kDiffusion) {
-    std::ranges::copy(side.images, input.begin());
-    return write_conditions(side);
-  }
-  const std::size_t events = side.conditions.size();
+  const auto events = static_cast<std::int64_t>(side.conditions.size());
+  const bool is_noisy = model_.task == model::Task::kDiffusion;
   std::vector<std::vector<float>> numbers;
   std::vector<const float*> conditions;
-  for (const std::string& name : model_.latent.conditions) {
+  for (const std::string& name :
+       is_noisy ? model_.latent.conditions : model_.discriminator.conditions) {
     conditions.push_back(numbers.emplace_back(numbers_of(side, name)).data());
+  }
+  if (!is_noisy) {
+    std::ranges::copy(side.images, input.begin());
+    if (conditions.empty()) return;
+    model::write_conditions(conditions, events, program_->conditions<float>(*workspace_).data());
+    return;
   }
   const model::Shape image = model::image_shape(model_);
   side.velocities.resize(side.images.size());
   // Numbered by the first event, so that every state has the same.
   const auto first = static_cast<std::uint32_t>(side.events);
-  model::add_noise(model::CleanEvents{static_cast<std::int64_t>(events), image.elements(),
-                                      image.channels, side.images.data(), conditions},
-                   {0, first, 0, 0, model::kLevelStream}, {0, first, 0, 0, model::kNoiseStream},
-                   input.data(), side.velocities.data());
+  model::add_noise(
+      model::CleanEvents{events, image.elements(), image.channels, side.images.data(), conditions},
+      {0, first, 0, 0, model::kLevelStream}, {0, first, 0, 0, model::kNoiseStream}, input.data(),
+      side.velocities.data());
 }
 
 // A batch is computed whole; what stands behind the last event is not taken.
 void TestLosses::compute(bool is_real) {
   Side& side = sides_[is_real ? 1 : 0];
   backend_->prepare_thread();
-  write_images(side);
+  write_inputs(side);
   model::Bindings bindings;
   bindings.weights = weights_.data();
   bindings.moving = moving_.data();

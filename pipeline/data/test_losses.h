@@ -74,8 +74,7 @@ class TestLosses {
   // The numbers of the side's events.
   std::vector<float> numbers_of(const Side& side, const std::string& condition) const;
   // What the network reads of the events that wait.
-  void write_conditions(const Side& side);
-  void write_images(Side& side);
+  void write_inputs(Side& side);
   // The numbers that the term compares an event with; not of a velocity.
   static std::vector<float> target_of(const Term& term, const TestConditions& conditions,
                                       double label);

@@ -51,9 +51,13 @@ Result<void> write_3dgan(OnnxGraph& graph, const NetworkParameters& generator,
   return {};
 }
 
-// No layer is called input, and no value but an output has the name of a layer alone.
+// No layer is called as an input, and no value but an output has the name of a layer alone.
 Result<void> write_as_it_is(OnnxGraph& graph, const NetworkParameters& network) {
   graph.input("input", sizes_of(network.network().input), "as the network reads it");
+  if (const auto& told = network.network().conditions; !told.empty()) {
+    graph.input("conditions", {std::ssize(told)},
+                fmt::format("{}; energy in 100 GeV, angle in rad", fmt::join(told, ", ")));
+  }
   ASSIGN_OR_RETURN(const auto outputs, add_network(graph, network, "input"));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto layer = static_cast<std::size_t>(network.shapes().outputs[i]);

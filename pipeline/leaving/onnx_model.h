@@ -23,7 +23,8 @@ namespace troupe::pipeline {
 //     of the particle, x outermost and z innermost.
 //
 // The network of a task that has no generator is written as it is, in the first flavour alone:
-// input (N, x, y, z, channels) as the network reads it -> each output by its name.
+// input (N, x, y, z, channels) as the network reads it and, where it is told some, conditions
+// (N, conditions), energy in 100 GeV, angle in rad -> each output by its name.
 enum class OnnxFlavour : std::uint8_t { k3dgan, kPar04 };
 
 // The file's bytes. `producer`: name and version of the program. Errors are kTopology: a layer has

@@ -431,8 +431,10 @@ requires std::is_same_v<Kind, model::Angle> || std::is_same_v<Kind, model::Bins>
 
 Result<std::vector<std::string>> NetworkWriter::write(const std::string& input) {
   const model::NetworkDescription& network = parameters_.network();
+  // No layer is called as an input.
   Value first{input, network.input};
-  name_ = input + ".";  // no layer is called so
+  const Value told{"conditions", network.conditions_shape()};
+  name_ = input + ".";
   if (first.is_image()) first.name = channels_first(input);
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const int from = parameters_.shapes().inputs[i];
@@ -440,7 +442,8 @@ Result<std::vector<std::string>> NetworkWriter::write(const std::string& input) 
     name_ = network.layers[i].name;
     shape_ = parameters_.shapes().layers[i];
     const auto value_of = [&](int read) -> const Value& {
-      return read < 0 ? first : values_[static_cast<std::size_t>(read)];
+      if (read == model::kOfConditions) return told;
+      return read == model::kOfInput ? first : values_[static_cast<std::size_t>(read)];
     };
     const Value& before = value_of(from);
     others_.clear();

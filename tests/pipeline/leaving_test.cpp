@@ -199,6 +199,31 @@ TEST_F(Leaving, OnnxOfATaskOfOneNetworkHasItsInputAndEachOfItsOutputs) {
               HasSubstr("'shape': (1, 1, 1, 3, 12), }"));
 }
 
+// It is told an energy and a column, and looks at nothing else of the event but its sum.
+TEST_F(Leaving, OnnxOfANetworkThatIsToldConditionsHasThemAsItsSecondInput) {
+  gan_.task = model::Task::kSupervised;
+  model::NetworkDescription& network = gan_.discriminator;
+  network = {"network", model::Shape::image({2, 2, 2}, 1), {}, {"kind"}, {"energy", "eta"}};
+  network.layers = {
+      layer("asked", model::Dense{3}, "conditions"), layer("sum", model::Sum{}, "input"),
+      layer("all", model::Concatenate{{"asked", "conditions"}}), layer("kind", model::Dense{2})};
+  state_.discriminator = filled(network, 3);
+  onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                     {true, 1, true}));
+  ASSERT_EQ(model.graph().input_size(), 2);
+  EXPECT_EQ(model.graph().input(0).name(), "input");
+  EXPECT_EQ(model.graph().input(1).name(), "conditions");
+  EXPECT_THAT(dimensions(model.graph().input(1)), ElementsAre(-1, 2));
+  std::map<std::string, std::vector<std::string>> reads;  // by what each node makes
+  for (const auto& node : model.graph().node()) {
+    reads[node.output(0)].assign(node.input().begin(), node.input().end());
+  }
+  EXPECT_EQ(reads.at("asked/output").front(), "conditions");
+  EXPECT_THAT(reads.at("all/output"), ElementsAre("sum/output", "asked/output", "conditions"));
+}
+
 TEST_F(Leaving, OnnxRefusesALayerThatItCannotSay) {
   gan_.generator.layers.push_back(layer("angles", model::Angle{}));
   EXPECT_THAT(onnx_model(trained_, OnnxFlavour::k3dgan, "troupe 0.1.0"),

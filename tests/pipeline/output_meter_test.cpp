@@ -48,6 +48,19 @@ class OutputMeterTest : public testing::Test {
 
   // Logits (0, cell - 10.5), and the energy as the cell plus a half.
   OutputQuality measure(std::uint64_t events) const {
+    const std::vector<float> weights{0, 1, 0, -10.5f, 1, 0.5f};
+    return measure(task(), weights, events);
+  }
+
+  OutputQuality measure(const model::GanDescription& task, std::span<const float> weights,
+                        std::uint64_t events) const {
+    const auto backend = model::make_reference_backend(model::DataType::kFloat32);
+    const auto meter = OutputMeter::create(task, *backend).value();
+    Dataset data = dataset();
+    return *meter->measure(weights, {}, data, events).value();
+  }
+
+  static model::GanDescription task() {
     model::GanDescription task;
     task.task = model::Task::kSupervised;
     task.discriminator = {"network", model::Shape::image({1, 1, 1}, 1), {}, {}};
@@ -57,11 +70,7 @@ class OutputMeterTest : public testing::Test {
     task.discriminator.outputs = {"kind", "energy"};
     task.losses = {{"kind", LossKind::kClassCrossentropy, Target::kColumn, 3.0, "pdg", {11, 211}},
                    {"energy", LossKind::kMeanAbsoluteError, Target::kEnergy, 2.0}};
-    const auto backend = model::make_reference_backend(model::DataType::kFloat32);
-    const auto meter = OutputMeter::create(task, *backend).value();
-    const std::vector<float> weights{0, 1, 0, -10.5f, 1, 0.5f};
-    Dataset data = dataset();
-    return *meter->measure(weights, {}, data, events).value();
+    return task;
   }
 
   TemporaryFolder folder_;
@@ -94,6 +103,22 @@ TEST_F(OutputMeterTest, CountsRightClassesAndRanksThem) {
   EXPECT_NEAR(found.terms[1].loss, 0.5, 1e-6);
   EXPECT_FALSE(found.terms[1].accuracy || found.terms[1].area);
   EXPECT_NEAR(found.loss, 3.0 * loss + 2.0 * 0.5, 1e-5);
+}
+
+// It answers with the last of the numbers that it is told, which are each event's own.
+TEST_F(OutputMeterTest, NetworkIsToldTheConditionsOfEachEvent) {
+  model::GanDescription told = task();
+  told.discriminator.conditions = {"energy", "pdg"};
+  told.discriminator.layers = {{"answer", model::Slice{model::Axis::kChannels, 1, 1}, "conditions"},
+                               {"energy", model::Slice{model::Axis::kChannels, 0, 1}, "conditions"},
+                               {"sum", model::Sum{}, "input"}};
+  told.discriminator.outputs = {"answer", "energy", "sum"};
+  told.losses = {{"answer", LossKind::kMeanAbsoluteError, Target::kColumn, 1.0, "pdg"},
+                 {"energy", LossKind::kMeanAbsoluteError, Target::kEnergy, 1.0},
+                 {"sum", LossKind::kMeanAbsoluteError, Target::kEcal, 1.0}};
+  for (const TermQuality& term : measure(told, {}, kMeasured).terms) {
+    EXPECT_EQ(term.loss, 0.0) << term.output;
+  }
 }
 
 TEST_F(OutputMeterTest, EventsOfOneClassHaveNoArea) {

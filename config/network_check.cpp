@@ -205,6 +205,7 @@ std::optional<double> exponent_of_cells(const NetworkDescription& discriminator,
     exponent *= power->exponent;
     layer = shapes.inputs[static_cast<std::size_t>(layer)];
   }
+  if (layer == model::kOfConditions) return {};
   return exponent;
 }
 

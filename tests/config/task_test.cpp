@@ -226,6 +226,36 @@ TEST(ColumnNames, ConditionsOfTheJudgingNetworkAreAmongThoseThatAreAskedFor) {
   // A network by itself is told any column.
   const Topology alone = parsed(kTask, {"model.network.conditions=[energy, n]"}).topology;
   EXPECT_EQ(alone.data.dataset.columns.front().name, "n");
+  EXPECT_THAT(message_of(parse("model: {zoo: particle_12}\ndata: {train: synthetic, schema: "
+                               "lcd-fixed}\n",
+                               {"model.network.conditions=[mass]"})),
+              HasSubstr("model.network.conditions: generated showers have no column \"mass\""));
+}
+
+TEST(ColumnNames, ConditionsOfADiffusionTaskAreChannels) {
+  EXPECT_THAT(message_of(parse("model: {zoo: calo_unet_12}\ndata: {train: a.h5}\n",
+                               {"model.network.conditions=[energy]"})),
+              HasSubstr("model.network.conditions: the network of a diffusion task has its "
+                        "conditions in the channels of its input"));
+}
+
+TEST(ColumnNames, SumOfConditionsIsNoSumOfCells) {
+  const std::string told = R"(model:
+  task: supervised
+  network:
+    input: [4, 4, 4, 1]
+    conditions: [energy]
+    layers: [{sum: {name: told, input: conditions}}, {sum: {name: seen, input: input}}]
+    outputs: [told, seen]
+  losses: {told: {kind: mse, target: ecal}, seen: {kind: mse, target: energy}}
+data: {train: a.h5, schema: lcd-fixed, preprocessing: {power: 0.5}}
+)";
+  EXPECT_EQ(message_of(parse(told, {"name=fine"})), "");
+  EXPECT_THAT(message_of(parse(told, {"model.network.layers.0={sum: {name: told, input: input}}"})),
+              HasSubstr("the output \"told\" reads cells to the power"));
+  EXPECT_THAT(message_of(parse(told, {"model.network.layers.0={sum: {name: told, input: "
+                                      "condition}}"})),
+              HasSubstr("reads condition, which is no layer; did you mean conditions?"));
 }
 
 TEST(ColumnNames, OfGeneratedShowersAreKnownBeforehand) {

@@ -74,8 +74,8 @@ class Context {
 
   // Messages that were sent there and whose credit has not returned.
   std::int64_t in_flight(PortId out_port) const;
-  // Sends as if the link had only so many of its message credits, at least 1; until then, all. A
-  // send that failed before may succeed now: no call of credit_returned tells.
+  // Sends as if the link had only so many of its message credits, at least 1; until then, all.
+  // Where more make room, credit_returned is called as when credit returns.
   void use_credits(PortId out_port, std::int64_t messages);
 
   // Sends to any actor by name, without credits and before its data. Nothing bounds such messages

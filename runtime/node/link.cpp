@@ -44,6 +44,7 @@ std::int64_t Outlet::in_flight() const { return sent_messages_.load() - returned
 void Outlet::use_credits(std::int64_t messages) {
   CHECK(messages > 0, "a link with one credit at least");
   message_credits_.store(std::min(messages, plan_.message_credits));
+  notify_sender();
 }
 
 bool Outlet::admits(std::int64_t bytes) const {
@@ -101,6 +102,7 @@ bool Outlet::undelivered() {
 LinkStats Outlet::sending_stats() const {
   LinkStats stats;
   stats.plan = plan_;
+  stats.plan.message_credits = message_credits_.load();
   const std::int64_t returned_messages = returned_messages_.load();
   const std::int64_t returned_bytes = returned_bytes_.load();
   stats.sent = sent_messages_.load();

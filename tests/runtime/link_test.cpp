@@ -235,12 +235,15 @@ TEST(Link, KeptMessagesAreBackPressure) {
 }
 
 TEST(Link, ASenderMayUseFewerCreditsThanThereAre) {
+  Stage stage;  // its links outlive what is kept
   std::vector<Message> kept;
   int returns = 0, sent = 0;
   Script sender;
   const auto send_all = [&sent](Context& context) {
     int accepted = 0;
-    while (context.send("out", Message::of(Number{sent}))) ++sent, ++accepted;
+    for (; context.can_send("out", 1); ++accepted) {
+      EXPECT_TRUE(context.send("out", Message::of(Number{sent++})));
+    }
     return accepted;
   };
   sender.start = [&](Context& context) {
@@ -254,8 +257,7 @@ TEST(Link, ASenderMayUseFewerCreditsThanThereAre) {
     context.use_credits(out, 100);
     EXPECT_EQ(send_all(context), 1) << "no more than the link has";
     context.use_credits(out, 2);
-    EXPECT_FALSE(context.can_send(out, 1));
-    EXPECT_EQ(send_all(context), 0);
+    EXPECT_FALSE(context.send(out, Message::of(Number{sent})));
     context.after(milliseconds(10));
   };
   sender.timer = [&](Context& context, TimerId) {
@@ -277,13 +279,50 @@ TEST(Link, ASenderMayUseFewerCreditsThanThereAre) {
     kept.pop_back();
     if (kept.size() == 1) context.finish();
   };
-  Stage stage;
   stage.actor("root", "", root_of(2)).actor("sender", "root", sender);
   stage.actor("receiver", "root", receiver).link("sender", "receiver", 4);
   const NodeEnd end = stage.run_in_steps(1);
   ASSERT_FALSE(end.error.has_value()) << end.error->message;
   EXPECT_EQ(returns, 1);
   EXPECT_EQ(kept.size(), 1U);
+  kept.clear();
+}
+
+// The receiver gives nothing back.
+TEST(Link, MoreCreditsToUseAreToldAsThoseThatReturn) {
+  Stage stage;
+  std::vector<Message> kept;
+  int returns = 0;
+  Script sender;
+  sender.start = [&](Context& context) {
+    const runtime::PortId out = context.out("out");
+    context.use_credits(out, 1);
+    EXPECT_TRUE(context.send(out, Message::of(Number{0})));
+    context.use_credits(out, 2);  // nothing waits
+    EXPECT_TRUE(context.send(out, Message::of(Number{1})));
+    EXPECT_FALSE(context.send(out, Message::of(Number{2})));
+    EXPECT_EQ(stage.link_stats("sender").plan.message_credits, 2);
+    context.after(milliseconds(10));
+  };
+  sender.timer = [&](Context& context, TimerId) {
+    EXPECT_EQ(returns, 0);
+    context.use_credits(context.out("out"), 3);
+  };
+  sender.credit_returned = [&](Context& context, std::string_view) {
+    ++returns;
+    EXPECT_TRUE(context.send("out", Message::of(Number{2})));
+    context.finish();
+  };
+  Script receiver;
+  receiver.receive = [&](Context& context, Message message) {
+    kept.push_back(std::move(message));
+    if (kept.size() == 3) context.finish();
+  };
+  stage.actor("root", "", root_of(2)).actor("sender", "root", sender);
+  stage.actor("receiver", "root", receiver).link("sender", "receiver", 4);
+  const NodeEnd end = stage.run_in_steps(1);
+  ASSERT_FALSE(end.error.has_value()) << end.error->message;
+  EXPECT_EQ(returns, 1);
   kept.clear();
 }
 

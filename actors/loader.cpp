@@ -22,7 +22,6 @@ std::string port_name(std::uint32_t replica) { return fmt::format("batches.{}", 
 Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler)
     : options_(std::move(options)), dataset_(dataset), sampler_(sampler) {
   ids_.resize(sampler.options().micro_batch);
-  if (options_.measures_ahead) ahead_.emplace();
   if (options_.most_threads > 0) {
     threads_.emplace(options_.most_threads);
     dataset_.set_threads(threads_->threads());
@@ -71,7 +70,10 @@ void Loader::begin(Context& context, const Feed& feed) {
   }
   line.view = feed.view;
   begin_iteration(line, feed.iteration);
-  if (ahead_) context.use_credits(line.port, ahead_->micro_batches());
+  if (options_.most_ahead > 0) {
+    const auto ahead = ahead_.try_emplace(feed.replica, options_.most_ahead).first;
+    context.use_credits(line.port, ahead->second.micro_batches());
+  }
   front_ = reads_ahead_ = 0;
   // The replica's earlier feed ends here, and with it the message that may wait in it.
   lines_[feed.replica] = std::move(line);
@@ -107,12 +109,13 @@ void Loader::note_pace(Context& context, runtime::Duration reading, runtime::Dur
 }
 
 void Loader::note_ready(Context& context, const Line& line, std::int64_t before) {
-  if (!ahead_ || before == 0 || context.in_flight(line.port) > 0) return;
-  if (!ahead_->note_used_up()) return;
-  for (const auto& [replica, each] : lines_) {
-    context.use_credits(each.port, ahead_->micro_batches());
-  }
-  context.log().debug(fmt::format("reads {} micro-batches ahead", ahead_->micro_batches()));
+  const auto ahead = ahead_.find(line.replica);
+  if (ahead == ahead_.end() || before == 0 || context.in_flight(line.port) > 0) return;
+  if (!ahead->second.note_used_up()) return;
+  const std::int64_t far = ahead->second.micro_batches();
+  context.use_credits(line.port, far);
+  context.log().debug(
+      fmt::format("reads {} micro-batches ahead of {}", far, replica_name(line.replica)));
 }
 
 // A message that comes back returns its credit, so without this everything would be read for
@@ -219,7 +222,9 @@ bool Loader::advance(Context& context, Line& line) {
     line.waiting = std::move(message).value();
   }
   if (!context.send(line.port, line.waiting)) {
-    if (ahead_) ahead_->note_full();
+    if (const auto ahead = ahead_.find(line.replica); ahead != ahead_.end()) {
+      ahead->second.note_full();
+    }
     return false;
   }
   if (!line.told_end) {

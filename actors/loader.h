@@ -35,9 +35,10 @@ struct LoaderOptions {
   pipeline::SpotChecks checks;
   // The most threads that read, as many as are measured to be needed; 0: those of the dataset.
   int most_threads = 0;
-  // Reads as far ahead as is measured to be needed, not as the links' credits allow. For replicas
-  // of this node: along a slow line what is under way cannot be told from what lies ready.
-  bool measures_ahead = false;
+  // The most micro-batches that are read ahead for a replica, as many as are measured to be needed;
+  // 0: as the links' credits allow. Measured for replicas of this node: along a slow line what is
+  // under way cannot be told from what lies ready.
+  std::int64_t most_ahead = 0;
 };
 
 class Loader final : public runtime::Actor {
@@ -89,7 +90,7 @@ class Loader final : public runtime::Actor {
   runtime::Result<Message> read(const Line& line);
   runtime::Result<Message> read(const Line& line, const Which& which);
   void schedule(Context& context);
-  // A reading for the line has ended, before which so many messages lay ready.
+  // A reading for the line has ended, before which so many messages were ready.
   void note_ready(Context& context, const Line& line, std::int64_t before);
   // So long it read, or waited for room.
   void note_pace(Context& context, runtime::Duration reading, runtime::Duration waiting);
@@ -104,8 +105,8 @@ class Loader final : public runtime::Actor {
   std::size_t reads_ahead_ = 0;  // how many more before it looks ahead again
   runtime::TimerId turn_;
   std::optional<pipeline::ReadThreads> threads_;
-  std::optional<pipeline::ReadAhead> ahead_;
-  std::optional<runtime::TimePoint> waits_since_;  // for room
+  std::map<std::uint32_t, pipeline::ReadAhead> ahead_;  // by replica, where it is measured
+  std::optional<runtime::TimePoint> waits_since_;       // for room
   SampleTeller samples_;
 };
 

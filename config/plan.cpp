@@ -51,8 +51,7 @@ void add_member(const Topology& topology, std::uint32_t member, std::uint32_t me
 }
 
 // Batches of replica NUMBER: as many micro-batches as the loader may read ahead, and the end of
-// data.
-// The replica takes in those of an iteration at once.
+// data. The replica takes in those of an iteration at once.
 void add_batches_link(const LinkSizes& sizes, std::uint32_t number, const std::string& loader,
                       Plan& plan) {
   const std::int64_t asked = sizes.topology.loader.credits;

@@ -260,7 +260,7 @@ void HeadRun::make_parts() {
   const config::Topology& topology = setup_->topology;
   parts_.emplace(computing_parts(*setup_, disk_, 0));
   // The head's loader feeds members of other nodes.
-  if (setup_->size.members > 0) parts_->loader.measures_ahead = false;
+  if (setup_->size.members > 0) parts_->loader.most_ahead = 0;
   parts_->coordinator = coordinator_options(*setup_, begin_.state);
   parts_->coordinator.ended = [this] {
     std::vector<actors::MissingMember> missing;

@@ -10,6 +10,7 @@
 #include "launch/machine/usable_machine.h"
 #include "launch/run/networks.h"
 #include "launch/run/validator_bins.h"
+#include "pipeline/data/read_ahead.h"
 #include "pipeline/steps/sum_layout.h"
 #include "runtime/base/thread_team.h"
 #include "runtime/node/patience.h"
@@ -147,7 +148,9 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   checks.short_iteration = options.short_iteration;
   parts.loader = {setup.iterations, checks};
   if (topology.data.dataset.threads == 0) parts.loader.most_threads = usable_processors();
-  parts.loader.measures_ahead = topology.loader.credits == 0;
+  if (topology.loader.credits == 0) {
+    parts.loader.most_ahead = pipeline::ReadAhead::most(sizes_of(topology, *setup.gan).batch_bytes);
+  }
   // A member without data is fed by the head's loader, whose name the only loader of a run in one
   // process has, too.
   const bool own_data = members > 0 && setup.data;

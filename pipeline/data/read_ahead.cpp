@@ -10,8 +10,8 @@ std::int64_t ReadAhead::most(std::int64_t bytes) {
 }
 
 bool ReadAhead::note_used_up() {
-  if (!std::exchange(was_full_, false) || micro_batches_ >= kMost) return false;
-  micro_batches_ *= 2;
+  if (!std::exchange(was_full_, false) || micro_batches_ >= most_) return false;
+  micro_batches_ = std::min(2 * micro_batches_, most_);
   return true;
 }
 

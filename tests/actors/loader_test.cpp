@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,8 +18,11 @@
 
 #include "actors/messages.h"
 #include "launch/run/training_data.h"
+#include "pipeline/data/hdf5_handle.h"
 #include "tests/actors/theatre.h"
+#include "tests/actors/whole_run.h"
 #include "tests/pipeline/data_fixture.h"
+#include "tests/support/process.h"
 
 namespace troupe::actors {
 namespace {
@@ -257,7 +262,7 @@ TEST(Loader, ReadsAheadAsFarAsIsNeededOrAsThereIsRoom) {
   for (const auto& [measures, expected] : {std::pair{true, 4}, {false, 64}}) {
     LoaderOptions endless = options();
     endless.iterations = 1'000'000;
-    endless.measures_ahead = measures;
+    endless.most_ahead = measures ? 64 : 0;
     Play play;
     std::vector<Message> kept;
     Script root, replica;
@@ -284,6 +289,130 @@ TEST(Loader, ReadsAheadAsFarAsIsNeededOrAsThereIsRoom) {
     EXPECT_FALSE(end.error) << end.error->message;
     EXPECT_EQ(count, static_cast<std::size_t>(expected));
   }
+}
+
+// A replica that keeps what comes, or lets go of it at once.
+struct Keeper {
+  void receive(Message message) {
+    const std::scoped_lock lock(mutex);
+    if (keeps) kept.push_back(std::move(message));
+  }
+  std::int64_t count() {
+    const std::scoped_lock lock(mutex);
+    return std::ssize(kept);
+  }
+  void let_one_go() {
+    const std::scoped_lock lock(mutex);
+    kept.pop_back();
+  }
+  void keep(bool from_now_on) {
+    const std::scoped_lock lock(mutex);
+    keeps = from_now_on;
+    if (!keeps) kept.clear();
+  }
+
+  std::mutex mutex;
+  bool keeps = true;
+  std::vector<Message> kept;
+};
+
+// While the test has the lock of the HDF5 library, no reading ends, and replica 1 lets go of all
+// that was ready. Nobody tells whether the reading was under way by then, so this is done until the
+// loader has noticed.
+TEST(Loader, ReadsTwiceAsFarAheadOfAReplicaThatHasUsedUpAllDuringAReading) {
+  ToyData toy(1);  // a shard with room for nothing: every micro-batch is read from the file
+  LoaderOptions endless = options();
+  endless.iterations = 1'000'000;
+  endless.most_ahead = 64;
+  Play play;
+  Keeper keepers[2];
+  const auto link = [&](std::size_t replica) { return play.node().link_stats().at(replica); };
+  const auto credits = [&](std::size_t replica) { return link(replica).plan.message_credits; };
+  const auto is_full = [&](std::size_t replica) {
+    return wait_for([&] { return keepers[replica].count() == credits(replica); });
+  };
+  Script root;
+  root.start = [](Context& context) { context.after(runtime::Duration{0}); };
+  root.timer = [&](Context& context, runtime::TimerId) {
+    EXPECT_TRUE(is_full(0));
+    for (int tries = 0; tries < 200 && is_full(1) && credits(1) == 4; ++tries) {
+      const pipeline::Hdf5Lock lock;
+      keepers[1].let_one_go();  // so that the next reading begins
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      keepers[1].keep(false);
+      EXPECT_TRUE(wait_for([&] { return link(1).in_use_messages == 0; }));
+      keepers[1].keep(true);
+    }
+    EXPECT_EQ(credits(1), 8);
+    EXPECT_EQ(keepers[1].count(), 8);
+    EXPECT_EQ(credits(0), 4) << "what is ready for it was not used up";
+    for (Keeper& keeper : keepers) keeper.keep(false);
+    context.finish();
+  };
+  play.actor("coordinator", root);
+  play.actor("loader",
+             [&] { return std::make_unique<Loader>(endless, toy.data->train, toy.data->sampler); });
+  for (const std::uint32_t number : {0U, 1U}) {
+    Script replica;
+    replica.start = [number](Context& context) {
+      Feed own = feed({0, 1});
+      own.replica = number;
+      context.send_control("loader", Message::of(std::move(own)));
+    };
+    replica.receive = [&keeper = keepers[number]](Context&, Message message) {
+      keeper.receive(std::move(message));
+    };
+    play.actor(fmt::format("replica.{}", number), replica);
+    play.link("loader", fmt::format("batches.{}", number), fmt::format("replica.{}", number),
+              "batches", runtime::Lane::kData, 64);
+  }
+  const runtime::NodeEnd end = play.run_on_threads();
+  EXPECT_FALSE(end.error) << end.error->message;
+}
+
+// In steps no reading lasts: the replica that has kept all it may lets go of it between readings.
+TEST(Loader, ReadsNoFurtherAheadOfAReplicaThatTakesAllBetweenReadings) {
+  ToyData toy;
+  LoaderOptions long_run = options();
+  long_run.iterations = 500;
+  long_run.most_ahead = 64;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    Play play;
+    Keeper keeper;
+    Script root, replica;
+    root.start = [](Context& context) { context.after(std::chrono::seconds(5)); };
+    root.timer = [&, times = 0](Context& context, runtime::TimerId) mutable {
+      EXPECT_EQ(play.node().link_stats().front().plan.message_credits, 4);
+      if (times++ > 0) return context.finish();
+      EXPECT_EQ(keeper.count(), 4);
+      keeper.keep(false);
+      context.after(std::chrono::seconds(5));
+    };
+    play.actor("coordinator", root);
+    play.actor("loader", [&] {
+      return std::make_unique<Loader>(long_run, toy.data->train, toy.data->sampler);
+    });
+    replica.start = [](Context& context) {
+      context.send_control("loader", Message::of(feed({0, 1})));
+    };
+    replica.receive = [&](Context&, Message message) { keeper.receive(std::move(message)); };
+    play.actor("replica.1", replica);
+    play.link("loader", "batches.1", "replica.1", "batches", runtime::Lane::kData, 64);
+    const runtime::NodeEnd end = play.run(seed);
+    EXPECT_FALSE(end.error) << end.error->message;
+  }
+}
+
+// In steps no reading lasts, so that it stays with the least.
+TEST(Loader, OfARunMeasuresHowFarAheadItReads) {
+  std::vector<std::int64_t> credits;
+  const auto as_it_is = [](const std::string&, std::unique_ptr<runtime::Actor> actor) {
+    return actor;
+  };
+  for (const runtime::LinkStats& link : run_whole(1, as_it_is).links) {
+    if (link.plan.to_port == "batches") credits.push_back(link.plan.message_credits);
+  }
+  EXPECT_THAT(credits, ElementsAre(4, 4));
 }
 
 // What comes back has its credit: it would read all there is for nobody.

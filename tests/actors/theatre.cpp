@@ -172,4 +172,14 @@ runtime::NodeEnd Play::run(std::uint64_t seed) {
   return end;
 }
 
+runtime::NodeEnd Play::run_on_threads() {
+  for (runtime::ActorPlan& actor : plan_.actors) actor.own_thread = true;
+  const runtime::SteadyClock clock;
+  const auto factory = [this](const runtime::ActorPlan& plan) { return makers_.at(plan.name)(); };
+  node_ = std::make_unique<runtime::Node>(plan_, factory, runtime::NodeOptions{}, clock, *log_);
+  runtime::NodeEnd end = node_->run();
+  node_.reset();
+  return end;
+}
+
 }  // namespace troupe::actors

@@ -91,6 +91,8 @@ class Play {
   Play& link_reducers(std::uint32_t members);
 
   runtime::NodeEnd run(std::uint64_t seed);
+  // On threads, one for each actor, so that handlers may wait for others.
+  runtime::NodeEnd run_on_threads();
   // The node of run(), for scripts that stop their node.
   runtime::Node& node() { return *node_; }
   std::string log_lines() const { return lines_; }

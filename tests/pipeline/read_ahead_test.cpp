@@ -10,8 +10,9 @@ namespace {
 // A replica takes one micro-batch a moment. Every so many micro-batches reading pauses for so many
 // moments; others are read at once. Returns how far ahead is read in the end, and counts the
 // moments of the second half in which the replica found nothing.
-std::int64_t settled(int every, int pause, int* waited = nullptr) {
-  ReadAhead ahead;
+std::int64_t settled(int every, int pause, int* waited = nullptr,
+                     std::int64_t most = ReadAhead::kMost) {
+  ReadAhead ahead(most);
   std::int64_t ready = 0, read = 0;
   int busy = 0;
   for (int moment = 0; moment < 20000; ++moment) {
@@ -58,6 +59,8 @@ TEST(ReadAhead, StaysWhereReadingIsTooSlowAsAWhole) {
 
 TEST(ReadAhead, HasBounds) {
   EXPECT_EQ(settled(1000, 500), ReadAhead::kMost);
+  EXPECT_EQ(settled(1000, 500, nullptr, 40), 40);
+  EXPECT_EQ(settled(1000, 500, nullptr, ReadAhead::kLeast), ReadAhead::kLeast);
   EXPECT_EQ(ReadAhead::most(1), 64);
   EXPECT_EQ(ReadAhead::most(1 << 20), 32);
   EXPECT_EQ(ReadAhead::most(100 << 20), 4);

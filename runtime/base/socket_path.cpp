@@ -3,10 +3,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "runtime/base/descriptor.h"
 
@@ -26,6 +29,23 @@ Result<void> check_socket_path(const std::string& path) {
   const auto* address = reinterpret_cast<const sockaddr*>(&name);
   if (::connect(probe.number(), address, sizeof(name)) != 0 && errno == ECONNREFUSED) return {};
   return Error{ErrorKind::kUsage, "another process listens there; end it or give another path"};
+}
+
+SocketFile::SocketFile(const std::string& endpoint) {
+  constexpr std::string_view kIpc = "ipc://";
+  struct stat facts {};
+  if (!endpoint.starts_with(kIpc)) return;
+  std::string path = endpoint.substr(kIpc.size());
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
+  path_ = std::move(path);
+  device_ = facts.st_dev;
+  inode_ = facts.st_ino;
+}
+
+SocketFile::~SocketFile() {
+  struct stat facts {};
+  if (path_.empty() || ::lstat(path_.c_str(), &facts) != 0) return;
+  if (facts.st_dev == device_ && facts.st_ino == inode_) ::unlink(path_.c_str());
 }
 
 }  // namespace troupe::runtime

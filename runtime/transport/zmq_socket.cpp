@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "runtime/base/descriptor.h"
+#include "runtime/base/socket_path.h"
 
 namespace troupe::runtime {
 namespace {
@@ -219,8 +220,9 @@ struct ZmqSocket::Impl {
   }
 
   zmq::socket_t socket;
-  zmq::socket_t monitor;  // closed at kReply
-  zmq::message_t last;    // the last frame taken; empty if it was handed on
+  zmq::socket_t monitor;           // closed at kReply
+  zmq::message_t last;             // the last frame taken; empty if it was handed on
+  std::optional<SocketFile> file;  // where it listens
   const bool routed;
   int descriptor = -1;  // readable when the library has something to tell the socket
   int events_descriptor = -1;
@@ -252,7 +254,9 @@ ZmqSocket::~ZmqSocket() {
 
 Result<std::string> ZmqSocket::bind(const std::string& endpoint) {
   RETURN_IF_ERROR(attempt(endpoint, "listen on", [&] { impl_->socket.bind(endpoint); }));
-  return impl_->socket.get(zmq::sockopt::last_endpoint);
+  std::string bound = impl_->socket.get(zmq::sockopt::last_endpoint);
+  impl_->file.emplace(bound);
+  return bound;
 }
 
 Result<void> ZmqSocket::connect(const std::string& endpoint) {

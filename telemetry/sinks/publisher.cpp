@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -79,6 +80,7 @@ Result<std::string> endpoint(const std::string& address) {
 struct Publisher::Sockets {
   zmq::context_t context{1};
   zmq::socket_t socket{context, zmq::socket_type::pub};
+  std::optional<runtime::SocketFile> file;
 };
 
 Publisher::Publisher() : sockets_(std::make_unique<Sockets>()) {}
@@ -119,6 +121,7 @@ Result<std::unique_ptr<Publisher>> Publisher::open(const PublisherOptions& optio
                                cause == EADDRINUSE ? "; choose another port, or * for any" : ""));
   }
   const std::string& bound = publisher->address_;
+  publisher->sockets_->file.emplace(bound);
   if (bound.starts_with(kIpc) && ::chmod(bound.c_str() + kIpc.size(), 0600) != 0) {
     return refused(options.address, "the path cannot be kept from other users");
   }

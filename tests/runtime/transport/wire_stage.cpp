@@ -9,6 +9,23 @@
 #include "runtime/base/random.h"
 
 namespace troupe::runtime {
+namespace {
+
+// Processes that are killed leave their files to the one that has made the paths up.
+struct IpcPaths {
+  ~IpcPaths() {
+    if (::getpid() != owner) return;
+    for (const std::string& path : all) {
+      ::unlink(path.c_str());
+      ::unlink((path + ".data").c_str());
+    }
+  }
+
+  const pid_t owner = ::getpid();
+  std::vector<std::string> all;
+};
+
+}  // namespace
 
 StageEnd::StageEnd(const ZmqWireOptions& options) {
   auto opened = ZmqWire::open(options);
@@ -47,8 +64,9 @@ ZmqWireOptions plain(const std::string& listen) {
 }
 
 std::string fresh_ipc_address() {
-  static int count = 0;
-  const std::string path = fmt::format("/tmp/troupe-wire-{}-{}", ::getpid(), count++);
+  static IpcPaths paths;
+  const std::string path = fmt::format("/tmp/troupe-wire-{}-{}", ::getpid(), paths.all.size());
+  paths.all.push_back(path);
   ::unlink(path.c_str());  // of a killed process that had this number before
   return "ipc://" + path;
 }

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "runtime/transport/resolve.h"
@@ -226,6 +227,16 @@ TEST(ZmqWireFailure, APathInUseIsNamedAndStaysItsOwners) {
   StageEnd dialer(plain());
   dialer.dial(address);
   EXPECT_TRUE(play({&first, &dialer}, [&] { return !first.diary.open.empty(); }));
+}
+
+TEST(ZmqWireFailure, NothingStaysAtThePathOfAWireThatEnded) {
+  const std::string address = fresh_ipc_address();
+  const std::string control = address.substr(6), data = control + ".data";
+  {
+    const StageEnd end(plain(address));
+    EXPECT_TRUE(std::filesystem::exists(control) && std::filesystem::exists(data));
+  }
+  EXPECT_FALSE(std::filesystem::exists(control) || std::filesystem::exists(data));
 }
 
 TEST(ZmqWireFailure, AFileAtThePathIsNotRemoved) {

@@ -175,6 +175,7 @@ TEST(Publisher, PlaceThatIsTakenIsRefused) {
     ipc->send("step", "{}");
     EXPECT_TRUE(subscriber.next(10'000)) << "the refused one took the place";
   }
+  EXPECT_THAT(folder.names(), testing::IsEmpty());
   EXPECT_NE(publish_at("ipc://" + path), nullptr);
 }
 

@@ -157,12 +157,15 @@ Result<void> write_state(const TrainingSetup& setup, const pipeline::TrainingSta
 }
 
 // Makes a run's folder with a checkpoint of the state and the topology, from which `troupe run
-// --resume` goes on. The topology comes last: with it the folder is a run's.
+// --resume` goes on. The topology comes last: with it the folder is a run's. An empty one does not
+// stay.
 Result<void> write_orphan(const TrainingSetup& setup, const pipeline::TrainingState& state,
                           const std::string& folder, runtime::Disk& disk) {
   ASSIGN_OR_RETURN(const RunFolder run, RunFolder::create(folder, disk));
-  RETURN_IF_ERROR(write_state(setup, state, run, disk));
-  return run.write_topology(setup.topology_text, disk);
+  auto written = write_state(setup, state, run, disk);
+  if (written.ok()) written = run.write_topology(setup.topology_text, disk);
+  if (!written.ok()) run.discard();
+  return written;
 }
 
 }  // namespace

@@ -112,6 +112,8 @@ TEST_F(Damage, TextsOfACheckpointDoNotCommandTheTerminal) {
 
 // As on a disk that is full from now on: what is there stays whole, and the run says what failed.
 TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
+  std::filesystem::create_directory(path("temporary"));
+  ::setenv("TMPDIR", path("temporary").c_str(), 1);
   for (const char* workers : {"0", "2"}) {
     std::filesystem::remove_all(path("a"));
     run("a");
@@ -119,7 +121,7 @@ TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
     const std::string before = read_text(newest);
     const ProcessEnd end =
         call({"run", "--resume", path("a"), "--set", "train.epochs=3", "--workers", workers},
-             {.largest_file_bytes = 16384});
+             {.folder = folder_.path(), .largest_file_bytes = 16384});
     EXPECT_EQ(end.signal, 0);
     EXPECT_EQ(end.exit_code, 4) << end.err;
     EXPECT_THAT(end.err, HasSubstr("cannot write " + path("a/")));
@@ -131,7 +133,10 @@ TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
     EXPECT_EQ(resumed("a", {"--set", "train.epochs=3"})["state_hash"].text(),
               hash_of("whole", {"--set", "train.epochs=3"}));
     std::filesystem::remove_all(path("whole"));
+    EXPECT_FALSE(std::filesystem::exists(path("runs"))) << "of what could not be saved there";
+    EXPECT_TRUE(std::filesystem::is_empty(path("temporary")));
   }
+  ::unsetenv("TMPDIR");
 }
 
 TEST_F(Damage, NanLossNamesStepMicroBatchAndTensor) {

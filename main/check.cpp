@@ -53,11 +53,10 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
   std::cout << (all ? runtime::print(bounds.plan) : runtime::print_groups(bounds.plan)) << "\n"
             << fmt::format(
                    "bounds: {:.1f} MB of messages at most; {:.1f} MB of activations and {:.1f} MB "
-                   "of state per replica; {:.1f} MB for the micro-batches of an iteration{}\n",
+                   "of state per replica; {}{}\n",
                    static_cast<double>(bounds.message_bytes) / 1e6,
                    static_cast<double>(bounds.arena_bytes) / 1e6,
-                   static_cast<double>(bounds.state_bytes) / 1e6,
-                   static_cast<double>(bounds.iteration_bytes) / 1e6,
+                   static_cast<double>(bounds.state_bytes) / 1e6, launch::iteration_text(bounds),
                    bounds.cache_bytes > 0
                        ? fmt::format("; {:.1f} MB of kept events in each process",
                                      static_cast<double>(bounds.cache_bytes) / 1e6)

@@ -14,6 +14,13 @@
 #include "pipeline/steps/step_ahead.h"
 
 namespace troupe::launch {
+
+std::string iteration_text(const RunBounds& bounds) {
+  return fmt::format(
+      "{:.1f} MB for the {}", static_cast<double>(bounds.iteration_bytes) / 1e6,
+      bounds.of_workers ? "workers of an outer step" : "micro-batches of an iteration");
+}
+
 namespace {
 
 using runtime::Error;
@@ -26,17 +33,16 @@ Error too_large(const std::string& need, const std::string& have, const RunBound
   return {ErrorKind::kTopology,
           fmt::format(
               "{}, and {}: {:.1f} MB of activations and {:.1f} MB of state for each of {} "
-              "replicas{}, {:.1f} MB for the micro-batches of an iteration{}{}; lower "
-              "{}train.micro_batch, train.micro_batches, actors.replica.count or "
-              "actors.replica.threads, or make the networks smaller",
+              "replicas{}, {}{}{}; lower {}train.micro_batch, train.micro_batches, {}"
+              "actors.replica.count or actors.replica.threads, or make the networks smaller",
               need, have, static_cast<double>(bounds.arena_bytes) / 1e6,
               static_cast<double>(bounds.state_bytes) / 1e6, bounds.replicas,
-              several ? " of a process" : "", static_cast<double>(bounds.iteration_bytes) / 1e6,
-              several ? ", shared out" : "",
+              several ? " of a process" : "", iteration_text(bounds), several ? ", shared out" : "",
               bounds.cache_bytes > 0 ? fmt::format(", {:.1f} MB of events (data.shard_memory)",
                                                    static_cast<double>(bounds.cache_bytes) / 1e6)
                                      : "",
-              several ? "the number of workers here, " : "")};
+              several ? "the number of workers here, " : "",
+              bounds.of_workers ? "train.strategy.steps, " : "")};
 }
 
 // In bytes, of each process that computes.
@@ -144,6 +150,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   const std::int64_t fakes = gan->batch() * gan->image_shape().elements();
   const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
   // A worker that trains alone has a state and micro-batches of its own.
+  bounds.of_workers = options.worker.has_value();
   if (options.worker) {
     bounds.state_bytes *= 2;
     bounds.arena_bytes += on_host ? worker_bytes(*gan, *options.worker) : 0;

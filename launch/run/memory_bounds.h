@@ -3,6 +3,7 @@
 // The memory that a run takes, without opening any data, and whether this machine has it.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "config/topology_file.h"
@@ -22,14 +23,19 @@ struct RunBounds {
   std::int64_t arena_bytes = 0;
   std::int64_t state_bytes = 0;  // weights, moving statistics and optimiser of one replica
   // Micro-batches of an iteration with their fakes and their contributions to the steps under way
-  // (one or two, by the schedule), of all replicas together.
+  // (one or two, by the schedule), of all replicas together. Where workers train alone
+  // (train.strategy), theirs of an outer step.
   std::int64_t iteration_bytes = 0;
+  bool of_workers = false;       // iteration_bytes are
   std::int64_t cache_bytes = 0;  // of each process that computes, with data.cache: shard
   std::uint32_t replicas = 1;    // of each process that computes
   // The share of iteration_bytes that each of these processes has: of every member, or of the only
   // process.
   std::vector<std::int64_t> share_bytes;
 };
+
+// What RunBounds::iteration_bytes are for: "12.3 MB for the micro-batches of an iteration".
+std::string iteration_text(const RunBounds& bounds);
 
 // `members`: 0 for a run in one process. Errors (kTopology): networks that do not fit each other,
 // links that cannot work, shares of another number of members, each at its place.

@@ -45,6 +45,14 @@ TEST(CheckMemory, OneProcessMustFit) {
                         "800.0 MB for the micro-batches of an iteration; lower train."));
 }
 
+TEST(CheckMemory, SaysWorkersWhereTheseTrainAlone) {
+  RunBounds of_workers = bounds({8});
+  of_workers.of_workers = true;
+  const std::string message = refusal(of_workers, {0}, {1.79e9, 1.79e9});
+  EXPECT_THAT(message, HasSubstr("800.0 MB for the workers of an outer step; lower train."));
+  EXPECT_THAT(message, HasSubstr("train.micro_batches, train.strategy.steps, actors."));
+}
+
 TEST(CheckMemory, AllProcessesOfThisMachineMustFitTogether) {
   EXPECT_EQ(refusal(bounds({4, 4}), {0, 1}, {2.8e9, 2.8e9}), "");
   const std::string message = refusal(bounds({4, 4}), {0, 1}, {2.7e9, 2.7e9});

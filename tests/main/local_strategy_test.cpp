@@ -15,6 +15,7 @@
 namespace troupe {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -82,7 +83,8 @@ TEST_F(LocalStrategy, CheckAndPlanAndInspectSayThatThereAreWorkers) {
   const std::string line =
       "\nstrategy: local, 4 workers; each makes 2 iterations of 4 events alone in an outer step, "
       "which counts as one iteration; outer nesterov, rate 0.7, momentum 0.9\n";
-  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + kLocal).out, HasSubstr(line));
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + kLocal).out,
+              AllOf(HasSubstr(" MB for the workers of an outer step"), HasSubstr(line)));
   EXPECT_THAT(call({"check", path("toy.yaml")}).out, Not(HasSubstr("strategy")));
   const Words plan{"plan", path("toy.yaml"), "--iterations", "1"};
   EXPECT_THAT(call(plan + kLocal, {.folder = folder_.path()}).out, HasSubstr(line));

@@ -256,7 +256,10 @@ void expect_mean_of_halves(GanDescription gan) {
 
 TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
   expect_mean_of_halves(example(LossKind::kHinge));
-  expect_mean_of_halves(drawn(told(example(LossKind::kHinge))));
+  GanDescription gan = drawn(told(example(LossKind::kHinge)));
+  expect_mean_of_halves(gan);
+  gan.discriminator.conditions.push_back(kEnergyCondition);  // a second number of each event
+  expect_mean_of_halves(gan);
 }
 
 TEST(GanStep, OnBothIsOneBatchForBatchNorm) {

@@ -142,17 +142,30 @@ TEST(Instructions, LayersWhoseResultIsSeenAreNotFused) {
 }
 
 TEST(Instructions, OutputsThatRenameAnotherResultAreCopied) {
-  NetworkDescription network{"n", Shape::features(4), {}, {}};
+  NetworkDescription network{"n", Shape::features(4), {}, {}, {"energy"}};
   network.layers = {layer("same", Activation{}), layer("dense", Dense{4}, "input"),
-                    layer("dropout", Dropout{0.5})};
-  network.outputs = {"same", "dense", "dropout"};
+                    layer("dropout", Dropout{0.5}), layer("told", Flatten{}, "conditions")};
+  network.outputs = {"same", "dense", "dropout", "told"};
   const InstructionLists lists = instructions_of(network);
-  EXPECT_THAT(
-      names(network, lists, Pass::kForwardTraining),
-      ElementsAre("activation_forward same", "dense_forward dense", "dropout_forward dropout"));
-  EXPECT_THAT(
-      names(network, lists, Pass::kForwardInference),
-      ElementsAre("activation_forward same", "dense_forward dense", "activation_forward dropout"));
+  EXPECT_THAT(names(network, lists, Pass::kForwardTraining),
+              ElementsAre("activation_forward same", "dense_forward dense",
+                          "dropout_forward dropout", "activation_forward told"));
+  EXPECT_THAT(names(network, lists, Pass::kForwardInference),
+              ElementsAre("activation_forward same", "dense_forward dense",
+                          "activation_forward dropout", "activation_forward told"));
+}
+
+TEST(Instructions, NoGradientOfConditionsIsComputed) {
+  NetworkDescription network{"n", Shape::features(4), {}, {}, {"energy", "angle"}};
+  network.layers = {layer("asked", Dense{3}, "conditions"), layer("seen", Dense{2}, "input"),
+                    layer("both", Concatenate{{"asked", "conditions"}}), layer("score", Dense{1})};
+  const InstructionLists lists = instructions_of(network);
+  const auto to_parameters = names(network, lists, Pass::kBackwardParameters);
+  EXPECT_THAT(to_parameters, Contains("dense_backward_parameters asked"));
+  EXPECT_THAT(to_parameters, Not(Contains("dense_backward_input asked")));
+  for (const std::string& name : names(network, lists, Pass::kBackwardInput)) {
+    EXPECT_THAT(name, Not(testing::EndsWith(" asked")));
+  }
 }
 
 // Each instruction gives its operation the operands that the operation's comment lists, of the

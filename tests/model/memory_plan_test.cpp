@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -32,6 +33,7 @@ class Arena {
   // What is wrong with running these passes one after the other, if anything.
   std::optional<std::string> play(std::vector<Pass> passes) {
     hold(lists_.input);
+    if (lists_.conditions >= 0) hold(lists_.conditions);
     const bool backward = passes.size() > 1 && compiled(passes.back());
     if (backward) {
       for (const int gradient : lists_.output_gradients) hold(gradient);
@@ -124,9 +126,19 @@ std::optional<std::string> play_all(const InstructionLists& lists, DataType type
   return std::nullopt;
 }
 
+// The last layer is the first that reads the conditions.
+NetworkDescription told(NetworkDescription network) {
+  if (network.outputs.empty()) network.outputs = {network.layers.back().name};
+  network.conditions = {"energy", "angle"};
+  network.layers.push_back(layer("told", Dense{3}, "conditions"));
+  network.outputs.emplace_back("told");
+  return network;
+}
+
 TEST(MemoryPlan, NothingNeededIsOverwrittenInRandomNetworks) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    const NetworkDescription network = random_network(seed);
+    NetworkDescription network = random_network(seed);
+    if (seed % 3 == 0) network = told(std::move(network));
     ProgramOptions options = batch_of(1 + static_cast<std::int64_t>(seed % 5));
     options.backward_parameters = seed % 7 != 0;
     options.backward_input = seed % 5 != 0;

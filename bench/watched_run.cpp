@@ -305,8 +305,7 @@ WatchedRunEnd run_watched(const WatchedRunRequest& request) {
   const config::Topology topology = topology_of(request);
   runtime::Log log = runtime::Log::silent();
   auto made = launch::set_up_training({topology, {}}, launch::size_of_run(topology, 0),
-                                      (std::filesystem::temp_directory_path() / "watched-data"),
-                                      false, log);
+                                      folder / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   launch::TrainingSetup& setup = *made;
   runtime::FileDisk disk;

@@ -66,13 +66,10 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
   };
   const bool has_all = std::ranges::all_of(model.discriminator.conditions, is_known);
   for (const model::LossTerm& loss : model.losses) {
-    if (!has_all) break;
     const int output = program->find_output(loss.output);
     const bool is_number = loss.target != Target::kBins && loss.target != Target::kColumn;
     const bool is_penalty = loss.kind == model::LossKind::kGradientPenalty;
-    if (is_number && !is_penalty && output >= 0) {
-      terms.push_back({&loss, output});
-    }
+    if (has_all && is_number && !is_penalty && output >= 0) terms.push_back({&loss, output});
   }
   return std::unique_ptr<DiscriminatorReader>(
       new DiscriminatorReader(std::move(program), std::move(terms), team));

@@ -16,7 +16,8 @@
 
 namespace troupe::pipeline {
 
-// The conditions of the showers it is asked about, one each; angles may be empty.
+// The conditions of the showers it is asked about, one each. Angles may be empty, unless it is told
+// them.
 struct JudgedImages {
   std::span<const float> images;    // as the networks see them, one behind the other
   std::span<const float> energies;  // E / 100 GeV
@@ -33,6 +34,7 @@ class DiscriminatorReader {
 
   // One for each loss term but counts of cells and columns of the data: the probability that a
   // shower is real, and how far an estimate is from the truth, relative to it. Without showers yet.
+  // None of a discriminator that is told columns.
   std::vector<model::DiscriminatorOutput> outputs() const;
   // Appends to `data` or `generated` of each the values of these showers, from the discriminator's
   // weights and moving statistics.

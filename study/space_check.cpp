@@ -211,7 +211,7 @@ class SpaceCheck {
       return "all trials share cluster.pools and keys as the topology has them, and the study sets "
              "listen and joiners; leave them out";
     }
-    return study().parallel == 1 ? "" : why_no_hosts(made.cluster);
+    return "";
   }
 
   // Why trials at a time need `workers`; "": they do not.
@@ -221,17 +221,6 @@ class SpaceCheck {
         "each of {} trials at a time would take all nodes of the pools for itself; "
         "give the study workers, and the trials share the nodes, too",
         study().parallel);
-  }
-
-  // The hosts of such a pool are known by name, and two trials would take the same.
-  static std::string why_no_hosts(const config::ClusterSection& cluster) {
-    const auto ssh = std::ranges::find(cluster.pools, config::LauncherKind::kSsh,
-                                       &config::PoolSection::launcher);
-    if (ssh == cluster.pools.end()) return "";
-    return fmt::format(
-        "trials at a time would take the same hosts of pool {}; take another "
-        "launcher than ssh, or parallel: 1",
-        ssh->name);
   }
 
   // The part of the cluster that no trial has for itself, as it would be written.

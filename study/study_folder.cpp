@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/run/run_pools.h"
 #include "runtime/base/utf8.h"
 
 namespace troupe::study {
@@ -95,6 +96,10 @@ std::string StudyFolder::journal() const { return file_of(path_, StudyJournal::k
 std::string StudyFolder::run_folder(RunNumber run, std::uint32_t repeats) const {
   const std::string trial = fmt::format("{}/{}/{}", path_, kTrials, run.trial);
   return repeats == 1 ? trial : fmt::format("{}.{}", trial, run.repeat);
+}
+
+Result<void> StudyFolder::make_hosts(runtime::Disk& disk) const {
+  return disk.make_folder(fmt::format("{}/{}/{}", path_, kTrials, launch::RunPools::kHosts));
 }
 
 Result<void> StudyFolder::lock() {

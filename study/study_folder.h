@@ -36,6 +36,8 @@ class StudyFolder {
   std::string journal() const;
   // The folder of a trial's run; `repeats`: how many runs a trial has.
   std::string run_folder(RunNumber run, std::uint32_t repeats) const;
+  // Makes the folder by which its runs take different hosts of ssh (launch/run/run_pools.h).
+  runtime::Result<void> make_hosts(runtime::Disk& disk) const;
 
  private:
   explicit StudyFolder(std::string path) : path_(std::move(path)) {}

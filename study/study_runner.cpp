@@ -24,6 +24,7 @@
 #include "launch/run/run_pools.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/disk.h"
 #include "study/run_address.h"
 #include "study/shared_pools.h"
 #include "study/trial_run.h"
@@ -111,7 +112,8 @@ class StudyRunner {
 
   Result<RunnerEnd> run() {
     remember_nodes(book_, request_.folder, study().repeats(), pools_);
-    Result<void> fault;
+    runtime::FileDisk disk;
+    Result<void> fault = pools_.empty() ? Result<void>{} : request_.folder.make_hosts(disk);
     for (const RunNumber run : book_.running()) {
       if (!fault.ok() || stops_.count() > 0) break;
       fault = go_on_with(run);

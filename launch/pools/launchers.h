@@ -16,10 +16,14 @@ namespace troupe::launch {
 
 // How a node of a pool joins the run.
 struct JoinPlan {
-  std::string run;      // the run's name towards launchers: 8 hexadecimal digits
-  std::string program;  // path of this program
-  std::string address;  // of the head, with its key
-  std::string folder;   // for scripts, tokens and logs of nodes; made when it is needed
+  std::string run;        // the run's name towards launchers: 8 hexadecimal digits
+  std::string program;    // path of this program
+  std::string address;    // of the head, with its key
+  std::string folder;     // for scripts, tokens and logs of nodes; made when it is needed
+  std::string journal{};  // the run's, absolute (launch/pools/pool_journal.h)
+  // Where runs with the same hosts note which of them they use; "": this one knows nothing of
+  // others.
+  std::string hosts{};
 };
 
 // Enrolment::launched of a node's members; and the node in it, "" where the run is another one.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "launch/pools/launchers.h"
+#include "launch/pools/shared_hosts.h"
 #include "launch/processes/command.h"
 #include "launch/processes/shell_word.h"
 
@@ -35,26 +36,35 @@ constexpr const char* kCopy = ".cache/troupe/troupe";  // below the home folder 
 class SshLauncher final : public actors::Launcher {
  public:
   SshLauncher(config::PoolSection pool, JoinPlan plan)
-      : pool_(std::move(pool)), plan_(std::move(plan)) {}
+      : pool_(std::move(pool)),
+        plan_(std::move(plan)),
+        shared_(plan_.hosts, pool_.name, plan_.journal) {}
 
-  // The next host that has no node. One that fails is the last to be tried again.
+  // The next host that has no node, here or of another run that shares it. One that fails is the
+  // last to be tried again.
   std::string id_for(const std::string& name) override {
-    std::string free;
+    std::vector<std::string> free;
     for (const std::string& host : pool_.hosts) {
       const auto used = used_.find(host);
       if (used != used_.end() && used->second == name) return host;
-      if (used != used_.end()) continue;
-      if (free.empty() || failures_[host] < failures_[free]) free = host;
+      if (used == used_.end()) free.push_back(host);
     }
-    return free;
+    std::ranges::stable_sort(free, {}, [&](const std::string& host) { return failures_[host]; });
+    why_none_.clear();
+    for (const std::string& host : free) {
+      const auto taken = shared_.take(host);
+      if (taken.ok()) return host;
+      if (why_none_.empty()) why_none_ = ": " + taken.error().message;
+    }
+    return "";
   }
 
   Result<std::string> start(const NodeOrder& order) override {
     const std::string host = id_for(order.name);
     if (host.empty()) {
       return Error{ErrorKind::kUsage,
-                   fmt::format("each of the {} hosts of pool {} has a node already",
-                               pool_.hosts.size(), pool_.name)};
+                   fmt::format("each of the {} hosts of pool {} has a node already{}",
+                               pool_.hosts.size(), pool_.name, why_none_)};
     }
     used_[host] = order.name;
     silent_.erase(host);
@@ -62,12 +72,17 @@ class SshLauncher final : public actors::Launcher {
     if (started.ok()) return host;
     ++failures_[host];
     // One that may run there keeps its host.
-    if (started.error().kind != ErrorKind::kLostPeers) used_.erase(host);
+    if (started.error().kind != ErrorKind::kLostPeers) {
+      used_.erase(host);
+      shared_.leave(host);
+    }
     return Error{started.error().kind, fmt::format("{}: {}", host, started.error().message)};
   }
 
   void adopt(const std::string& name, const std::string& id) override {
-    if (!id.empty()) used_[id] = name;
+    if (id.empty()) return;
+    used_[id] = name;
+    (void)shared_.take(id);  // it has the node, whatever others say
   }
 
   // A host that does not answer keeps its node: it may be there. A node that is found by two names
@@ -110,6 +125,9 @@ class SshLauncher final : public actors::Launcher {
       }
     }
     for (const ListedNode& node : nodes) used_[node.id] = node.name;
+    for (const std::string& host : pool_.hosts) {
+      if (!used_.contains(host)) shared_.leave(host);
+    }
     return nodes;
   }
 
@@ -238,6 +256,8 @@ class SshLauncher final : public actors::Launcher {
 
   const config::PoolSection pool_;
   const JoinPlan plan_;
+  SharedHosts shared_;
+  std::string why_none_;                        // why the first free host could not be taken
   std::map<std::string, std::string> used_;     // the node of a host
   std::map<std::string, int> failures_;         // of starts: the order of hosts
   std::set<std::string> silent_;                // did not answer list() last

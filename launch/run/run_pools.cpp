@@ -43,6 +43,10 @@ Result<RunPools> RunPools::open(const std::string& path, JoinPlan plan,
   RunPools made(path, std::move(journal), cluster.keys);
   plan.run = made.journal_.history().run;
   plan.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const auto file = std::filesystem::absolute(path);
+  plan.journal = file.string();
+  const auto hosts = file.parent_path().parent_path() / kHosts;
+  if (std::filesystem::is_directory(hosts)) plan.hosts = hosts.string();
   for (const config::PoolSection& section : cluster.pools) {
     ASSIGN_OR_RETURN(auto launcher, make_launcher(section, plan));
     ASSIGN_OR_RETURN(auto price, make_price(section));

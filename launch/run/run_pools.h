@@ -33,6 +33,10 @@ std::string left_text(const std::vector<actors::PoolNode>& nodes, const std::str
 
 class RunPools {
  public:
+  // A folder beside that of the run. Where it is there, runs beside each other take different hosts
+  // of ssh. A study makes it.
+  static constexpr const char* kHosts = "hosts";
+
   // `path` of the journal, `plan` without the run's name and the program. kUsage: a pool's commands
   // cannot be understood.
   static runtime::Result<RunPools> open(const std::string& path, JoinPlan plan,

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "launch/pools/pool_journal.h"
 #include "tests/launch/made_tools.h"
 
 namespace troupe::launch {
@@ -210,6 +211,59 @@ TEST_F(SshLauncher, TwoNamesOfOneHostAreOneHost) {
   EXPECT_EQ(second.error().kind, ErrorKind::kUsage);
   EXPECT_THAT(second.error().message, HasSubstr("node-b: it has a node of this pool already"));
   EXPECT_THAT(nodes(), ElementsAre("campus.0 node-a"));
+}
+
+// Two runs of this machine, each with a launcher.
+TEST_F(SshLauncher, RunsThatShareHostsHaveANodeOnAHostOneAtATime) {
+  host("node-a");
+  host("node-b");
+  make();
+  JoinPlan other = plan_;
+  other.run = "0a0a0a0a";
+  const auto alone = *make_launcher(pool_, other);
+  EXPECT_EQ(launcher_->id_for("campus.0"), "node-a");
+  EXPECT_EQ(alone->id_for("campus.0"), "node-a") << "they know nothing of each other";
+  plan_.hosts = other.hosts = folder_.path();
+  plan_.journal = folder_ / "one.jsonl";
+  other.journal = folder_ / "other.jsonl";
+  make();
+  auto second = *make_launcher(pool_, other);
+  const auto start = [](actors::Launcher& launcher) {
+    const auto host = launcher.start({"campus.0", 1, ""});
+    return host.ok() ? *host : host.error().message;
+  };
+  EXPECT_EQ(start(*launcher_), "node-a");
+  EXPECT_EQ(start(*second), "node-b");
+  EXPECT_THAT(second->start({"campus.1", 1, ""}).error().message,
+              HasSubstr("has a node already: node-a has a node of another run"));
+  // Its head is killed, and its journal says that the node is there.
+  auto journal = PoolJournal::open(other.journal);
+  ASSERT_TRUE(journal.ok()) << journal.error().message;
+  actors::PoolNode left{.name = "campus.0", .pool = "campus", .id = "node-b"};
+  ASSERT_TRUE(journal->add(left).ok());
+  second.reset();
+  EXPECT_EQ(launcher_->id_for("campus.1"), "");
+  EXPECT_THAT(launcher_->start({"campus.1", 1, ""}).error().message,
+              HasSubstr("node-b has a node that is left of " + other.journal));
+  // The next head of that run has its host, and frees it when the node is gone.
+  second = *make_launcher(pool_, other);
+  second->adopt("campus.0", "node-b");
+  EXPECT_THAT(*second->list(), testing::SizeIs(1));
+  ASSERT_TRUE(second->stop("campus.0", "node-b").ok());
+  EXPECT_THAT(*second->list(), IsEmpty());
+  EXPECT_EQ(launcher_->id_for("campus.1"), "") << "its journal does not say so yet";
+  left.state = actors::PoolNodeState::kGone;
+  ASSERT_TRUE(journal->add(left).ok());
+  EXPECT_EQ(launcher_->id_for("campus.1"), "node-b");
+  EXPECT_EQ(second->id_for("campus.1"), "");
+}
+
+TEST_F(SshLauncher, FolderOfSharedHostsThatIsNotThereIsTold) {
+  host("node-a");
+  plan_.hosts = folder_ / "nowhere";
+  make();
+  EXPECT_THAT(launcher_->start({"campus.0", 1, ""}).error().message,
+              HasSubstr("nowhere/campus@node-a: No such file or directory"));
 }
 
 TEST_F(SshLauncher, ProgramThatCannotBeReadIsNotCopied) {

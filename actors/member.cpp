@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/leave_text.h"
 #include "config/plan.h"
 #include "telemetry/trace/trace_bytes.h"
 
@@ -37,7 +38,7 @@ void Member::start(Context&) {
 }
 
 void Member::receive_release(Context& context, const Release& release) {
-  if (!release.why.empty()) context.log().info("leaves the run: " + release.why);
+  if (!release.why.empty()) context.log().info(kLeavesRun + release.why);
   if (failure_) {
     fail(context, failure_->error);
   } else {

@@ -99,6 +99,10 @@ bool has_any_figure(const TrialBook& book) {
   });
 }
 
+std::string how_to_go_on(const StudyFolder& folder) {
+  return fmt::format("go on with: troupe study --resume {}", launch::shell_word(folder.path()));
+}
+
 class StudyRunner {
  public:
   StudyRunner(const RunnerRequest& request, StudyJournal& journal, TrialBook& book,
@@ -160,16 +164,11 @@ class StudyRunner {
       if (clock_.now() >= until) {
         return Error{ErrorKind::kUsage,
                      fmt::format("another process still works in {}; end it, then {}", folder,
-                                 how_to_go_on())};
+                                 how_to_go_on(request_.folder))};
       }
       std::this_thread::sleep_for(kLookAgain);
     }
     return {};
-  }
-
-  std::string how_to_go_on() const {
-    return fmt::format("go on with: troupe study --resume {}",
-                       launch::shell_word(request_.folder.path()));
   }
 
   // Until there is nothing to do but to wait, or nothing at all.
@@ -201,7 +200,7 @@ class StudyRunner {
     if (text == request_.loaded.topology_text) return {};
     return Error{ErrorKind::kTopology,
                  fmt::format("{} has changed since the study began; put it back as it was, then {}",
-                             study().topology, how_to_go_on())};
+                             study().topology, how_to_go_on(request_.folder))};
   }
 
   Result<void> start(RunNumber run, std::uint32_t turns = 1) {
@@ -226,11 +225,14 @@ class StudyRunner {
   Result<void> start(const std::vector<std::string>& words, std::unique_ptr<Watched> watched) {
     launch::ChildOptions options;
     options.words = {request_.program};
-    for (const auto& some : {words, request_.more_words}) {
-      options.words.insert(options.words.end(), some.begin(), some.end());
+    options.words.insert(options.words.end(), words.begin(), words.end());
+    // What others tell is read here, however little people want to read.
+    if (watched->kind == Watched::Kind::kRun) {
+      options.words.insert(options.words.end(), request_.more_words.begin(),
+                           request_.more_words.end());
     }
     options.out = [own = watched.get()](std::string_view line) { own->hear(line); };
-    options.err = [own = watched.get()](std::string_view line) { own->last_error = line; };
+    options.err = [own = watched.get()](std::string_view line) { own->hear_error(line); };
     watched->began = clock_.now();
     ASSIGN_OR_RETURN(auto child, ChildProcess::start(options));
     children_.push_back(std::move(child));
@@ -309,7 +311,7 @@ class StudyRunner {
         ++(each->is_leaving ? members.back().leaving : members.back().here);
       }
     }
-    const std::vector<MemberChange> changes = member_changes(study().workers, members);
+    const std::vector<MemberChange> changes = member_changes(workers(), members);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       let_leave(runs[i]->run, changes[i].leave);
       for (std::uint32_t j = 0; j < changes[i].come; ++j) {
@@ -339,13 +341,20 @@ class StudyRunner {
     }
   }
 
-  // A member has ended that nobody has told to. One that ends well has been released, so its run
-  // trains no more. Any other costs its run nothing, and another one comes; but where one after the
-  // other cannot join, or is killed soon, the next ones would be, too.
+  // A member has ended that the study has not told to. Where people let it go nobody takes its
+  // place. Another one that ends well has been released, so its run trains no more. Any other costs
+  // its run nothing, and another one comes; but where one after the other cannot join, or is killed
+  // soon, the next ones would be, too.
   void take_member(const Watched& member, const launch::ChildEnd& end) {
     if (member.is_leaving || stops_.count() > 0) return;
     Watched* const run = find_run(member.run);
     if (run == nullptr) return;
+    if (end == launch::ChildEnd{0, 0} && member.was_let_go) {
+      ++let_go_;
+      return log_.info(
+          fmt::format("a worker of {} was asked to leave; the study has {} from now on",
+                      name_of(member.run), workers()));
+    }
     if (end == launch::ChildEnd{0, 0}) {
       run->is_over = true;
       return pools_.end(run->run);
@@ -417,7 +426,7 @@ class StudyRunner {
       return Error{static_cast<ErrorKind>(found.result.exit_code),
                    fmt::format("{}\nThe study stops, since all trials would fail so; mend it, then "
                                "{}",
-                               what, how_to_go_on())};
+                               what, how_to_go_on(request_.folder))};
     }
     const bool is_of_all = found.fault == Fault::kEndsEarly ||
                            (found.fault == Fault::kNoFigure && !has_any_figure(book_));
@@ -446,6 +455,7 @@ class StudyRunner {
   }
 
   const Study& study() const { return request_.loaded.study; }
+  std::uint32_t workers() const { return study().workers - std::min(study().workers, let_go_); }
 
   const RunnerRequest& request_;
   StudyJournal& journal_;
@@ -456,6 +466,7 @@ class StudyRunner {
   StopRequests stops_;                                   // before any process
   int told_ = 0;                                         // the last signal that the runs were sent
   std::uint32_t turn_ = 0;                               // of looking for ports
+  std::uint32_t let_go_ = 0;                             // workers that people have asked to leave
   std::vector<std::unique_ptr<ChildProcess>> children_;  // in the order in which they began
   std::vector<std::unique_ptr<Watched>> watched_;        // of each of them
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/leave_text.h"
 #include "launch/processes/child_process.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
@@ -27,6 +28,7 @@ struct Watched {
   RunNumber run;
   Kind kind = Kind::kRun;
   bool is_leaving = false;     // of a member or wish: it was told to end
+  bool was_let_go = false;     // of a member: its run has let it go before the end (`troupe drain`)
   bool is_over = false;        // of a run: it trains no more, and its head may wait for its nodes
   NodeWish wish;               // of that kind
   RunAddress address;          // of a run: where members join; empty: none do
@@ -43,6 +45,10 @@ struct Watched {
       last_line.clear();
     }
     if (last_line.size() + piece.size() <= kMostSummary) last_line += piece;
+  }
+  void hear_error(std::string_view line) {
+    was_let_go = was_let_go || line.find(actors::kLeavesRun) != std::string_view::npos;
+    last_error = line;
   }
 };
 

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/main/toy_run.h"
+#include "tests/main/cluster_run.h"
 
 namespace troupe {
 
@@ -27,7 +27,7 @@ space:
 objective: {minimise: merit}
 )";
 
-class StudyVerb : public ToyRun {
+class StudyVerb : public ClusterRun {
  protected:
   void write_study(const std::string& more) const { write_text(path("s.yaml"), kStudy + more); }
   Words study_words(const std::string& name) const {

@@ -52,6 +52,46 @@ parallel: 2
   EXPECT_EQ(found_by(last_line(last)), whole);
 }
 
+// The study has one worker fewer from then on.
+TEST_F(StudyVerb, WorkerThatPeopleLetGoIsNotReplacedAndItsRunGoesOn) {
+  write_text(path("s.yaml"), R"(topology: toy.yaml
+space:
+  train.iterations: {choice: [4000]}
+  train.epochs: {choice: [1000]}
+objective: {minimise: iterations, of: summary}
+method: {kind: grid}
+workers: 3
+)");
+  Process study(command(study_words("search")));
+  const std::string trial = "search/trials/0";
+  const auto others = [&] {
+    std::vector<std::string> names;
+    for (const auto& [name, node] : nodes(trial)) {
+      if (name.starts_with("member.") && name != "member.0" && node.state == "running") {
+        names.push_back(name);
+      }
+    }
+    return names;
+  };
+  ASSERT_TRUE(study.wait_until([&] { return !joined(trial).empty() && others().size() == 2; }))
+      << study.err();
+  const std::string words = processes()[head()];
+  const std::string before = "--head-at ";
+  const std::size_t at = words.find(before);
+  ASSERT_NE(at, std::string::npos) << words;
+  const std::size_t from = at + before.size();
+  const std::string address = words.substr(from, words.find(' ', from) - from);
+  const ProcessEnd drained = call({"drain", address, joined(trial)});
+  EXPECT_EQ(drained.exit_code, 0) << drained.err;
+  const ProcessEnd end = study.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err,
+              HasSubstr("a worker of trial 0 was asked to leave; the study has 2 from now on"));
+  EXPECT_EQ(nodes(trial).count("member.3"), 0u);
+  EXPECT_EQ(last_line(end)["trials"].list()[0]["runs"].list()[0]["state_hash"].text(),
+            hash_of("own", until_iteration(4000)));
+}
+
 // Nobody is left who knows the state.
 TEST_F(StudyVerb, RunWhoseOnlyWorkerIsKilledGoesOnFromItsCheckpoint) {
   write_text(path("s.yaml"), R"(topology: toy.yaml

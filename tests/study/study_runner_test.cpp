@@ -107,6 +107,30 @@ TEST_F(StudyRunnerTest, RunWhoseMembersAreKilledOneAfterTheOtherGetsNoMore) {
   EXPECT_EQ(calls("join").size(), 3u);
 }
 
+// One that people have let go has no successor, and is no sign that its run is over: another one
+// that is killed is replaced.
+TEST_F(StudyRunnerTest, WorkerThatIsLetGoIsNotReplacedAndItsRunGoesOn) {
+  const RunResult result = run(R"(case "$*" in
+run*) await join 3 ;;
+*)
+  if mkdir "$calls.first" 2>/dev/null; then
+    echo $$ > "$calls.pid"
+    echo '12:00 info member.1: leaves the run: somebody has asked for it' >&2
+    echo '12:00 info: bye' >&2
+    exit 0
+  elif mkdir "$calls.second" 2>/dev/null; then
+    until [ -s "$calls.pid" ]; do sleep 0.05; done
+    while kill -0 $(cat "$calls.pid") 2>/dev/null; do sleep 0.05; done
+    kill -9 $$
+  fi
+  exec sleep 100 ;;
+esac
+)" + std::string(kSummary),
+                               "method: {kind: random, trials: 1}\nworkers: 3\n");
+  EXPECT_EQ(result.figure, 7.0) << result.error;
+  EXPECT_EQ(calls("join").size(), 3u);
+}
+
 // Three runs have two workers each. The second one ends, and the third trial waits for the first;
 // when that ends, two begin at once, and the run that is left has one worker too many.
 TEST_F(StudyRunnerTest, WorkerLeavesItsRunWhenAnotherBegins) {

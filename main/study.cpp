@@ -125,6 +125,8 @@ int begin(const CommandLine& line) {
   if (!known.ok()) return report(known.error());
   std::string path = launch::new_run_folder(open.loaded.study.name);
   line.take("out", path);
+  // Else no trial could begin, and the topology of the study could not be mended any more.
+  if (const auto heads = check_address(open.loaded); !heads.ok()) return report(heads.error());
   launch::hold_signals();
   runtime::FileDisk disk;
   const auto folder =

@@ -473,6 +473,12 @@ class StudyRunner {
 
 }  // namespace
 
+Result<void> check_address(const LoadedStudy& loaded) {
+  if (loaded.study.workers == 0) return {};
+  const auto made = run_address(loaded.cluster, 0);
+  return made.ok() ? Result<void>{} : Result<void>{made.error()};
+}
+
 Result<RunnerEnd> run_study(const RunnerRequest& request, StudyJournal& journal, TrialBook& book,
                             const runtime::Log& log) {
   return StudyRunner(request, journal, book, log).run();

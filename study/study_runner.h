@@ -28,6 +28,10 @@ struct RunnerEnd {
   int signal = 0;  // the first that asked to end; 0: none
 };
 
+// Whether heads can listen where the topology says, as far as the study needs that. Errors as of
+// run_address().
+runtime::Result<void> check_address(const LoadedStudy& loaded);
+
 // Goes on from where the book is, which is told everything that happens. Runs that were begun and
 // have not ended are gone on with; what they have come to since counts.
 //

@@ -20,6 +20,7 @@
 #include "launch/processes/command.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_reader.h"
+#include "runtime/base/json_text.h"
 #include "study/space_check.h"
 #include "telemetry/record.h"
 
@@ -136,7 +137,8 @@ bool has_reached(const LoadedStudy& loaded, RunNumber run, const Summary& summar
 
 // The --set of a run whose members come and go.
 std::vector<std::string> settings_of_members(const LoadedStudy& loaded, const std::string& listen) {
-  std::vector<std::string> settings{"cluster.listen=" + listen};
+  // Quoted, since "*" and "[::1]" say something else in YAML.
+  std::vector<std::string> settings{"cluster.listen=" + runtime::json_string(listen)};
   std::uint32_t workers = loaded.study.workers;
   for (std::size_t i = 0; i < loaded.cluster.pools.size(); ++i) {
     const config::PoolSection& pool = loaded.cluster.pools[i];

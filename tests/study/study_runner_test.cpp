@@ -79,7 +79,7 @@ TEST_F(StudyRunnerTest, RunThatHasNoAddressBeginsAgainAtAnother) {
   EXPECT_EQ(result.figure, 7.0) << result.error;
   const std::vector<std::string> runs = calls("run");
   ASSERT_EQ(runs.size(), 3u);
-  EXPECT_THAT(runs[0], HasSubstr("cluster.listen=127.0.0.1:"));
+  EXPECT_THAT(runs[0], HasSubstr("cluster.listen=\"127.0.0.1:"));
   EXPECT_EQ(std::set(runs.begin(), runs.end()).size(), 3u) << runs[0];
 }
 

@@ -30,7 +30,7 @@ void Flight::begin(std::uint32_t attempt, const std::vector<std::int16_t>& scale
   contributed_ = announced_ = false;
   next_ = 0;
   record_ = {share_.begin_header(attempt), scales, Buffer::allocate(layout_.bytes()),
-             layout_.floats};
+             layout_.front};
 }
 
 void Flight::add_buckets(std::int64_t from, const Post& post) {
@@ -44,7 +44,7 @@ void Flight::add_buckets(std::int64_t from, const Post& post) {
     body.bucket = static_cast<std::uint32_t>(next_);
     body.begin = bucket.offset;
     body.end = bucket.end();
-    body.floats = bucket.floats;
+    body.kind = bucket.kind;
     body.view = view_;
     post(Message::of(body, {std::move(sums)}));
   }
@@ -61,7 +61,7 @@ void Flight::add_header(const runtime::Hash128& state, const Post& post) {
 }
 
 bool Flight::take(const BucketMessage& body, const Buffer& sums) {
-  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
+  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.kind};
   if (!begun_ || body.step != share_.step() || body.attempt != attempt() ||
       !layout_.holds(bucket) || sums.size() != bucket.bytes()) {
     return false;

@@ -39,9 +39,12 @@ const char* fault_of(const BatchMessage& body, std::span<const Buffer> payloads)
 const char* fault_of(const RingBucket& body, std::span<const Buffer> payloads) {
   const BucketMessage& bucket = body.bucket;
   if (bucket.begin >= bucket.end) return "a bucket that ends before it begins";
+  if (body.format.has_value() != (bucket.kind == pipeline::SumKind::kFloat32)) {
+    return "a bucket whose format is of another kind";
+  }
   const auto elements = static_cast<std::size_t>(bucket.end - bucket.begin);
   const std::size_t bytes = body.format ? pipeline::encoded_bytes(*body.format, elements)
-                                        : elements * sizeof(std::int64_t);
+                                        : elements * pipeline::bytes_of(bucket.kind);
   if (payloads.size() != 1 || payloads[0].size() != bytes) {
     return "a bucket without the elements it says it has";
   }

@@ -103,15 +103,13 @@ void fields(auto& archive, Like<RingBucket> auto& body) {
   archive.number("bucket", bucket.bucket, kMostBuckets - 1);
   archive.integer("begin", bucket.begin, 0, kMostElements);
   archive.integer("end", bucket.end, 0, kMostElements);
+  archive.choice("kind", bucket.kind, pipeline::SumKind::kInt16);
   archive.flag("summed", body.summed);
   archive.perhaps_choice("format", body.format, pipeline::ReductionFormat::kInt8);
-  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(body)>>) {
-    bucket.floats = body.format.has_value();
-  }
 }
 
-// Sound: 0 <= begin < end, and one payload of so many aligned integers, or floats in the named
-// format.
+// Sound: 0 <= begin < end, a format where there are floats, and one payload of so many aligned
+// integers, or floats in that format.
 const char* fault_of(const RingBucket& body, std::span<const runtime::Buffer> payloads);
 
 void fields(auto& archive, Like<RingHeader> auto& body) {

@@ -156,8 +156,8 @@ struct EndOfData {
 };
 
 // Replica -> Reducer and back, data: elements [begin, end) of a step's contribution vector.
-// Payload: int64 or float per element, as pipeline/steps/sum_layout.h has it; the replica's part on
-// the way there, the sum over all replicas of the run on the way back.
+// Payload: an element of this kind each (pipeline/steps/sum_layout.h); the replica's part on the
+// way there, the sum over all replicas of the run on the way back.
 struct BucketMessage {
   static constexpr std::string_view kName = "bucket";
   std::uint64_t step = 0;
@@ -165,7 +165,7 @@ struct BucketMessage {
   std::uint32_t bucket = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  bool floats = false;
+  pipeline::SumKind kind = pipeline::SumKind::kInt64;
   pipeline::ViewId view{};  // in which the part is computed; not used on the way back
 };
 
@@ -179,14 +179,14 @@ struct HeaderMessage {
   }
 };
 
-// Reducer -> next Reducer of the ring, data: a bucket on its way round. Payload: int64 per element,
-// or floats in the format. A bucket of the step before the View's first is summed, and goes from a
+// Reducer -> next Reducer of the ring, data: a bucket on its way round. Payload: integers, or
+// floats in the format. A bucket of the step before the View's first is summed, and goes from a
 // member that has the sums to one that lacks them.
 struct RingBucket {
   static constexpr std::string_view kName = "ring-bucket";
   BucketMessage bucket;
   bool summed = false;  // over all members; else over those from the bucket's beginning to here
-  std::optional<pipeline::ReductionFormat> format;  // of floats; none: integers
+  std::optional<pipeline::ReductionFormat> format;  // of floats
 };
 
 // Reducer -> next Reducer of the ring, data: the header on its way round. A header of the step

@@ -13,15 +13,15 @@ bool Newcomer::take_bucket(const BucketMessage& body, const runtime::Buffer& sum
                            const StepEngine& engine) {
   const auto slot = training_.options.schedule[engine.state().slot];
   const pipeline::SumLayout layout =
-      pipeline::sum_layout(training_.gan.contributions(slot), training_.options.lossy);
-  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.floats};
+      pipeline::sum_layout(training_.gan.contributions(slot), training_.options.gradient_sums());
+  const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.kind};
   if (body.step != engine.next_step() || !layout.holds(bucket) || sums.size() != bucket.bytes()) {
     return false;
   }
   if (!record_) {
     record_.emplace();
     record_->sums = runtime::Buffer::zeroed(layout.bytes());
-    record_->floats = layout.floats;
+    record_->front = layout.front;
   }
   std::memcpy(record_->sums.mutable_data() + layout.offset(body.begin), sums.data(), sums.size());
   return true;
@@ -51,7 +51,9 @@ runtime::Result<pipeline::StepRecord> Newcomer::complete(const pipeline::StepHea
   // The header of a second attempt has measured the same numbers as that of the first, and so gives
   // the scales that the second attempt was made with.
   if (header.attempt > 0) {
-    record.scales = pipeline::scales_after(record.scales, header, training_.options.micro_batches);
+    const auto& tensors = training_.gan.contributions(training_.options.schedule[state.slot]);
+    record.scales = pipeline::scales_after(record.scales, header, training_.options.micro_batches,
+                                           pipeline::rounded_tensors(tensors, training_.options));
   }
   ++steps_;
   return record;

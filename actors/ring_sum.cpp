@@ -17,6 +17,11 @@ using runtime::TimePoint;
 // A replica may contribute the next step before the present one is applied, but never two of them.
 constexpr std::size_t kMostRounds = 2;
 
+std::optional<pipeline::ReductionFormat> format_of(pipeline::SumKind kind,
+                                                   std::optional<pipeline::ReductionFormat> lossy) {
+  return kind == pipeline::SumKind::kFloat32 ? lossy : std::nullopt;
+}
+
 std::string beside(const StepHeader& other, const StepHeader& own) {
   return fmt::format("a header of {} tensors beside one of {}", other.exponents.size(),
                      own.exponents.size());
@@ -33,9 +38,9 @@ std::size_t StepSums::bytes() const {
 RingBucket StepSums::body(std::uint32_t number, bool summed, pipeline::ViewId view,
                           std::optional<pipeline::ReductionFormat> lossy) const {
   const pipeline::Bucket& range = buckets.at(number).range;
-  return {{step, attempt, number, range.offset, range.end(), range.floats, view},
+  return {{step, attempt, number, range.offset, range.end(), range.kind, view},
           summed,
-          range.floats ? lossy : std::nullopt};
+          format_of(range.kind, lossy)};
 }
 
 std::size_t RingRound::reduced() const {
@@ -108,7 +113,7 @@ runtime::Error RingSum::refusal(std::string_view who, std::string_view what) con
 // All members and all replicas have to cut a step into the same buckets.
 Result<RingRound::Parts*> RingSum::parts_of(RingRound& round, const BucketMessage& body,
                                             std::string_view who) const {
-  const pipeline::Bucket range{body.begin, body.end - body.begin, body.floats};
+  const pipeline::Bucket range{body.begin, body.end - body.begin, body.kind};
   const auto [found, added] = round.sums.buckets.try_emplace(body.bucket);
   RingRound::Parts& parts = round.parts[body.bucket];
   if (added && round.headers == options_.replicas) {
@@ -171,7 +176,7 @@ Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message,
                    round_of(body.bucket.step, body.bucket.attempt, who, now));
   ASSIGN_OR_RETURN(RingRound::Parts* const parts, parts_of(*round, body.bucket, who));
   const StepSums::Bucket& bucket = round->sums.buckets.at(number);
-  if (body.format != (bucket.range.floats ? options_.lossy : std::nullopt)) {
+  if (body.format != format_of(bucket.range.kind, options_.lossy)) {
     return refusal(who, fmt::format("bucket {} in another format", number));
   }
   const auto role = role_of(number);
@@ -231,7 +236,7 @@ void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) 
   }
   std::vector<Buffer> all;
   for (auto& [replica, part] : std::exchange(parts.own, {})) all.push_back(std::move(part));
-  const Buffer own = pipeline::BucketArithmetic::sum_of(all, range.floats);
+  const Buffer own = pipeline::BucketArithmetic::sum_of(all, range.kind);
   parts.sent = true;
   if (role.begins && role.completes) {  // alone: nothing goes over a wire
     round.sums.buckets.at(number).sum = own;
@@ -342,10 +347,10 @@ Result<RingOutcome> RingSum::take_given(const RingBucket& body, Message& message
   given_->step = bucket.step;
   given_->attempt = bucket.attempt;
   const auto [found, added] = given_->buckets.try_emplace(bucket.bucket);
-  if (!added || body.format != (bucket.floats ? options_.lossy : std::nullopt)) {
+  if (!added || body.format != format_of(bucket.kind, options_.lossy)) {
     return refusal(who, fmt::format("bucket {} of step {} wrongly", bucket.bucket, bucket.step));
   }
-  found->second.range = {bucket.begin, bucket.end - bucket.begin, bucket.floats};
+  found->second.range = {bucket.begin, bucket.end - bucket.begin, bucket.kind};
   share(*given_, bucket.bucket, message.payloads().front(), out);
   return out;
 }

@@ -159,10 +159,11 @@ runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header
                                        view_->checks(options_.checks, state_.iteration));
   if (!is_good.ok()) return is_good.error();
   if (!*is_good) {
-    contribute(
-        flight, header.attempt + 1,
-        pipeline::scales_after(state_.scales[state_.slot], header, training_.options.micro_batches),
-        hooks);
+    const std::size_t rounded = pipeline::rounded_tensors(tensors, training_.options);
+    contribute(flight, header.attempt + 1,
+               pipeline::scales_after(state_.scales[state_.slot], header,
+                                      training_.options.micro_batches, rounded),
+               hooks);
     return false;
   }
   if (auto overflown = pipeline::overflow(flight.record(), flight.share().sums(), tensors)) {

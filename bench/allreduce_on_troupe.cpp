@@ -46,7 +46,8 @@ struct Job {
   }
   pipeline::SumLayout layout() const {
     const auto elements = static_cast<std::int64_t>(load.elements());
-    return {elements, exact() ? 0 : elements};
+    if (exact()) return {elements, {}};
+    return {elements, {elements, pipeline::SumKind::kFloat32}};
   }
 };
 
@@ -96,8 +97,7 @@ class Driver final : public Actor {
   void contribute(Context& context) {
     std::uint32_t number = 0;
     for (const pipeline::Bucket& bucket : buckets_) {
-      const BucketMessage body{step_,         0,    number++, bucket.offset, bucket.end(),
-                               bucket.floats, kView};
+      const BucketMessage body{step_, 0, number++, bucket.offset, bucket.end(), bucket.kind, kView};
       outbox_.push_back(
           Message::of(BucketMessage(body),
                       {input_.slice(job_.layout().offset(bucket.offset), bucket.bytes())}));

@@ -28,6 +28,7 @@ RecordOf<pipeline::OuterOptions> outer_record() {
 RecordOf<pipeline::StrategyOptions> strategy_record() {
   using Options = pipeline::StrategyOptions;
   using Kind = pipeline::StrategyKind;
+  using Precision = pipeline::ChangePrecision;
   const auto local = [](const Options& options) { return options.kind == Kind::kLocal; };
   auto record = std::make_shared<Record<Options>>("a strategy");
   record->short_form("kind")
@@ -46,6 +47,13 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
       .field("steps", &Options::steps, integer<std::uint32_t>(1, 100'000), Scope::kState,
              "H: iterations that each makes alone. Everything else that counts iterations, but for "
              "learning rates, counts these H of all workers as one.")
+      .used_if("kind: local", local)
+      .field("precision", &Options::precision,
+             newer(word<Precision>({{"exact", Precision::kExact}, {"int8", Precision::kInt8}}),
+                   Precision::kExact),
+             Scope::kState,
+             "How changes of weights are summed: `exact` takes 8 bytes each on the way, `int8` 2, "
+             "with each worker's rounded at random to 7 bits and a sign, for up to 256 workers.")
       .used_if("kind: local", local)
       .section("outer", &Options::outer, outer_record(), "How the mean change is applied.")
       .used_if("kind: local", local);

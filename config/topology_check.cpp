@@ -10,6 +10,7 @@
 #include "config/shipped.h"
 #include "config/workers.h"
 #include "model/physics/figures.h"
+#include "model/rounded_sum.h"
 #include "pipeline/data/dataset_file.h"
 #include "pipeline/data/shower_generator.h"
 #include "pipeline/steps/state_layout.h"
@@ -317,7 +318,7 @@ void check_stop(const Topology& topology, Reader& reader) {
                                  fmt::join(terms, ", ")));
 }
 
-// Logical workers are part of a topology, and their changes are summed exactly.
+// Logical workers are part of a topology, and their sums do not depend on the members.
 void check_strategy(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
   const auto& strategy = options.strategy;
@@ -345,6 +346,13 @@ void check_strategy(const Topology& topology, Reader& reader) {
   if (options.lossy) {
     reader.broken_rule({"actors.reducer.reduction", "train.strategy.kind"},
                        "the changes of workers are summed exactly; take reduction exact");
+  }
+  const bool rounds = strategy.precision == pipeline::ChangePrecision::kInt8;
+  if (rounds && strategy.workers > model::kMostRounded) {
+    reader.broken_rule({"train.strategy.workers", "train.strategy.precision"},
+                       fmt::format("the sum of {} workers' changes in int8 does not fit 16 bits, "
+                                   "that of {} does; lower workers or take precision exact",
+                                   strategy.workers, model::kMostRounded));
   }
 }
 

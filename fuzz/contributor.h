@@ -47,12 +47,11 @@ class Contributor final : public runtime::Actor {
     using runtime::Buffer;
     using runtime::Message;
     for (std::uint32_t i = 0; i < kBuckets; ++i) {
-      const bool floats = floats_ && i == 0;
-      const std::size_t width = floats ? sizeof(float) : sizeof(std::int64_t);
+      const auto kind = floats_ && i == 0 ? pipeline::SumKind::kFloat32 : pipeline::SumKind::kInt64;
       const std::int64_t begin = i * kElements;
       out_.push_back(Message::of(
-          actors::BucketMessage{step, attempt, i, begin, begin + kElements, floats, view_->id},
-          {Buffer::zeroed(static_cast<std::size_t>(kElements) * width)}));
+          actors::BucketMessage{step, attempt, i, begin, begin + kElements, kind, view_->id},
+          {Buffer::zeroed(static_cast<std::size_t>(kElements) * pipeline::bytes_of(kind))}));
     }
     actors::HeaderMessage message;
     message.view = view_->id;

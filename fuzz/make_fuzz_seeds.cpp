@@ -129,8 +129,7 @@ void add_envelopes(const Folder& folder) {
   const pipeline::StateExample example = pipeline::state_example();
   const auto state =
       std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
-  add_envelope(folder, types,
-               actors::RingBucket{{5, 0, 1, 8, 12, false, {1, 2}}, true, std::nullopt},
+  add_envelope(folder, types, actors::RingBucket{{5, 0, 1, 8, 12, {}, {1, 2}}, true, std::nullopt},
                {Buffer::zeroed(32)});
   actors::RingHeader header;
   header.header.exponents = {-3, 4, 128};
@@ -236,7 +235,7 @@ Message ring_bucket(std::uint32_t number, bool summed,
                     pipeline::ViewId view = {1, 1}) {
   const std::int64_t begin = number * Contributor::kElements;
   actors::RingBucket body{{0, 0, number, begin, begin + Contributor::kElements}, summed, format};
-  body.bucket.floats = format.has_value();
+  if (format) body.bucket.kind = pipeline::SumKind::kFloat32;
   body.bucket.view = view;
   constexpr std::size_t kCount = Contributor::kElements;
   const std::size_t bytes =

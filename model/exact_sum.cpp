@@ -27,15 +27,6 @@ double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
 }
 
-// Bits of the largest |g|. Magnitudes of floats are ordered as their bits are, NaN above infinity.
-std::uint32_t largest_magnitude(std::span<const float> values) {
-  std::int32_t largest = 0;
-  for (const float value : values) {
-    largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
-  }
-  return static_cast<std::uint32_t>(largest);
-}
-
 // Smallest e with |g| < 2^e, from the bits of a finite |g|.
 std::int16_t exponent_of(std::uint32_t magnitude) {
   if (magnitude == 0) return kNoExponent;
@@ -92,6 +83,14 @@ bool exceeds_limit(double largest, std::uint32_t micro_batches) {
 double scale_factor(std::int16_t k) {
   if (k == kNoExponent) return 0.0;
   return power_of_two(std::clamp<int>(k, -kScaleBound, kScaleBound));
+}
+
+std::uint32_t largest_magnitude(std::span<const float> values) {
+  std::int32_t largest = 0;
+  for (const float value : values) {
+    largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
+  }
+  return static_cast<std::uint32_t>(largest);
 }
 
 QuantiseReport report_of(std::uint32_t largest_magnitude, std::int16_t k,

@@ -44,6 +44,8 @@ struct QuantiseReport {
 // defaults. k: the tensor's scale, any value; kNoExponent before the first measurement.
 QuantiseReport quantise_add(std::span<const float> values, std::int16_t k,
                             std::uint32_t micro_batches, std::span<std::int64_t> sum);
+// Bits of the largest |g|. Magnitudes of floats are ordered as their bits are, NaN above infinity.
+std::uint32_t largest_magnitude(std::span<const float> values);
 // The report of values, at this scale, of which the largest |g| has these bits.
 QuantiseReport report_of(std::uint32_t largest_magnitude, std::int16_t k,
                          std::uint32_t micro_batches);

@@ -172,8 +172,9 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.slot_floats.clear();
   parts.reducer.replay_bytes = topology.cluster.replay_bytes;
   for (const model::SlotKind slot : options.schedule) {
-    const auto layout = pipeline::sum_layout(setup.gan->contributions(slot), options.lossy);
-    parts.reducer.slot_floats.push_back(static_cast<std::size_t>(layout.floats));
+    const auto layout =
+        pipeline::sum_layout(setup.gan->contributions(slot), options.gradient_sums());
+    parts.reducer.slot_floats.push_back(static_cast<std::size_t>(layout.floats()));
   }
   parts.member.reducer = config::reducer_name(member, members);
   return parts;
@@ -218,11 +219,13 @@ pipeline::IterationWork iteration_work(const TrainingSetup& setup) {
   work.by_speed = setup.topology.cluster.rebalance && setup.topology.cluster.shares.empty();
   const auto lossy = setup.options.lossy;
   for (const model::SlotKind slot : setup.options.schedule) {
-    const auto layout = pipeline::sum_layout(setup.gan->contributions(slot), lossy);
-    const auto floats = static_cast<std::size_t>(layout.floats);
-    const auto integers = static_cast<std::size_t>(layout.elements) - floats;
-    const std::size_t bytes =
-        sizeof(std::int64_t) * integers + (lossy ? pipeline::encoded_bytes(*lossy, floats) : 0);
+    const auto layout =
+        pipeline::sum_layout(setup.gan->contributions(slot), setup.options.gradient_sums());
+    const auto floats = static_cast<std::size_t>(layout.floats());
+    const auto integers = static_cast<std::size_t>(layout.elements - layout.front.size);
+    const auto rounded = static_cast<std::size_t>(layout.rounded());
+    const std::size_t bytes = sizeof(std::int64_t) * integers + sizeof(std::int16_t) * rounded +
+                              (lossy ? pipeline::encoded_bytes(*lossy, floats) : 0);
     work.step_bytes.push_back(static_cast<double>(bytes));
   }
   return work;

@@ -8,6 +8,7 @@
 
 #include "model/exact_sum.h"
 #include "model/moving_statistics.h"
+#include "model/rounded_sum.h"
 #include "pipeline/steps/outer_optimiser.h"
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/sum_layout.h"
@@ -32,7 +33,7 @@ class Application {
         slot_(options.schedule.at(state.slot)),
         placed_(placed.at(updated_network(slot_)).get()),
         tensors_(layout.of(slot_)),
-        sums_{tensors_.size, record.floats} {}
+        sums_{tensors_.size, record.front} {}
 
   void check() const;
   void update_parameters();
@@ -167,14 +168,18 @@ void Application::update_from_workers() {
 }
 
 void Application::restore_mean(const ContributionTensor& tensor, std::span<float> mean) const {
-  if (tensor.offset >= sums_.floats) {
-    const auto first = static_cast<std::size_t>(tensor.offset - sums_.floats);
+  if (tensor.offset >= sums_.front.size) {
+    const auto first = static_cast<std::size_t>(tensor.offset - sums_.front.size);
     model::restore_mean(sums_.integers_of(record_.sums).subspan(first, mean.size()), scale(tensor),
                         record_.header.micro_batches, mean);
     return;
   }
-  const auto sums =
-      sums_.floats_of(record_.sums).subspan(static_cast<std::size_t>(tensor.offset), mean.size());
+  const auto first = static_cast<std::size_t>(tensor.offset);
+  if (sums_.front.kind == SumKind::kInt16) {
+    return model::restore_mean(sums_.rounded_of(record_.sums).subspan(first, mean.size()),
+                               scale(tensor), record_.header.micro_batches, mean);
+  }
+  const auto sums = sums_.floats_of(record_.sums).subspan(first, mean.size());
   for (std::size_t i = 0; i < mean.size(); ++i) {
     mean[i] = static_cast<float>(static_cast<double>(sums[i]) / record_.header.micro_batches);
   }
@@ -213,12 +218,12 @@ std::vector<double> mean_losses(const model::ContributionLayout& layout, const S
   const auto is_loss = [](const ContributionTensor& tensor) { return tensor.role == Role::kLoss; };
   std::vector<double> losses(
       static_cast<std::size_t>(std::ranges::count_if(layout.tensors, is_loss)));
-  const auto integers = SumLayout{layout.size, record.floats}.integers_of(record.sums);
+  const auto integers = SumLayout{layout.size, record.front}.integers_of(record.sums);
   for (std::size_t i = 0; i < layout.tensors.size(); ++i) {
     const ContributionTensor& tensor = layout.tensors[i];
     if (!is_loss(tensor)) continue;
     losses.at(static_cast<std::size_t>(tensor.index)) =
-        model::restored_mean(integers[static_cast<std::size_t>(tensor.offset - record.floats)],
+        model::restored_mean(integers[static_cast<std::size_t>(tensor.offset - record.front.size)],
                              record.scales.at(i), record.header.micro_batches);
   }
   return losses;
@@ -278,7 +283,7 @@ void Application::note_empty_images() {
   if (tensor == tensors_.tensors.end()) return;
   const auto integers = sums_.integers_of(record_.sums);
   const double count = model::restored_mean(
-      integers[static_cast<std::size_t>(tensor->offset - sums_.floats)], scale(*tensor), 1);
+      integers[static_cast<std::size_t>(tensor->offset - sums_.front.size)], scale(*tensor), 1);
   const bool all_empty = std::llround(count) == static_cast<long long>(record_.header.events);
   const auto first =
       std::find_if(options_.schedule.begin(), options_.schedule.end(), [](model::SlotKind slot) {
@@ -293,7 +298,8 @@ void Application::note_empty_images() {
 
 void Application::note_exponents_and_events() {
   auto& scales = state_.scales.at(state_.slot);
-  scales = scales_after(scales, record_.header, options_.micro_batches);
+  scales = scales_after(scales, record_.header, options_.micro_batches,
+                        rounded_tensors(tensors_, options_));
   state_.ledger_events += record_.header.events;
   state_.ledger_sum += record_.header.event_sum;
 }
@@ -362,8 +368,9 @@ std::vector<double> step_losses(const model::ContributionLayout& layout, const S
 // An integer stands for itself times 2^-k, so its square is scaled by 2^-2k. The sums become means
 // by one division, behind the root.
 double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record) {
-  const SumLayout layout{contributions.size, record.floats};
+  const SumLayout layout{contributions.size, record.front};
   const auto floats = layout.floats_of(record.sums);
+  const auto rounded = layout.rounded_of(record.sums);
   const auto integers = layout.integers_of(record.sums);
   double squares = 0.0;
   for (std::size_t i = 0; i < contributions.tensors.size(); ++i) {
@@ -372,12 +379,15 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
       continue;
     }
     const auto size = static_cast<std::size_t>(tensor.size);
-    if (tensor.offset < layout.floats) {
-      squares += sum_of_squares(floats.subspan(static_cast<std::size_t>(tensor.offset), size));
+    const auto first = static_cast<std::size_t>(tensor.offset);
+    if (tensor.offset < layout.floats()) {
+      squares += sum_of_squares(floats.subspan(first, size));
     } else if (record.scales[i] != model::kNoExponent) {
-      const auto first = static_cast<std::size_t>(tensor.offset - layout.floats);
-      squares +=
-          std::ldexp(sum_of_squares(integers.subspan(first, size)), -2 * int{record.scales[i]});
+      const double sum = tensor.offset < layout.rounded()
+                             ? sum_of_squares(rounded.subspan(first, size))
+                             : sum_of_squares(integers.subspan(
+                                   first - static_cast<std::size_t>(layout.front.size), size));
+      squares += std::ldexp(sum, -2 * int{record.scales[i]});
     }
   }
   return std::sqrt(squares) / record.header.micro_batches;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/exact_sum.h"
+#include "model/rounded_sum.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
@@ -10,9 +11,10 @@ namespace {
 
 using runtime::Buffer;
 
+template <class Integer>
 Buffer sum_of_integers(const Buffer& a, const Buffer& b) {
   Buffer sum = Buffer::allocate(a.size());
-  model::add(a.as<std::int64_t>(), b.as<std::int64_t>(), sum.mutable_as<std::int64_t>());
+  model::add(a.as<Integer>(), b.as<Integer>(), sum.mutable_as<Integer>());
   return sum;
 }
 
@@ -43,6 +45,18 @@ Buffer sum_of_floats(const Buffer& a, const Buffer& b) {
   return sum;
 }
 
+Buffer sum_of_two(const Buffer& a, const Buffer& b, SumKind kind) {
+  switch (kind) {
+    case SumKind::kFloat32:
+      return sum_of_floats(a, b);
+    case SumKind::kInt16:
+      return sum_of_integers<std::int16_t>(a, b);
+    case SumKind::kInt64:
+      break;
+  }
+  return sum_of_integers<std::int64_t>(a, b);
+}
+
 }  // namespace
 
 BucketArithmetic::BucketArithmetic(std::optional<ReductionFormat> lossy,
@@ -52,12 +66,10 @@ BucketArithmetic::BucketArithmetic(std::optional<ReductionFormat> lossy,
   if (drops) feedback_.emplace(*lossy, std::move(slot_floats));
 }
 
-Buffer BucketArithmetic::sum_of(std::span<const Buffer> parts, bool floats) {
+Buffer BucketArithmetic::sum_of(std::span<const Buffer> parts, SumKind kind) {
   CHECK(!parts.empty(), "a sum of something");
   Buffer sum = parts.front();
-  for (const Buffer& part : parts.subspan(1)) {
-    sum = floats ? sum_of_floats(sum, part) : sum_of_integers(sum, part);
-  }
+  for (const Buffer& part : parts.subspan(1)) sum = sum_of_two(sum, part, kind);
   return sum;
 }
 
@@ -70,21 +82,20 @@ Buffer BucketArithmetic::encode(std::uint32_t slot, const Bucket& bucket,
 }
 
 Buffer BucketArithmetic::begin(std::uint32_t slot, const Bucket& bucket, Buffer own) {
-  if (!bucket.floats || !feedback_) return own;
+  if (bucket.kind != SumKind::kFloat32 || !feedback_) return own;
   return encode(slot, bucket, own.as<float>());
 }
 
 Buffer BucketArithmetic::add(std::uint32_t slot, const Bucket& bucket, const Buffer& part,
                              const Buffer& own) {
-  if (!bucket.floats) return sum_of_integers(part, own);
-  if (!feedback_) return sum_of_floats(part, own);
+  if (bucket.kind != SumKind::kFloat32 || !feedback_) return sum_of_two(part, own, bucket.kind);
   Buffer sum = Buffer::copy_of(own.bytes());
   decode_add(*lossy_, part.bytes(), sum.mutable_as<float>());
   return encode(slot, bucket, sum.as<float>());
 }
 
 Buffer BucketArithmetic::sum_from(const Bucket& bucket, const Buffer& wire) const {
-  if (!bucket.floats || !feedback_) return wire;
+  if (bucket.kind != SumKind::kFloat32 || !feedback_) return wire;
   Buffer sum = Buffer::allocate(static_cast<std::size_t>(bucket.size) * sizeof(float));
   decode(*lossy_, wire.bytes(), sum.mutable_as<float>());
   return sum;

@@ -29,7 +29,7 @@ class BucketArithmetic {
 
   // The sum of the contributions of one node's replicas, one buffer each and at least one. A single
   // buffer is returned as it is.
-  static runtime::Buffer sum_of(std::span<const runtime::Buffer> parts, bool floats);
+  static runtime::Buffer sum_of(std::span<const runtime::Buffer> parts, SumKind kind);
 
   // The bucket as it goes onto the wire; `own` is the sum of the node's replicas. The first call is
   // for the member that begins the bucket, the second for all others, with the received bytes in

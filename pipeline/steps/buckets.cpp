@@ -10,7 +10,6 @@ namespace {
 
 constexpr auto kIntegerBytes = static_cast<std::int64_t>(sizeof(std::int64_t));
 constexpr auto kBlock = static_cast<std::int64_t>(kInt8Block);
-constexpr auto kBlockBytes = kBlock * static_cast<std::int64_t>(sizeof(float));
 
 std::int64_t divided_up(std::int64_t number, std::int64_t by) { return (number + by - 1) / by; }
 
@@ -34,12 +33,12 @@ std::int64_t integers_of_piece(std::int64_t elements, std::int64_t segment_bytes
 }
 
 // Appends [first, end), cut into pieces from `first` on, the last one first.
-void cut(std::int64_t first, std::int64_t end, std::int64_t size, bool floats,
+void cut(std::int64_t first, std::int64_t end, std::int64_t size, SumKind kind,
          std::vector<Bucket>& buckets) {
   const std::int64_t pieces = divided_up(end - first, size);
   for (std::int64_t i = pieces - 1; i >= 0; --i) {
     const std::int64_t offset = first + i * size;
-    buckets.push_back({offset, std::min(size, end - offset), floats});
+    buckets.push_back({offset, std::min(size, end - offset), kind});
   }
 }
 
@@ -47,17 +46,18 @@ void cut(std::int64_t first, std::int64_t end, std::int64_t size, bool floats,
 
 std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes,
                                  std::uint32_t members) {
-  return make_buckets(SumLayout{elements, 0}, segment_bytes, members);
+  return make_buckets(SumLayout{elements, {}}, segment_bytes, members);
 }
 
 std::vector<Bucket> make_buckets(const SumLayout& sums, std::int64_t segment_bytes,
                                  std::uint32_t members) {
-  const std::int64_t integers = sums.elements - sums.floats;
-  const std::int64_t blocks = divided_up(sums.floats, kBlock);
+  const auto& [front, kind] = sums.front;
+  const std::int64_t blocks = divided_up(front, kBlock);
+  const std::int64_t block_bytes = kBlock * static_cast<std::int64_t>(bytes_of(kind));
   std::vector<Bucket> buckets;
-  cut(sums.floats, sums.elements, integers_of_piece(integers, segment_bytes, members), false,
-      buckets);
-  cut(0, sums.floats, kBlock * units_of_piece(blocks, kBlockBytes, segment_bytes, members), true,
+  cut(front, sums.elements, integers_of_piece(sums.elements - front, segment_bytes, members),
+      SumKind::kInt64, buckets);
+  cut(0, front, kBlock * units_of_piece(blocks, block_bytes, segment_bytes, members), kind,
       buckets);
   return buckets;
 }

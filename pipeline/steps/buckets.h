@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pipeline/steps/reduction_format.h"
 #include "pipeline/steps/sum_layout.h"
 
 namespace troupe::pipeline {
@@ -24,8 +25,8 @@ inline constexpr std::int64_t kLeastBucketBytes = 4096;
 std::vector<Bucket> make_buckets(std::int64_t elements, std::int64_t segment_bytes,
                                  std::uint32_t members = 1);
 
-// The same for sums as they stand in memory: integers as above, then floats, 4 bytes each, cut at
-// multiples of kInt8Block elements. No bucket has both.
+// The same for sums as they stand in memory: 64-bit integers as above, then those in front of them,
+// cut at multiples of kInt8Block elements. No bucket has two kinds.
 std::vector<Bucket> make_buckets(const SumLayout& sums, std::int64_t segment_bytes,
                                  std::uint32_t members = 1);
 

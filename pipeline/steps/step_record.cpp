@@ -7,6 +7,8 @@
 
 #include "model/exact_sum.h"
 #include "model/optimiser.h"
+#include "model/rounded_sum.h"
+#include "model/streams.h"
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/random.h"
 
@@ -61,6 +63,38 @@ const model::ContributionTensor* too_large(const StepHeader& header,
   return nullptr;
 }
 
+// The same number is rounded alike on any member and in any bucket. The vectors may be on a device.
+void add_rounded(const Contributions& contributions, std::span<const model::SumPart> pieces,
+                 std::uint64_t step, std::span<std::int16_t> sums,
+                 std::span<model::QuantiseReport> reports) {
+  runtime::RandomPosition at{contributions.seed, 0, static_cast<std::uint32_t>(step), 0,
+                             model::kRoundingStream};
+  std::vector<float> values;
+  std::size_t number = 0;
+  for (const model::Vectors& block : contributions.vectors) {
+    for (std::int64_t i = 0; i < block.count; ++i, ++number) {
+      at.micro_batch = contributions.micro_batches[number];
+      std::size_t begin = 0;
+      for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+        values.resize(static_cast<std::size_t>(pieces[piece].size));
+        contributions.memory.read(block.first + i * block.stride + pieces[piece].begin,
+                                  values.data(), values.size() * sizeof(float));
+        reports[piece].merge(model::round_add(values, pieces[piece].k, at, pieces[piece].begin,
+                                              sums.subspan(begin, values.size())));
+        begin += values.size();
+      }
+    }
+  }
+}
+
+// The scale that follows `now` behind this step. It grows coarser at once, and finer by one bit in
+// every fourth step at most: changes that are small by chance, as those of a tensor of few elements
+// may be, do not take the room for the next ones.
+std::int16_t rounded_scale_after(std::int16_t now, std::int16_t measured, std::uint64_t step) {
+  if (now == model::kNoExponent) return measured;
+  return std::min(measured, static_cast<std::int16_t>(step % 4 == 0 ? now + 1 : now));
+}
+
 }  // namespace
 
 std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::uint32_t slot) {
@@ -75,9 +109,10 @@ void add_part(const Contributions& contributions, const Bucket& part, std::uint3
               StepHeader& header) {
   const auto& tensors = contributions.layout.tensors;
   CHECK(header.exponents.size() == tensors.size() && scales.size() == tensors.size());
-  CHECK((part.floats ? sums.floats.size() : sums.integers.size()) ==
-            static_cast<std::size_t>(part.size),
-        "sums of the part");
+  const std::size_t size = part.kind == SumKind::kInt64     ? sums.integers.size()
+                           : part.kind == SumKind::kFloat32 ? sums.floats.size()
+                                                            : sums.rounded.size();
+  CHECK(size == static_cast<std::size_t>(part.size), "sums of the part");
   std::vector<model::SumPart> pieces;
   std::vector<std::size_t> tensor_of;  // per piece
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -88,11 +123,17 @@ void add_part(const Contributions& contributions, const Bucket& part, std::uint3
     tensor_of.push_back(i);
   }
   std::vector<model::QuantiseReport> reports(pieces.size());
-  if (part.floats) {
-    contributions.sums.add_floats(contributions.vectors, pieces, sums.floats, reports);
-  } else {
-    contributions.sums.add_exactly(contributions.vectors, pieces, micro_batches, sums.integers,
-                                   reports);
+  switch (part.kind) {
+    case SumKind::kFloat32:
+      contributions.sums.add_floats(contributions.vectors, pieces, sums.floats, reports);
+      break;
+    case SumKind::kInt16:
+      CHECK(micro_batches <= model::kMostRounded, "sums that fit 16 bits");
+      add_rounded(contributions, pieces, header.step, sums.rounded, reports);
+      break;
+    case SumKind::kInt64:
+      contributions.sums.add_exactly(contributions.vectors, pieces, micro_batches, sums.integers,
+                                     reports);
   }
   for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
     const std::size_t tensor = tensor_of[piece];
@@ -106,15 +147,16 @@ void add_part(const Contributions& contributions, const Bucket& part, std::uint3
 }
 
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
-                     std::uint32_t micro_batch, std::uint32_t micro_batches,
+                     std::uint32_t micro_batch, std::uint32_t micro_batches, std::uint64_t seed,
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header) {
   const model::Vectors vector{values.data(), 1, layout.size};
-  const auto floats = static_cast<std::int64_t>(sums.floats.size());
-  for (const Bucket& part :
-       {Bucket{0, floats, true}, Bucket{floats, layout.size - floats, false}}) {
-    add_part({layout, model::host_memory(), model::host_sums(), {&vector, 1}, {&micro_batch, 1}},
-             part, micro_batches, scales, sums, header);
+  const Contributions contributions{layout,       model::host_memory(), model::host_sums(),
+                                    {&vector, 1}, {&micro_batch, 1},    seed};
+  const auto front = static_cast<std::int64_t>(sums.floats.size() + sums.rounded.size());
+  const SumKind kind = sums.rounded.empty() ? SumKind::kFloat32 : SumKind::kInt16;
+  for (const Bucket& part : {Bucket{0, front, kind}, Bucket{front, layout.size - front}}) {
+    add_part(contributions, part, micro_batches, scales, sums, header);
   }
   ++header.micro_batches;
 }
@@ -200,14 +242,26 @@ std::optional<runtime::Error> overflow(const StepRecord& record, const SumLayout
 }
 
 std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
-                                       const StepHeader& header, std::uint32_t micro_batches) {
+                                       const StepHeader& header, std::uint32_t micro_batches,
+                                       std::size_t rounded) {
   CHECK(header.exponents.size() == state_scales.size());
   std::vector<std::int16_t> scales = state_scales;
   for (std::size_t i = 0; i < scales.size(); ++i) {
     const std::int16_t exponent = header.exponents[i];
-    if (exponent != model::kNoExponent) scales[i] = model::scale_for(exponent, micro_batches);
+    if (exponent == model::kNoExponent) continue;
+    scales[i] = i < rounded ? rounded_scale_after(scales[i], model::rounded_scale_for(exponent),
+                                                  header.step)
+                            : model::scale_for(exponent, micro_batches);
   }
   return scales;
+}
+
+std::size_t rounded_tensors(const model::ContributionLayout& tensors,
+                            const TrainingOptions& options) {
+  const std::int64_t end = sum_layout(tensors, options.gradient_sums()).rounded();
+  const auto is_behind = [end](const auto& tensor) { return tensor.offset >= end; };
+  return static_cast<std::size_t>(std::ranges::find_if(tensors.tensors, is_behind) -
+                                  tensors.tensors.begin());
 }
 
 }  // namespace troupe::pipeline

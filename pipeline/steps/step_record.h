@@ -62,9 +62,11 @@ std::uint64_t event_mix(std::uint64_t event_id, std::uint64_t iteration, std::ui
 // Adds one micro-batch's contribution vector, on the host, to `sums`, whose parts together have its
 // size, and what was seen on the way to the header: exponents, flag, non_finite, micro_batches (not
 // the ledger). scales[i] is the k of tensor i, the same for all micro-batches of an attempt. Floats
-// have no scale, and their exponents are not noted. header.exponents has an entry per tensor.
+// have no scale, and their exponents are not noted. `seed`, of the run: numbers are rounded at
+// random by it, the step, the micro-batch and the element. header.exponents has an entry per
+// tensor.
 void add_micro_batch(const model::ContributionLayout& layout, std::span<const float> values,
-                     std::uint32_t micro_batch, std::uint32_t micro_batches,
+                     std::uint32_t micro_batch, std::uint32_t micro_batches, std::uint64_t seed,
                      const std::vector<std::int16_t>& scales, const MutableSums& sums,
                      StepHeader& header);
 
@@ -75,6 +77,7 @@ struct Contributions {
   const model::VectorSums& sums;  // of that memory
   std::span<const model::Vectors> vectors;
   std::span<const std::uint32_t> micro_batches;  // the indices of theirs, in their order
+  std::uint64_t seed = 0;                        // of the run
 };
 
 // The same for the elements of one bucket alone, of all of these micro-batches; its sums are of its
@@ -96,17 +99,22 @@ void combine(const StepHeader& from, StepHeader& into);
 runtime::Result<bool> judge(const StepHeader& header, const model::ContributionLayout& tensors,
                             const TrainingOptions& options, const SpotChecks& checks = {});
 
-// The scales that a step's header has measured: 50 - ceil(log2 M) - e per tensor, unchanged for
-// all-zero ones. With the header of attempt 0 they are the scales of attempt 1, with that of a
-// commit the state's for the next step.
+// The scales that a step's header has measured, unchanged for tensors that are all zero: 6 - e for
+// each of the first `rounded` tensors, or the state's where that is less (or one more, in every
+// fourth step), and 50 - ceil(log2 M) - e for the others. With the header of attempt 0 they are the
+// scales of attempt 1, with that of a commit the state's for the next step.
 std::vector<std::int16_t> scales_after(const std::vector<std::int16_t>& state_scales,
-                                       const StepHeader& header, std::uint32_t micro_batches);
+                                       const StepHeader& header, std::uint32_t micro_batches,
+                                       std::size_t rounded = 0);
+// How many tensors of a step with these contributions are rounded at random.
+std::size_t rounded_tensors(const model::ContributionLayout& tensors,
+                            const TrainingOptions& options);
 
 struct StepRecord {
   StepHeader header;
   std::vector<std::int16_t> scales;  // the k each tensor was quantised with
-  runtime::Buffer sums;     // of the contribution vector, as pipeline/steps/sum_layout.h has it
-  std::int64_t floats = 0;  // how many elements of it are floats; 0 in an exact reduction
+  runtime::Buffer sums;  // of the contribution vector, as pipeline/steps/sum_layout.h has it
+  SumFront front;        // of these
 };
 
 // Finds what judge() cannot see in floats, which have no exponents: a sum of finite values that

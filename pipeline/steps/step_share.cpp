@@ -85,14 +85,20 @@ runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::i
   CHECK(bucket.offset >= final_from_, "the step is not computed");
   runtime::Buffer sums = runtime::Buffer::zeroed(bucket.bytes());
   MutableSums part;
-  if (bucket.floats) {
-    part.floats = sums.mutable_as<float>();
-  } else {
-    part.integers = sums.mutable_as<std::int64_t>();
+  switch (bucket.kind) {
+    case SumKind::kFloat32:
+      part.floats = sums.mutable_as<float>();
+      break;
+    case SumKind::kInt16:
+      part.rounded = sums.mutable_as<std::int16_t>();
+      break;
+    case SumKind::kInt64:
+      part.integers = sums.mutable_as<std::int64_t>();
   }
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < own(); ++i) indices.push_back(iteration_->micro_batch(i).index);
-  add_part({layout(), gan_->memory(), gan_->backend().sums(), contributions(own()), indices},
+  const std::vector<model::Vectors> vectors = contributions(own());
+  add_part({layout(), gan_->memory(), gan_->backend().sums(), vectors, indices, options_->seed},
            bucket, options_->micro_batches, scales, part, header);
   return sums;
 }
@@ -115,10 +121,9 @@ runtime::Hash128 StepShare::hash_of(std::size_t micro_batch,
   std::vector<float> values(static_cast<std::size_t>(layout().size));
   gan_->memory().read(contribution(micro_batch), values.data(), values.size() * sizeof(float));
   runtime::Buffer alone = runtime::Buffer::zeroed(sum.bytes());
-  StepHeader unused;
-  unused.exponents.assign(layout().tensors.size(), model::kNoExponent);
+  StepHeader unused = begin_header(0);
   add_micro_batch(layout(), values, iteration_->micro_batch(micro_batch).index,
-                  options_->micro_batches, scales, sum.parts_of(alone), unused);
+                  options_->micro_batches, options_->seed, scales, sum.parts_of(alone), unused);
   return runtime::hash_of(alone.bytes());
 }
 

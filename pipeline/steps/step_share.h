@@ -58,7 +58,7 @@ class StepShare {
   void finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const;
 
   const model::ContributionLayout& layout() const { return gan_->contributions(kind()); }
-  SumLayout sums() const { return sum_layout(layout(), options_->lossy); }
+  SumLayout sums() const { return sum_layout(layout(), options_->gradient_sums()); }
 
  private:
   friend class StepComputer;

@@ -51,9 +51,10 @@ std::string strategy_text(const TrainingOptions& options) {
       std::uint64_t{options.micro_batches / strategy.workers} * options.micro_batch;
   return fmt::format(
       "strategy: local, {}; each makes {} of {} alone in an outer step, which counts as one "
-      "iteration; outer nesterov, rate {:g}, momentum {:g}",
+      "iteration; outer nesterov, rate {:g}, momentum {:g}{}",
       number(strategy.workers, "worker"), number(strategy.steps, "iteration"),
-      number(events, "event"), strategy.outer.rate, strategy.outer.momentum);
+      number(events, "event"), strategy.outer.rate, strategy.outer.momentum,
+      strategy.precision == ChangePrecision::kInt8 ? "; changes are summed in int8" : "");
 }
 
 std::vector<std::size_t> losses_of_steps(const model::GanDescription& gan,

@@ -40,12 +40,17 @@ struct OuterOptions {
   double momentum = 0.9;
 };
 
+// How workers' changes of weights are summed: as exact sums (model/exact_sum.h), or rounded at
+// random to 7 bits and a sign (model/rounded_sum.h).
+enum class ChangePrecision : std::uint8_t { kExact, kInt8 };
+
 struct StrategyOptions {
   StrategyKind kind = StrategyKind::kSynchronous;
   // Only kLocal reads what follows. The workers share out the micro-batches of an iteration evenly.
   std::uint32_t workers = 4;
   std::uint32_t steps = 10;  // H: iterations that each makes alone
   OuterOptions outer;
+  ChangePrecision precision = ChangePrecision::kExact;
 };
 
 // One iteration of one worker.

@@ -57,6 +57,11 @@ struct TrainingOptions {
   // Set by options_between_members() where logical workers train alone: their iterations.
   std::optional<WorkerOptions> worker = {};
 
+  // What gradients are summed as, or changes of weights in a step of workers.
+  SumKind gradient_sums() const {
+    if (worker && strategy.precision == ChangePrecision::kInt8) return SumKind::kInt16;
+    return lossy ? SumKind::kFloat32 : SumKind::kInt64;
+  }
   // M, or fewer in a short iteration. Scales are those of M in both.
   std::uint32_t micro_batches_in(std::uint64_t iteration) const {
     return short_iteration.micro_batches_in(iteration, micro_batches);

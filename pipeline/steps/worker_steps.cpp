@@ -127,7 +127,7 @@ std::optional<StepRecord> WorkerSteps::record_of(const StepShare& step,
     StepRecord record;
     record.header = step.begin_header(attempt);
     record.scales = scales;
-    record.sums = step.add_up({0, sums.elements, false}, scales, record.header);
+    record.sums = step.add_up({0, sums.elements}, scales, record.header);
     step.finish_header(scales, record.header);
     record.header.state_minimum = record.header.state_maximum = {};
     const auto good = judge(record.header, step.layout(), of_worker_);

@@ -105,7 +105,7 @@ TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
     const BucketMessage &one = body_of(some[i]), &other = body_of(all[i]);
     EXPECT_EQ(one.bucket, i);
     EXPECT_EQ(one.begin, other.begin);
-    EXPECT_EQ(one.floats, other.floats);
+    EXPECT_EQ(one.kind, other.kind);
     EXPECT_TRUE(std::ranges::equal(some[i].payloads()[0].bytes(), all[i].payloads()[0].bytes()));
     EXPECT_TRUE(give_back(early, some[i])) << i;
     EXPECT_FALSE(give_back(early, all[i])) << "of an attempt that was not begun";
@@ -204,7 +204,7 @@ TEST(Flight, RefusesWhatIsNoneOfItsBuckets) {
   EXPECT_FALSE(flight.take(body, sums));
   body = body_of(out.front());
   EXPECT_FALSE(flight.take(body, sums.slice(0, sums.size() - 8))) << "too short";
-  body.floats = true;
+  body.kind = pipeline::SumKind::kFloat32;
   EXPECT_FALSE(flight.take(body, sums));
   body = body_of(out.front());
   ++body.begin;

@@ -18,7 +18,7 @@ class NewcomerOfToy : public testing::Test {
   NewcomerOfToy() { engine.begin(*toy.state(3)); }
 
   bool take(std::uint64_t step, std::int64_t begin, std::int64_t end) {
-    const BucketMessage body{step, 0, 0, begin, end, false, {}};
+    const BucketMessage body{step, 0, 0, begin, end, pipeline::SumKind::kInt64, {}};
     return newcomer.take_bucket(
         body, Buffer::zeroed(static_cast<std::size_t>(end - begin) * sizeof(std::int64_t)), engine);
   }
@@ -35,7 +35,7 @@ class NewcomerOfToy : public testing::Test {
   Newcomer newcomer{toy.context()};
   const std::int64_t elements =
       pipeline::sum_layout(toy.context().gan.contributions(toy.context().options.schedule[0]),
-                           std::nullopt)
+                           pipeline::SumKind::kInt64)
           .elements;
 };
 

@@ -174,7 +174,7 @@ Message halt(ViewId change) { return Message::of(Halt{change}); }
 
 // Steps have one bucket of one element; the home of it and of the header is position 0.
 Message own_bucket(ViewId view, std::int64_t value, std::uint64_t step = 3) {
-  return Message::of(BucketMessage{step, 0, 0, 0, 1, false, view},
+  return Message::of(BucketMessage{step, 0, 0, 0, 1, pipeline::SumKind::kInt64, view},
                      {Buffer::copy_of(std::as_bytes(std::span(&value, 1)))});
 }
 
@@ -187,8 +187,9 @@ Message own_header(ViewId view, std::uint32_t micro_batches, std::uint64_t step 
 }
 
 Message ring_bucket(ViewId view, std::int64_t value, std::uint64_t step = 3, bool summed = true) {
-  return Message::of(RingBucket{{step, 0, 0, 0, 1, false, view}, summed, std::nullopt},
-                     {Buffer::copy_of(std::as_bytes(std::span(&value, 1)))});
+  return Message::of(
+      RingBucket{{step, 0, 0, 0, 1, pipeline::SumKind::kInt64, view}, summed, std::nullopt},
+      {Buffer::copy_of(std::as_bytes(std::span(&value, 1)))});
 }
 
 Message ring_header(ViewId view, std::uint64_t step = 3, bool combined = true) {

@@ -54,7 +54,8 @@ struct Drama {
   }
   pipeline::SumLayout layout(std::uint64_t step) const {
     const auto floats = static_cast<std::int64_t>(kSlotFloats[step % 2]);
-    return {floats + 5, format ? floats : 0};
+    if (!format) return {floats + 5, {}};
+    return {floats + 5, {floats, pipeline::SumKind::kFloat32}};
   }
   std::vector<pipeline::Bucket> buckets(std::uint64_t step) const {
     return pipeline::make_buckets(layout(step), kSegment, members);
@@ -118,7 +119,7 @@ class Reference {
       parts.push_back(drama_.part(step, attempt, member * drama_.replicas + i)
                           .slice(drama_.layout(step).offset(bucket.offset), bucket.bytes()));
     }
-    return pipeline::BucketArithmetic::sum_of(parts, bucket.floats);
+    return pipeline::BucketArithmetic::sum_of(parts, bucket.kind);
   }
 
   Buffer make(std::uint64_t step, std::uint32_t attempt, bool applied) {
@@ -178,8 +179,8 @@ class Contributor final : public runtime::Actor {
     const Buffer part = drama_.part(step, attempt, number_);
     std::uint32_t number = 0;
     for (const pipeline::Bucket& bucket : drama_.buckets(step)) {
-      const BucketMessage body{step,         attempt,       number++,  bucket.offset,
-                               bucket.end(), bucket.floats, kFirstView};
+      const BucketMessage body{step,         attempt,     number++,  bucket.offset,
+                               bucket.end(), bucket.kind, kFirstView};
       out_.push_back(
           Message::of(BucketMessage(body),
                       {part.slice(drama_.layout(step).offset(bucket.offset), bucket.bytes())}));

@@ -378,7 +378,7 @@ TEST(ReplicaAhead, SumBeyondItsFormatEndsTheRunBeforeItIsApplied) {
   setting.lossy = pipeline::ReductionFormat::kBf16;
   Rehearsal rehearsal(setting);
   rehearsal.on_sums = [](const BucketMessage& bucket, Buffer& sums) {
-    if (!bucket.floats || bucket.step != 5) return;
+    if (bucket.kind != pipeline::SumKind::kFloat32 || bucket.step != 5) return;
     sums.mutable_as<float>()[0] = std::numeric_limits<float>::infinity();
   };
   rehearsal.run();

@@ -25,7 +25,7 @@ using Event = std::function<runtime::Result<RingOutcome>(RingSum&)>;
 
 Event own_bucket(std::uint32_t number, std::int64_t end = 4, const char* who = "replica.0") {
   return [=](RingSum& sum) {
-    const BucketMessage body{0, 0, number, 0, end, false, kFirstView};
+    const BucketMessage body{0, 0, number, 0, end, pipeline::SumKind::kInt64, kFirstView};
     return sum.contribute(body, Buffer::zeroed(static_cast<std::size_t>(end) * 8), who, {});
   };
 }
@@ -41,9 +41,10 @@ Event own_header(std::size_t tensors = 2, const char* who = "replica.0") {
 
 Event ring_bucket(std::uint64_t step, std::uint32_t number, bool summed, std::int64_t end = 4) {
   return [=](RingSum& sum) {
-    Message message =
-        Message::of(RingBucket{{step, 0, number, 0, end, false, kFirstView}, summed, std::nullopt},
-                    {Buffer::zeroed(static_cast<std::size_t>(end) * 8)});
+    Message message = Message::of(
+        RingBucket{
+            {step, 0, number, 0, end, pipeline::SumKind::kInt64, kFirstView}, summed, std::nullopt},
+        {Buffer::zeroed(static_cast<std::size_t>(end) * 8)});
     return sum.take_ring(*message.as<RingBucket>(), message, {});
   };
 }
@@ -173,6 +174,10 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
   }
 }
 
+pipeline::SumKind kind_of(std::optional<pipeline::ReductionFormat> format) {
+  return format ? pipeline::SumKind::kFloat32 : pipeline::SumKind::kInt64;
+}
+
 TEST(RingSum, BucketInAnotherFormatIsRefusedAndItsSenderNamed) {
   using Format = std::optional<pipeline::ReductionFormat>;
   using enum pipeline::ReductionFormat;
@@ -184,14 +189,14 @@ TEST(RingSum, BucketInAnotherFormatIsRefusedAndItsSenderNamed) {
       for (const bool own_first : {true, false}) {
         RingSum sum = one_of_three(0, 1, own);
         const auto contribute = [&] {
-          return sum.contribute(BucketMessage{0, 0, 0, 0, kElements, own.has_value(), kFirstView},
+          return sum.contribute(BucketMessage{0, 0, 0, 0, kElements, kind_of(own), kFirstView},
                                 Buffer::zeroed(kElements * (own ? 4 : 8)), "somebody", {});
         };
         const auto hear = [&] {
           const std::size_t bytes =
               other ? pipeline::encoded_bytes(*other, kElements) : kElements * 8;
           Message message = Message::of(
-              RingBucket{{0, 0, 0, 0, kElements, other.has_value(), kFirstView}, false, other},
+              RingBucket{{0, 0, 0, 0, kElements, kind_of(other), kFirstView}, false, other},
               {Buffer::zeroed(bytes)});
           return sum.take_ring(*message.as<RingBucket>(), message, {});
         };

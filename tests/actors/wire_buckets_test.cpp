@@ -17,13 +17,36 @@ TEST(WireBuckets, OfFloatsComeInTheirFormat) {
   for (const auto format :
        {ReductionFormat::kFp32, ReductionFormat::kBf16, ReductionFormat::kInt8}) {
     const std::size_t bytes = pipeline::encoded_bytes(format, 300);
-    const RingBucket body{{1, 0, 3, 100, 400, true}, true, format};
+    const RingBucket body{{1, 0, 3, 100, 400, pipeline::SumKind::kFloat32}, true, format};
     const auto back = round_trip(body, {Buffer::zeroed(bytes)});
-    EXPECT_TRUE(back.bucket.floats);
+    EXPECT_EQ(back.bucket.kind, pipeline::SumKind::kFloat32);
     EXPECT_EQ(back.format, format);
     EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(bytes + 8)})), "");
     EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(300 * 8)})), "");
   }
+}
+
+TEST(WireBuckets, OfRoundedNumbersTakeTwoBytesEach) {
+  const RingBucket body{{1, 0, 3, 100, 400, pipeline::SumKind::kInt16}, true, std::nullopt};
+  const auto back = round_trip(body, {Buffer::zeroed(600)});
+  EXPECT_EQ(back.bucket.kind, pipeline::SumKind::kInt16);
+  EXPECT_FALSE(back.format);
+  for (const std::size_t bytes : {300U, 598U, 601U, 1200U, 2400U}) {
+    EXPECT_NE(problem_of(parts_of(body, {Buffer::zeroed(bytes)})), "") << bytes;
+  }
+}
+
+TEST(WireBuckets, OfAFormatAndAnotherKindAreRefused) {
+  using pipeline::SumKind;
+  const auto format = pipeline::ReductionFormat::kFp32;
+  const auto refused = [](SumKind kind, std::optional<pipeline::ReductionFormat> in) {
+    return !problem_of(parts_of(RingBucket{{1, 0, 3, 0, 2, kind}, true, in}, {Buffer::zeroed(8)}))
+                .empty();
+  };
+  EXPECT_FALSE(refused(SumKind::kFloat32, format));
+  EXPECT_TRUE(refused(SumKind::kFloat32, std::nullopt));
+  EXPECT_TRUE(refused(SumKind::kInt16, format));
+  EXPECT_TRUE(refused(SumKind::kInt64, format));
 }
 
 TEST(WireBuckets, WithoutTheirElementsAreRefused) {

@@ -46,11 +46,11 @@ std::vector<Parts> one_of_each(std::uint64_t seed) {
   Draw draw(seed);
   std::vector<Parts> all;
   AllDrawn::add_each(draw, all);
-  all.push_back(
-      parts_of(RingBucket{{draw.number(), draw.number32(), 7, 10, 20, false, draw_id(draw)},
-                          draw.flag(),
-                          std::nullopt},
-               {Buffer::zeroed(80)}));
+  all.push_back(parts_of(RingBucket{{draw.number(), draw.number32(), 7, 10, 20,
+                                     pipeline::SumKind::kInt64, draw_id(draw)},
+                                    draw.flag(),
+                                    std::nullopt},
+                         {Buffer::zeroed(80)}));
   all.push_back(
       parts_of(BatchMessage{draw.number(), draw.number32(), 2, draw.number32(), draw.number32()},
                {Buffer::zeroed(24), Buffer::zeroed(24), Buffer::zeroed(16)}));
@@ -61,7 +61,8 @@ TEST(WireMessages, EveryBodyComesBackAsItWas) {
   Draw draw(1);
   for (int round = 0; round < 100; ++round) AllDrawn::expect_each_back(draw);
   for (const bool summed : {false, true}) {
-    const RingBucket bucket{{1, 2, 3, 4, 6, false, {7, 8}}, summed, std::nullopt};
+    const RingBucket bucket{
+        {1, 2, 3, 4, 6, pipeline::SumKind::kInt64, {7, 8}}, summed, std::nullopt};
     EXPECT_EQ(told(round_trip(bucket, {Buffer::zeroed(16)})), told(bucket));
   }
   const BatchMessage batch{1, 2, 1, 3, 4};
@@ -77,7 +78,7 @@ TEST(WireMessages, BytesAreThoseOfTheProtocolsVersion) {
     hasher.add(parts.header);
     for (const Buffer& attachment : parts.attachments) hasher.add(attachment.bytes());
   }
-  EXPECT_EQ(hasher.digest().text(), "e7bc364c7161a6b8dfe6f999b648f514");
+  EXPECT_EQ(hasher.digest().text(), "02b667dc978088b22fd97adae1538ff9");
 }
 
 TEST(WireMessages, SamplesThatComeBackCostTheSameCredit) {

@@ -22,22 +22,24 @@ using testing::Not;
 // An outer step takes 4 workers x 2 iterations x 4 events.
 constexpr std::uint64_t kEvents = 32;
 const Words kLocal{"--set", "train.strategy={kind: local, workers: 4, steps: 2}"};
+const Words kInInt8{"--set", "train.strategy={kind: local, workers: 4, steps: 2, precision: int8}"};
 
 class LocalStrategy : public ClusterRun {};
+class LocalStrategyIn : public LocalStrategy, public testing::WithParamInterface<Words> {};
 
-TEST_F(LocalStrategy, AnyNumberOfProcessesGivesOneHashAndLedger) {
-  const JsonValue alone = summary_of("alone", kLocal);
+TEST_P(LocalStrategyIn, AnyNumberOfProcessesGivesOneHashAndLedger) {
+  const JsonValue alone = summary_of("alone", GetParam());
   const std::string hash = alone["state_hash"].text();
   EXPECT_NE(hash, hash_of("synchronous"));
   for (const char* workers : {"1", "2", "3", "5"}) {
-    const JsonValue summary = summary_of(workers, kLocal + Words{"--workers", workers});
+    const JsonValue summary = summary_of(workers, GetParam() + Words{"--workers", workers});
     EXPECT_EQ(summary["state_hash"].text(), hash) << workers;
     EXPECT_EQ(summary["ledger"]["sum"].text(), alone["ledger"]["sum"].text());
   }
 }
 
-TEST_F(LocalStrategy, MembersThatDieAndComeCostNoBit) {
-  const Words words = kLocal + kEndlessRun;
+TEST_P(LocalStrategyIn, MembersThatDieAndComeCostNoBit) {
+  const Words words = GetParam() + kEndlessRun;
   Process process(command(run_words("a", words + Words{"--workers", "3"})));
   wait_until_training(process);
   ::kill(member(1), SIGKILL);
@@ -47,10 +49,23 @@ TEST_F(LocalStrategy, MembersThatDieAndComeCostNoBit) {
   stop_and_expect_whole(process, words, kEvents);
 }
 
-TEST_F(LocalStrategy, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {
-  const std::string whole = hash_of("whole", kLocal + until_iteration(9));
-  hash_of("b", kLocal + until_iteration(4));
+TEST_P(LocalStrategyIn, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {
+  const std::string whole = hash_of("whole", GetParam() + until_iteration(9));
+  hash_of("b", GetParam() + until_iteration(4));
   EXPECT_EQ(resumed("b", until_iteration(9) + Words{"--workers", "2"})["state_hash"].text(), whole);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, LocalStrategyIn, testing::Values(kLocal, kInInt8),
+                         [](const auto& info) { return info.index == 0 ? "Exact" : "Int8"; });
+
+TEST_F(LocalStrategy, PrecisionIsPartOfTheTopologyAndExactIsWhatItWas) {
+  const Words exact{"--set",
+                    "train.strategy={kind: local, workers: 4, steps: 2, precision: exact}"};
+  EXPECT_EQ(hash_of("named", exact), hash_of("unnamed", kLocal));
+  EXPECT_NE(hash_of("rounded", kInInt8), hash_of("exact", kLocal));
+  const ProcessEnd end = call(Words{"run", "--resume", path("named")} + kInInt8);
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("train.strategy"));
 }
 
 TEST_F(LocalStrategy, OtherSettingsGiveOneHashOnAnyNumberOfProcesses) {
@@ -86,6 +101,8 @@ TEST_F(LocalStrategy, CheckAndPlanAndInspectSayThatThereAreWorkers) {
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + kLocal).out,
               AllOf(HasSubstr(" MB for the workers of an outer step"), HasSubstr(line)));
   EXPECT_THAT(call({"check", path("toy.yaml")}).out, Not(HasSubstr("strategy")));
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + kInInt8).out,
+              HasSubstr("momentum 0.9; changes are summed in int8\n"));
   const Words plan{"plan", path("toy.yaml"), "--iterations", "1"};
   EXPECT_THAT(call(plan + kLocal, {.folder = folder_.path()}).out, HasSubstr(line));
 
@@ -112,6 +129,23 @@ TEST_F(LocalStrategy, StateOfARunWithoutWorkersIsRefusedByNameOfTheStrategy) {
   EXPECT_NE(end.exit_code, 0);
   EXPECT_THAT(end.err, HasSubstr("trained without workers (train.strategy: local), which the "
                                  "topology has"));
+}
+
+TEST_F(LocalStrategy, MoreWorkersThanFitASumInInt8AreRefusedAtTheirLine) {
+  const auto checked = [&](int workers, const char* precision) {
+    write_text(path("many.yaml"),
+               fmt::format("name: many\nmodel: {{zoo: toy}}\ndata: {{train: toy.h5}}\n"
+                           "train:\n  micro_batch: 4\n  micro_batches: 257\n  strategy:\n"
+                           "    kind: local\n    workers: {}\n    precision: {}\n",
+                           workers, precision));
+    return call({"check", path("many.yaml")});
+  };
+  const ProcessEnd end = checked(257, "int8");
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("many.yaml:9"));
+  EXPECT_THAT(end.err, HasSubstr("the sum of 257 workers' changes in int8 does not fit 16 bits"));
+  EXPECT_THAT(checked(257, "exact").err, Not(HasSubstr("does not fit")));
+  EXPECT_THAT(checked(1, "int8").err, Not(HasSubstr("does not fit")));
 }
 
 TEST_F(LocalStrategy, RefusesWhatDoesNotGoWithItAndSaysWhere) {

@@ -58,12 +58,12 @@ class Apply : public ::testing::Test {
   // The record of the same step in a lossy reduction that drops nothing.
   StepRecord as_floats(const model::ContributionLayout& layout, const StepRecord& exact,
                        const Contributions& contributions) const {
-    const SumLayout sums = sum_layout(layout, ReductionFormat::kFp32);
+    const SumLayout sums = sum_layout(layout, SumKind::kFloat32);
     StepRecord record{exact.header, exact.scales, runtime::Buffer::zeroed(sums.bytes()),
-                      sums.floats};
+                      sums.front};
     StepHeader header = exact.header;
     for (std::uint32_t m = 0; m < contributions.size(); ++m) {
-      add_micro_batch(layout, contributions[m], m, example_.options.micro_batches, exact.scales,
+      add_micro_batch(layout, contributions[m], m, example_.options.micro_batches, 1, exact.scales,
                       sums.parts_of(record.sums), header);
     }
     return record;
@@ -418,7 +418,7 @@ TEST_F(Apply, FloatsOfALossyRecordChangeTheNetworksAsTheIntegersTheyStandFor) {
     }
     const StepRecord integers = reduce(example_, exact, contributions);
     const StepRecord floats = as_floats(layout, integers, contributions);
-    ASSERT_GT(floats.floats, 0);
+    ASSERT_GT(floats.front.size, 0);
     ASSERT_TRUE(apply(example_.layout, example_.options, integers, exact).ok());
     ASSERT_TRUE(apply(example_.layout, example_.options, floats, lossy).ok());
     expect_same(lossy.generator, exact.generator);

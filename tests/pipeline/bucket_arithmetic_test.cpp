@@ -14,7 +14,7 @@ namespace {
 using runtime::Buffer;
 
 constexpr std::size_t kElements = 1000;
-constexpr Bucket kBucket{0, kElements, true};
+constexpr Bucket kBucket{0, kElements, SumKind::kFloat32};
 
 Buffer floats_of(std::mt19937& random) {
   std::normal_distribution<float> normal;
@@ -97,7 +97,7 @@ TEST(BucketArithmetic, WhatIsMadeAgainIsTheSameAndWhatIsAppliedCorrectsTheNextSt
 }
 
 TEST(BucketArithmetic, IntegersAreAddedAsTheyAreInEveryFormat) {
-  const Bucket bucket{0, 3, false};
+  const Bucket bucket{0, 3};
   BucketArithmetic member(ReductionFormat::kInt8, {0});
   Buffer own = Buffer::allocate(24);
   own.mutable_as<std::int64_t>()[0] = INT64_MAX / 4;
@@ -110,12 +110,29 @@ TEST(BucketArithmetic, IntegersAreAddedAsTheyAreInEveryFormat) {
   }
 }
 
+TEST(BucketArithmetic, RoundedNumbersAreAddedIn16Bits) {
+  const Bucket bucket{0, 3, SumKind::kInt16};
+  BucketArithmetic member(std::nullopt, {0});
+  Buffer own = Buffer::allocate(bucket.bytes());
+  std::ranges::copy(std::vector<std::int16_t>{127, -127, 5},
+                    own.mutable_as<std::int16_t>().begin());
+  Buffer wire = member.begin(0, bucket, own);
+  for (int i = 1; i < 256; ++i) wire = member.add(0, bucket, wire, own);
+  const auto sum = member.sum_from(bucket, wire);
+  EXPECT_EQ(sum.as<std::int16_t>()[0], 127 * 256);
+  EXPECT_EQ(sum.as<std::int16_t>()[1], -127 * 256);
+  EXPECT_EQ(sum.as<std::int16_t>()[2], 5 * 256);
+  const std::vector<Buffer> parts{own, own, own};
+  const Buffer of_node = BucketArithmetic::sum_of(parts, bucket.kind);
+  EXPECT_EQ(of_node.as<std::int16_t>()[1], -381);
+}
+
 TEST(BucketArithmetic, ReplicasOfANodeAreAddedWithoutEncoding) {
   std::mt19937 random(3);
   const std::vector<Buffer> parts{floats_of(random), floats_of(random), floats_of(random)};
-  const Buffer sum = BucketArithmetic::sum_of(parts, true);
+  const Buffer sum = BucketArithmetic::sum_of(parts, SumKind::kFloat32);
   EXPECT_LT(relative_error(sum, parts), 1e-6);
-  EXPECT_TRUE(same(BucketArithmetic::sum_of({&parts[0], 1}, true), parts[0]));
+  EXPECT_TRUE(same(BucketArithmetic::sum_of({&parts[0], 1}, SumKind::kFloat32), parts[0]));
 }
 
 }  // namespace

@@ -62,13 +62,26 @@ TEST(GradientNorm, HoldsTheLargestSums) {
 TEST(GradientNorm, OfALossyReductionIsThatOfItsFloats) {
   StepRecord record;
   record.scales = {0, 0, 0};
-  record.floats = 9;
+  record.front = {9, SumKind::kFloat32};
   record.header.micro_batches = 2;
-  const SumLayout sums{10, 9};
+  const SumLayout sums{10, record.front};
   record.sums = runtime::Buffer::zeroed(sums.bytes());
   const auto floats = sums.parts_of(record.sums).floats;
   floats[1] = 6.0F;
   floats[8] = -8.0F;
+  EXPECT_DOUBLE_EQ(gradient_norm(layout(), record), 5.0);
+}
+
+TEST(GradientNorm, OfRoundedNumbersGoesByTheirScales) {
+  StepRecord record;
+  record.scales = {4, 2, 0};
+  record.front = {9, SumKind::kInt16};
+  record.header.micro_batches = 2;
+  const SumLayout sums{10, record.front};
+  record.sums = runtime::Buffer::zeroed(sums.bytes());
+  const auto rounded = sums.parts_of(record.sums).rounded;
+  rounded[4] = 3 * 2 * 16;
+  rounded[6] = -4 * 2 * 4;
   EXPECT_DOUBLE_EQ(gradient_norm(layout(), record), 5.0);
 }
 

@@ -17,7 +17,7 @@ using runtime::Buffer;
 
 constexpr std::uint32_t kMembers = 3;
 constexpr std::size_t kUnknowns = 2 * kInt8Block;
-constexpr Bucket kAllUnknowns{0, kUnknowns, true};
+constexpr Bucket kAllUnknowns{0, kUnknowns, SumKind::kFloat32};
 constexpr std::size_t kSteep = 8;  // elements of each block
 constexpr float kRate = 0.1F;
 constexpr std::uint32_t kSteps = 6000;

@@ -58,8 +58,8 @@ StepRecord attempt(const StateExample& example, const TrainingState& state,
     header.state_minimum = header.state_maximum = hash;
     std::vector<std::int64_t> own(sums.size(), 0);
     for (const std::uint32_t index : member) {
-      add_micro_batch(layout, contributions.at(index), index, options.micro_batches, scales,
-                      {{}, own}, header);
+      add_micro_batch(layout, contributions.at(index), index, options.micro_batches, options.seed,
+                      scales, {{}, own, {}}, header);
       for (std::uint32_t i = 0; i < options.micro_batch; ++i) {
         header.event_sum += event_mix(index * options.micro_batch + i, state.iteration, state.slot);
       }

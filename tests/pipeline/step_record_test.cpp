@@ -206,7 +206,7 @@ class Overflow : public ::testing::Test {
   Overflow() {
     record_.header = header_of(14);
     record_.header.micro_batches = 4;
-    record_.floats = sums_.floats;
+    record_.front = sums_.front;
     record_.sums = runtime::Buffer::zeroed(sums_.bytes());
     std::ranges::fill(floats(), 0.5F);
     std::ranges::fill(sums_.parts_of(record_.sums).integers, 7);
@@ -217,7 +217,7 @@ class Overflow : public ::testing::Test {
   }
 
   const model::ContributionLayout layout_ = state_example().layout.of(model::SlotKind::kG);
-  const SumLayout sums_ = sum_layout(layout_, ReductionFormat::kBf16);
+  const SumLayout sums_ = sum_layout(layout_, SumKind::kFloat32);
   StepRecord record_;
 };
 
@@ -250,7 +250,7 @@ TEST_F(Overflow, NamesTheStepAndTheFirstTensorThatHasOneAtWhicheverElement) {
 TEST_F(Overflow, IsFoundInTheLastOfTheFloats) {
   floats().back() = std::numeric_limits<float>::infinity();
   const auto last = std::ranges::find_if(
-      layout_.tensors, [&](const auto& each) { return each.offset + each.size == sums_.floats; });
+      layout_.tensors, [&](const auto& each) { return each.offset + each.size == sums_.floats(); });
   ASSERT_NE(last, layout_.tensors.end());
   const auto error = overflow(record_, sums_, layout_);
   ASSERT_TRUE(error);
@@ -259,8 +259,8 @@ TEST_F(Overflow, IsFoundInTheLastOfTheFloats) {
 
 // Every bit pattern of them is a number.
 TEST_F(Overflow, IsNotLookedForInAnExactReduction) {
-  const SumLayout exact = sum_layout(layout_, std::nullopt);
-  record_.floats = 0;
+  const SumLayout exact = sum_layout(layout_, SumKind::kInt64);
+  record_.front = {};
   record_.sums = runtime::Buffer::zeroed(exact.bytes());
   std::ranges::fill(exact.parts_of(record_.sums).integers, -1);
   EXPECT_FALSE(overflow(record_, exact, layout_));
@@ -274,14 +274,33 @@ TEST(Scales, AreMeasuredPerTensorAndKeptForZeros) {
   EXPECT_EQ(scales_after(before, header, 6), expected);
 }
 
+TEST(Scales, OfRoundedNumbersDoNotGoByHowManyAreSummed) {
+  StepHeader header = header_of(0);
+  header.exponents = {3, model::kNoExponent, -20};
+  const std::vector<std::int16_t> before{model::kNoExponent, 17, 5};
+  const std::vector<std::int16_t> expected{6 - 3, 17, 50 - 3 + 20};
+  EXPECT_EQ(scales_after(before, header, 6, 2), expected);
+}
+
+TEST(Scales, OfRoundedNumbersGrowCoarserAtOnceAndFinerByOneBitInEveryFourthStep) {
+  const std::vector<std::int16_t> before{3, 10, -7, 5};
+  for (const std::uint64_t step : {8U, 9U, 10U, 11U, 12U}) {
+    StepHeader header = header_of(step);
+    header.exponents = {3, 3, 3, model::kNoExponent};
+    const std::int16_t finer = step % 4 == 0 ? -6 : -7;
+    EXPECT_EQ(scales_after(before, header, 6, 4), (std::vector<std::int16_t>{3, 3, finer, 5}));
+  }
+}
+
 // Fields of a contribution are looked at micro-batch by micro-batch.
 class AddMicroBatch : public ::testing::Test {
  protected:
   AddMicroBatch() { header_.exponents.assign(layout_.tensors.size(), model::kNoExponent); }
 
   void add(std::uint32_t micro_batch, std::int16_t scale) {
-    add_micro_batch(layout_, values_, micro_batch, 4,
-                    std::vector<std::int16_t>(layout_.tensors.size(), scale), {{}, sums_}, header_);
+    add_micro_batch(layout_, values_, micro_batch, 4, 1,
+                    std::vector<std::int16_t>(layout_.tensors.size(), scale), {{}, sums_, {}},
+                    header_);
   }
   std::size_t place(std::size_t tensor, std::size_t element) const {
     return static_cast<std::size_t>(layout_.tensors[tensor].offset) + element;
@@ -294,29 +313,88 @@ class AddMicroBatch : public ::testing::Test {
 };
 
 TEST_F(AddMicroBatch, OfALossyReductionAddsGradientsAsTheyAreAndTheRestExactly) {
-  const SumLayout layout = sum_layout(layout_, ReductionFormat::kBf16);
+  const SumLayout layout = sum_layout(layout_, SumKind::kFloat32);
   runtime::Buffer sums = runtime::Buffer::zeroed(layout.bytes());
   const std::vector<std::int16_t> scales(layout_.tensors.size(), 10);
   for (const std::uint32_t micro_batch : {0U, 1U}) {
-    add_micro_batch(layout_, values_, micro_batch, 4, scales, layout.parts_of(sums), header_);
+    add_micro_batch(layout_, values_, micro_batch, 4, 1, scales, layout.parts_of(sums), header_);
   }
   for (const float sum : layout.floats_of(sums)) EXPECT_EQ(sum, 0.5F);
   for (const std::int64_t sum : layout.integers_of(sums)) EXPECT_EQ(sum, 512);
   EXPECT_EQ(header_.micro_batches, 2U);
   EXPECT_FALSE(header_.non_finite.found());
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-    const bool measured = layout_.tensors[i].offset >= layout.floats;
+    const bool measured = layout_.tensors[i].offset >= layout.floats();
     EXPECT_EQ(header_.exponents[i], measured ? -1 : model::kNoExponent) << i;
   }
 }
 
 TEST_F(AddMicroBatch, OfALossyReductionNamesWhatIsNotFinite) {
-  const SumLayout layout = sum_layout(layout_, ReductionFormat::kFp32);
+  const SumLayout layout = sum_layout(layout_, SumKind::kFloat32);
   runtime::Buffer sums = runtime::Buffer::zeroed(layout.bytes());
   const std::vector<std::int16_t> scales(layout_.tensors.size(), 10);
   values_[place(1, 0)] = std::numeric_limits<float>::infinity();
-  add_micro_batch(layout_, values_, 3, 4, scales, layout.parts_of(sums), header_);
+  add_micro_batch(layout_, values_, 3, 4, 1, scales, layout.parts_of(sums), header_);
   EXPECT_EQ(header_.non_finite, (NonFinite{3, 1}));
+}
+
+// Between -1 and 1 in every tensor, for scales of 6.
+class RoundedMicroBatch : public AddMicroBatch {
+ protected:
+  RoundedMicroBatch() {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = static_cast<float>(
+          2.0 * runtime::random_uniform({.seed = 3}, static_cast<std::uint32_t>(i)) - 1.0);
+    }
+  }
+  std::vector<std::int16_t> added(std::uint32_t micro_batch, std::uint64_t seed,
+                                  std::uint64_t step) {
+    header_.step = step;
+    runtime::Buffer sums = runtime::Buffer::zeroed(sums_layout_.bytes());
+    add_micro_batch(layout_, values_, micro_batch, 4, seed, scales_, sums_layout_.parts_of(sums),
+                    header_);
+    const auto rounded = sums_layout_.rounded_of(sums);
+    return {rounded.begin(), rounded.end()};
+  }
+
+  const SumLayout sums_layout_ = sum_layout(layout_, SumKind::kInt16);
+  const std::vector<std::int16_t> scales_ = std::vector<std::int16_t>(layout_.tensors.size(), 6);
+};
+
+TEST_F(RoundedMicroBatch, IsRoundedBySeedStepMicroBatchAndElement) {
+  const auto one = added(1, 2, 3);
+  EXPECT_EQ(added(1, 2, 3), one);
+  EXPECT_NE(added(2, 2, 3), one);
+  EXPECT_NE(added(1, 3, 3), one);
+  EXPECT_NE(added(1, 2, 4), one);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    EXPECT_LT(std::abs(one[i] - 64.0 * static_cast<double>(values_[i])), 1.0) << i;
+  }
+  EXPECT_FALSE(header_.flagged);
+  EXPECT_NE(header_.exponents[0], model::kNoExponent) << "measured, for the next step";
+}
+
+TEST_F(RoundedMicroBatch, IsTheSameInBucketsOfAnySize) {
+  const auto whole = added(1, 2, 3);
+  const model::Vectors vector{values_.data(), 1, layout_.size};
+  const std::uint32_t index = 1;
+  std::vector<std::int16_t> sums(whole.size(), 0);
+  const auto front = static_cast<std::int64_t>(whole.size());
+  for (std::int64_t begin = 0, size = 1; begin < front; begin += size++) {
+    const Bucket bucket{begin, std::min(size, front - begin), SumKind::kInt16};
+    const auto into = std::span(sums).subspan(static_cast<std::size_t>(begin),
+                                              static_cast<std::size_t>(bucket.size));
+    add_part({layout_, model::host_memory(), model::host_sums(), {&vector, 1}, {&index, 1}, 2},
+             bucket, 4, scales_, {{}, {}, into}, header_);
+  }
+  EXPECT_EQ(sums, whole);
+}
+
+TEST_F(RoundedMicroBatch, FlagsWhatItsScaleDoesNotHold) {
+  values_[place(1, 0)] = 2.0F;
+  added(1, 2, 3);
+  EXPECT_TRUE(header_.flagged);
+  EXPECT_EQ(header_.exponents[1], 2);
 }
 
 TEST_F(AddMicroBatch, CountsAndMeasuresEachTensor) {

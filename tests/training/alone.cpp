@@ -97,10 +97,9 @@ Contribution contribution_of(const pipeline::StepShare& step, std::uint32_t atte
   result.header = step.begin_header(attempt);
   result.layout = step.sums();
   result.sums = runtime::Buffer::zeroed(result.layout.bytes());
-  const std::int64_t floats = result.layout.floats;
-  for (const pipeline::Bucket& bucket :
-       {pipeline::Bucket{0, floats, true},
-        pipeline::Bucket{floats, result.layout.elements - floats, false}}) {
+  const auto& [front, kind] = result.layout.front;
+  for (const pipeline::Bucket& bucket : {pipeline::Bucket{0, front, kind},
+                                         pipeline::Bucket{front, result.layout.elements - front}}) {
     const runtime::Buffer part = step.add_up(bucket, scales, result.header);
     std::ranges::copy(part.bytes(),
                       result.sums.mutable_data() + result.layout.offset(bucket.offset));
@@ -150,7 +149,7 @@ pipeline::StepRecord Alone::reduce_step(const TrainingState& state,
   }
   computer_.retire(std::move(step));
   sum.header.state_minimum = sum.header.state_maximum = pipeline::hash_of_state(state);
-  return {sum.header, scales, sum.sums};
+  return {sum.header, scales, sum.sums, sum.layout.front};
 }
 
 void Alone::step(TrainingState& state) {

@@ -9,10 +9,14 @@
 #include <gtest/gtest.h>
 
 #include "launch/run/head_run.h"
+#include "model/rounded_sum.h"
+#include "model/streams.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
 #include "pipeline/steps/outer_optimiser.h"
 #include "pipeline/steps/strategy.h"
+#include "pipeline/steps/worker_tensors.h"
+#include "runtime/base/random.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/training/alone.h"
 
@@ -63,6 +67,118 @@ TEST(LocalStrategy, WorkersShareOutAnIterationAndTheirIterationsAreNumberedAsTho
   EXPECT_EQ(own.micro_batch, 3u);
   EXPECT_EQ(own.schedule.size(), 4u);
   EXPECT_EQ(own.iterations_per_epoch, 35u);
+}
+
+// A step of four workers of the toy whose changes are summed in int8.
+class RoundedChanges : public ::testing::Test {
+ protected:
+  RoundedChanges() {
+    for (std::uint32_t worker = 0; worker < options_.micro_batches; ++worker) {
+      auto& values = changes_.emplace_back(static_cast<std::size_t>(tensors_.size));
+      runtime::fill_normal({.seed = 21, .micro_batch = worker}, values.data(),
+                           static_cast<std::uint32_t>(values.size()));
+      for (std::size_t i = 0; i < tensors_.tensors.size(); ++i) {
+        const auto& tensor = tensors_.tensors[i];
+        const auto first = values.begin() + tensor.offset;
+        const float size = std::ldexp(1.0f, -static_cast<int>(i % 9));
+        std::for_each(first, first + tensor.size, [&](float& value) { value *= size; });
+      }
+    }
+  }
+
+  pipeline::StepRecord attempt(std::uint32_t number, const std::vector<std::int16_t>& scales) {
+    pipeline::StepRecord record;
+    record.header.attempt = number;
+    record.header.exponents.assign(tensors_.tensors.size(), model::kNoExponent);
+    record.header.events = options_.events_in(0);
+    record.scales = scales;
+    record.front = sums_.front;
+    record.sums = runtime::Buffer::zeroed(sums_.bytes());
+    for (std::uint32_t worker = 0; worker < options_.micro_batches; ++worker) {
+      add_micro_batch(tensors_, changes_[worker], worker, options_.micro_batches, options_.seed,
+                      scales, sums_.parts_of(record.sums), record.header);
+    }
+    return record;
+  }
+  std::vector<std::int16_t> scales_after(const pipeline::StepRecord& record) const {
+    return pipeline::scales_after(record.scales, record.header, options_.micro_batches,
+                                  pipeline::rounded_tensors(tensors_, options_));
+  }
+  // The mean over the workers, with each change rounded as model/rounded_sum.h has it.
+  double mean_change(const model::ContributionTensor& tensor, std::size_t element) const {
+    double largest = 0.0;
+    for (const auto& values : changes_) {
+      for (std::int64_t i = 0; i < tensor.size; ++i) {
+        const float value = values[static_cast<std::size_t>(tensor.offset + i)];
+        largest = std::max(largest, std::abs(static_cast<double>(value)));
+      }
+    }
+    const double unit = std::exp2(std::floor(std::log2(largest)) + 1 - 6);
+    double sum = 0.0;
+    for (std::uint32_t worker = 0; worker < changes_.size(); ++worker) {
+      const double u =
+          runtime::random_uniform({options_.seed, worker, 0, 0, model::kRoundingStream},
+                                  static_cast<std::uint32_t>(element));
+      sum += std::floor(static_cast<double>(changes_[worker][element]) / unit + u);
+    }
+    return sum * unit / static_cast<double>(changes_.size());
+  }
+
+  Alone alone_{zoo_topology("toy", {"train.strategy={kind: local, workers: 4, steps: 2, "
+                                    "precision: int8}"}),
+               model::make_cpu_backend()};
+  const pipeline::TrainingOptions options_ = pipeline::options_between_members(alone_.options());
+  const model::ContributionLayout& tensors_ = alone_.gan().contributions(model::SlotKind::kWorkers);
+  const pipeline::SumLayout sums_ = pipeline::sum_layout(tensors_, options_.gradient_sums());
+  std::vector<std::vector<float>> changes_;  // by worker: all that it contributes
+};
+
+TEST_F(RoundedChanges, GoThroughTheOuterOptimiserAsTheirMeanAndTheRestStaysExact) {
+  TrainingState state = pipeline::initial_state(alone_.gan(), options_, "", {});
+  const pipeline::StepRecord measured = attempt(0, state.scales[0]);
+  EXPECT_TRUE(measured.header.flagged) << "the first step only measures";
+  const pipeline::StepRecord record = attempt(1, scales_after(measured));
+  ASSERT_FALSE(record.header.flagged);
+  const TrainingState before = state;
+  ASSERT_TRUE(pipeline::apply(alone_.gan(), options_, record, state).ok());
+  EXPECT_EQ(state.scales[0], record.scales);
+
+  const pipeline::StateLayout layout(alone_.gan());
+  std::size_t changes = 0, exact = 0;
+  for (const auto& tensor : tensors_.tensors) {
+    const auto old = pipeline::values_of(layout, before, tensor);
+    const auto now = pipeline::values_of(layout, state, tensor);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const std::size_t element = static_cast<std::size_t>(tensor.offset) + i;
+      if (tensor.offset < sums_.front.size) {
+        const double d = mean_change(tensor, element);
+        EXPECT_NEAR(now[i], old[i] - 0.7 * (d + 0.9 * d), 1e-6 * (std::abs(old[i]) + 1.0))
+            << tensor.name << " " << i;
+        ++changes;
+      } else {
+        double sum = 0.0;
+        for (const auto& values : changes_) sum += static_cast<double>(values[element]);
+        EXPECT_NEAR(now[i], sum / 4.0, 1e-6 * std::abs(sum) + 1e-12) << tensor.name << " " << i;
+        ++exact;
+      }
+    }
+  }
+  EXPECT_EQ(changes, static_cast<std::size_t>(sums_.front.size));
+  EXPECT_GT(exact, 0u);
+}
+
+// The scale of a tensor is that of the step before; a change that it does not hold is measured and
+// sent again, and nothing is cut off.
+TEST_F(RoundedChanges, StepWhoseChangesHaveGrownIsMadeAgain) {
+  const auto scales = scales_after(
+      attempt(0, std::vector<std::int16_t>(tensors_.tensors.size(), model::kNoExponent)));
+  EXPECT_FALSE(attempt(0, scales).header.flagged);
+  for (auto& values : changes_) {
+    for (float& value : values) value *= 4.0f;
+  }
+  const pipeline::StepRecord grown = attempt(0, scales);
+  EXPECT_TRUE(grown.header.flagged);
+  EXPECT_FALSE(attempt(1, scales_after(grown)).header.flagged);
 }
 
 struct Trained {
@@ -155,15 +271,17 @@ TEST(LocalStrategy, OneStepEachOfGradientDescentIsASynchronousStep) {
   EXPECT_EQ(b.epoch_loss_steps, a.epoch_loss_steps) << "the generator has no steps";
 }
 
-TEST(LocalStrategy, StateHashIsTheSameForAnyReplicasAndThreads) {
+class LocalHash : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LocalHash, IsTheSameForAnyReplicasAndThreads) {
   const TemporaryFolder scratch;
   const auto hash = [&](int replicas, int threads, int workers = 4) {
-    return trained(
-               scratch,
-               {"train.micro_batch=2", "train.micro_batches=8", "train.iterations=4",
-                "train.epochs=20", "actors.replica.count=" + std::to_string(replicas),
-                "actors.replica.threads=" + std::to_string(threads),
-                "train.strategy={kind: local, steps: 2, workers: " + std::to_string(workers) + "}"})
+    return trained(scratch,
+                   {"train.micro_batch=2", "train.micro_batches=8", "train.iterations=4",
+                    "train.epochs=20", "actors.replica.count=" + std::to_string(replicas),
+                    "actors.replica.threads=" + std::to_string(threads),
+                    "train.strategy={kind: local, steps: 2, precision: " + std::string(GetParam()) +
+                        ", workers: " + std::to_string(workers) + "}"})
         .hash;
   };
   const std::string alone = hash(1, 1);
@@ -173,6 +291,8 @@ TEST(LocalStrategy, StateHashIsTheSameForAnyReplicasAndThreads) {
   EXPECT_EQ(alone, hash(5, 1));
   EXPECT_NE(alone, hash(1, 1, 2)) << "workers are part of the topology";
 }
+
+INSTANTIATE_TEST_SUITE_P(Precisions, LocalHash, ::testing::Values("exact", "int8"));
 
 }  // namespace
 }  // namespace troupe::training_test

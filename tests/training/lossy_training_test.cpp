@@ -48,8 +48,9 @@ class Members {
   void forget() {
     std::vector<std::size_t> floats;
     for (const model::SlotKind slot : options_.schedule) {
-      const auto layout = pipeline::sum_layout(alone_.gan().contributions(slot), options_.lossy);
-      floats.push_back(static_cast<std::size_t>(layout.floats));
+      const auto layout =
+          pipeline::sum_layout(alone_.gan().contributions(slot), options_.gradient_sums());
+      floats.push_back(static_cast<std::size_t>(layout.floats()));
     }
     members_ = std::vector<BucketArithmetic>(kMembers, BucketArithmetic(options_.lossy, floats));
   }
@@ -77,8 +78,8 @@ class Members {
     const pipeline::SumLayout layout = parts[0].layout;
     Buffer sums = Buffer::zeroed(layout.bytes());
     for (const pipeline::Bucket& bucket :
-         {pipeline::Bucket{0, layout.floats, true},
-          pipeline::Bucket{layout.floats, layout.elements - layout.floats, false}}) {
+         {pipeline::Bucket{0, layout.floats(), pipeline::SumKind::kFloat32},
+          pipeline::Bucket{layout.floats(), layout.elements - layout.floats()}}) {
       const std::size_t offset = layout.offset(bucket.offset);
       const Buffer wire =
           members_[0].begin(state_.slot, bucket, parts[0].sums.slice(offset, bucket.bytes()));
@@ -104,8 +105,8 @@ class Members {
       scales = pipeline::scales_after(scales, combined(parts), options_.micro_batches);
       parts = contribute(1);
     }
-    const std::int64_t floats = parts[0].layout.floats;
-    const pipeline::StepRecord record{combined(parts), scales, reduce(parts), floats};
+    const pipeline::StepRecord record{combined(parts), scales, reduce(parts),
+                                      parts[0].layout.front};
     CHECK(pipeline::apply(alone_.gan(), options_, record, state_).ok());
   }
 

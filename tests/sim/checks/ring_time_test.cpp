@@ -68,7 +68,7 @@ Script contributor(const Ring& ring, std::uint32_t number, World& world,
     for (std::size_t i = 0; i < buckets.size(); ++i) {
       part->out.push_back(
           Message::of(BucketMessage{part->step, 0, static_cast<std::uint32_t>(i), buckets[i].offset,
-                                    buckets[i].end(), false, view_of(ring).id},
+                                    buckets[i].end(), buckets[i].kind, view_of(ring).id},
                       {Buffer::zeroed(buckets[i].bytes())}));
     }
     HeaderMessage header;

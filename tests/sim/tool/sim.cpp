@@ -76,7 +76,10 @@ bool play_training_aloud(std::uint64_t seed) {
   const TrainingEnd& end = history.end;
   fmt::print("seed {}: {:.3f} s simulated, {} changes of the View, {} joined, {} heads{}{}: {}\n",
              seed, std::chrono::duration<double>(end.simulated).count(), end.changes, end.joined,
-             end.heads, history.local ? ", workers that train alone" : "",
+             end.heads,
+             history.rounded ? ", workers that train alone in int8"
+             : history.local ? ", workers that train alone"
+                             : "",
              history.resumed ? ", resumed after: " + end.head_error->message : "",
              history.failure ? "FAILED: " + *history.failure : "as it should be");
   return !history.failure;

@@ -28,10 +28,17 @@ constexpr const char* kLocal =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
+constexpr const char* kLocalInInt8 =
+    "train: {micro_batch: 1, micro_batches: 4, epochs: 20, "
+    "strategy: {kind: local, workers: 4, steps: 2, precision: int8}}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
+
 struct Script {
   bool needs_two = false;
   bool partial = false;
   bool local = false;
+  bool rounded = false;  // what the workers change
   RingOrder order = RingOrder::kAscending;
   std::uint32_t members = 1;
   Fate fate = Fate::kNothing;
@@ -42,7 +49,10 @@ struct Script {
 
 TrainingStage& stage(const Script& script) {
   static TrainingStage of_workers(kLocal), of_workers_descending(kLocal, RingOrder::kDescending);
+  static TrainingStage rounding(kLocalInInt8),
+      rounding_descending(kLocalInInt8, RingOrder::kDescending);
   const bool descending = script.order == RingOrder::kDescending;
+  if (script.local && script.rounded) return descending ? rounding_descending : rounding;
   if (script.local) return descending ? of_workers_descending : of_workers;
   static TrainingStage ends_short(kPartial),
       ends_short_descending(kPartial, RingOrder::kDescending);
@@ -87,6 +97,7 @@ Script script_of(std::uint64_t seed) {
   if (dice.below(2) == 0) script.order = RingOrder::kDescending;
   script.partial = !script.needs_two && dice.below(3) == 0;
   script.local = dice.below(4) == 0;
+  script.rounded = dice.below(2) == 0;
   return script;
 }
 
@@ -99,6 +110,7 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   SimDisk disk;
   TrainingHistoryEnd result;
   result.local = script.local;
+  result.rounded = script.local && script.rounded;
   result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
                              script.fate, script.deaths, script.joins, script.remote, trace);
   const TrainingEnd& end = result.end;

@@ -16,6 +16,7 @@ namespace troupe::sim {
 struct TrainingHistoryEnd {
   TrainingEnd end;
   bool local = false;    // workers trained alone between outer steps (train.strategy)
+  bool rounded = false;  // and their changes were summed in int8
   bool resumed = false;  // because the run had ended with an error
   std::optional<std::string> failure;
 };

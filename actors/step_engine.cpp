@@ -18,6 +18,7 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
       team_(static_cast<int>(options_.section.threads),
             [&backend = training.backend] { backend.prepare_thread(); }),
       of_worker_(pipeline::options_of_worker(training.options)),
+      told_losses_(pipeline::losses_of_steps(training.gan.description(), training.options)),
       computer_(training.gan, of_worker_, team_),
       feed_({options_.replica, options_.checks, training.options.micro_batch,
              static_cast<std::size_t>(training.gan.image_shape().elements()),
@@ -211,10 +212,7 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
   metrics.state_hash = state_hash_;
   const auto slot = training_.options.schedule[state_.slot];
   const auto losses = pipeline::step_losses(training_.gan.contributions(slot), record);
-  for (const std::size_t i :
-       pipeline::losses_of_steps(training_.gan.description(), training_.options)) {
-    metrics.losses.push_back(losses.at(i));
-  }
+  for (const std::size_t i : told_losses_) metrics.losses.push_back(losses.at(i));
   return metrics;
 }
 

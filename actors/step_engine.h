@@ -129,8 +129,9 @@ class StepEngine {
   StepEngineOptions options_;
   TrainingContext training_;
   runtime::ThreadTeam team_;
-  const pipeline::TrainingOptions of_worker_;  // of each that trains alone; else those of training
-  pipeline::StepComputer computer_;            // by these
+  const pipeline::TrainingOptions of_worker_;   // of each that trains alone; else those of training
+  const std::vector<std::size_t> told_losses_;  // of a step: see losses_of_steps()
+  pipeline::StepComputer computer_;             // by these
   std::optional<pipeline::WorkerSteps> workers_;
   IterationFeed feed_;
   pipeline::TrainingState state_;

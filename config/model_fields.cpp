@@ -25,6 +25,26 @@ using model::Task;
 
 constexpr const char* kNumberOfData = "energy, angle or the name of a column of the data";
 
+// A network that is told a number twice has an input that says nothing new.
+CodecOf<std::vector<std::string>> conditions() {
+  const auto content = list(text(kNumberOfData), 0, model::kMostConditions);
+  return codec_of<std::vector<std::string>>(
+      content->describe(),
+      [content](const YamlValue& value, std::vector<std::string>& into, Reader& reader) {
+        content->read(value, into, reader);
+        for (std::size_t i = 1; i < std::min(into.size(), value.items.size()); ++i) {
+          const auto here = into.begin() + static_cast<std::ptrdiff_t>(i);
+          if (here->empty() || std::find(into.begin(), here, *here) == here) continue;
+          const Reader::Step step(reader, std::to_string(i));
+          reader.problem(value.items[i].place,
+                         fmt::format("{} is named twice; leave one out", shown(*here)));
+        }
+      },
+      [content](const std::vector<std::string>& names, Selection selection) {
+        return content->write(names, selection);
+      });
+}
+
 // One of the words, or the name of a column.
 template <class Term>
 CodecOf<Term> target() {
@@ -54,8 +74,7 @@ RecordOf<LatentDescription> latent_record() {
       .required("size", &LatentDescription::size, integer<std::int64_t>(1, kMostUnits),
                 Scope::kState, "The generator's input features, conditions included.")
       .field(
-          "conditions", &LatentDescription::conditions,
-          list(text(kNumberOfData), 0, model::kMostConditions), Scope::kState,
+          "conditions", &LatentDescription::conditions, conditions(), Scope::kState,
           "What showers are asked for: E / 100 GeV, the angle in rad, or a column of the data by "
           "its name, as stored (docs/data.md); [] for nothing.")
       .field("mode", &LatentDescription::mode,
@@ -83,7 +102,7 @@ RecordOf<GanDescription> diffusion_record() {
   auto record = std::make_shared<Record<GanDescription>>("how showers are made of noise");
   record->partial()
       .field("conditions", within(&GanDescription::latent, &LatentDescription::conditions),
-             list(text(kNumberOfData), 0, model::kMostConditions), Scope::kState,
+             conditions(), Scope::kState,
              "The conditions of a shower, as those of a latent. The network's input has a "
              "channel for each, behind those of the image and that of the level.")
       .field("steps", within(&GanDescription::diffusion, &model::DiffusionOptions::steps),
@@ -122,8 +141,7 @@ RecordOf<GanDescription> judge_record(const std::string& what) {
       .field(
           "conditions",
           within(&GanDescription::discriminator, &model::NetworkDescription::conditions),
-          newer(list(text(kNumberOfData), 0, model::kMostConditions), std::vector<std::string>{}),
-          Scope::kState,
+          newer(conditions(), std::vector<std::string>{}), Scope::kState,
           "A second input, which layers read as `input: conditions`: a feature for each of these, "
           "as those of a latent. A discriminator has some of what showers are asked for.");
   return record;

@@ -26,6 +26,10 @@ const std::string kTask = R"(model:
 data: {train: a.h5, schema: custom, names: {energy: energy}}
 )";
 
+std::string refusal(const std::string& text, const std::vector<std::string>& settings = {}) {
+  return message_of(parse(text, settings));
+}
+
 TEST(Task, SupervisedHasOneNetworkThatFits) {
   const Topology t = parsed(kTask).topology;
   EXPECT_EQ(t.model.gan.task, model::Task::kSupervised);
@@ -61,9 +65,6 @@ TEST(Task, ClassesThatNobodyNamesAreCountedFromZero) {
 }
 
 TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
-  const auto refusal = [](const std::string& text, const std::vector<std::string>& settings) {
-    return message_of(parse(text, settings));
-  };
   EXPECT_THAT(refusal(kTask, {"train.learning_rate.d=1e-3"}),
               HasSubstr("d acts only with model.task: gan"));
   EXPECT_THAT(refusal(kTask, {"train.flip_probability=0.1"}),
@@ -269,6 +270,22 @@ TEST(ColumnNames, OfGeneratedShowersAreKnownBeforehand) {
               HasSubstr("no column \"target.9\"; did you mean \"target.0\"?"));
   EXPECT_THAT(message("model.losses.particle.target=mass"),
               HasSubstr("no column \"mass\"; known here: target.0, target.1"));
+}
+
+const std::string kMadeShowers = "data: {train: synthetic}\n";
+
+TEST(Columns, NamedTwiceAsConditionsAreRefusedWhereTheyStand) {
+  EXPECT_THAT(refusal("model: {zoo: gan3d_25, generator: {latent: {mode: prepend, conditions: "
+                      "[energy, eta, energy]}}}\n" +
+                      kMadeShowers),
+              HasSubstr("t.yaml:1:86: model.generator.latent.conditions.2: energy is named twice"));
+  EXPECT_THAT(refusal("model: {zoo: calo_unet_12, diffusion: {conditions: [energy, energy]}}\n" +
+                      kMadeShowers),
+              HasSubstr("t.yaml:1:61: model.diffusion.conditions.1: energy is named twice"));
+  EXPECT_THAT(
+      refusal("model: {zoo: gan3d_12_dense, discriminator: {conditions: [energy, energy]}}\n" +
+              kMadeShowers),
+      HasSubstr("model.discriminator.conditions.1: energy is named twice"));
 }
 
 }  // namespace

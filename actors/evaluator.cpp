@@ -41,6 +41,7 @@ void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t
   result.figure = "loss";
   result.distance =
       std::isfinite(quality.loss) ? quality.loss : std::numeric_limits<double>::infinity();
+  result.stop_distance = result.distance;
   result.table = pipeline::quality_text(quality);
   result.json = pipeline::quality_json(quality);
   tell(context, step, std::move(result), start);

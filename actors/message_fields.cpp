@@ -1,6 +1,7 @@
 #include "actors/message_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "model/exact_sum.h"
@@ -57,7 +58,12 @@ const char* fault_of(const RingHeader& body) {
   if (header.non_finite.found() && header.non_finite.tensor >= header.exponents.size()) {
     return "a tensor beyond the last";
   }
+  if (std::isnan(header.distance)) return "a distance that is no number";
   return nullptr;
+}
+
+const char* fault_of(const FigureFound& body) {
+  return std::isnan(body.distance) ? "a distance that is no number" : nullptr;
 }
 
 const char* fault_of(const Sample& sample) {
@@ -88,7 +94,7 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add_all<Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow, Pace, ViewMessage, Feed,
                 BatchMessage, EndOfData, RingBucket, RingHeader, StepMetrics, SampleMetrics,
                 StopTraining, NeighbourLost, Leaving, Expelled, MemberFailed, Release,
-                CheckpointRequest, Probe, NodeReport>();
+                CheckpointRequest, FigureAsked, FigureFound, Probe, NodeReport>();
 }
 
 }  // namespace troupe::actors

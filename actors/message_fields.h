@@ -95,6 +95,16 @@ void fields(auto& archive, Like<EndOfData> auto& body) {
   archive.number("iterations", body.iterations);
 }
 
+void fields(auto& archive, Like<FigureAsked> auto& body) { archive.number("step", body.step); }
+
+void fields(auto& archive, Like<FigureFound> auto& body) {
+  archive.number("step", body.step);
+  archive.real("distance", body.distance);
+}
+
+// Sound: a distance that is a number.
+const char* fault_of(const FigureFound& body);
+
 void fields(auto& archive, Like<RingBucket> auto& body) {
   auto& bucket = body.bucket;
   archive.object("view", bucket.view);
@@ -129,6 +139,8 @@ void fields(auto& archive, Like<RingHeader> auto& body) {
   archive.hash("state_maximum", header.state_maximum);
   archive.hash("check_minimum", header.check_minimum);
   archive.hash("check_maximum", header.check_maximum);
+  archive.flag("judged", header.judged);
+  archive.real("distance", header.distance);
   archive.flag("stop_requested", header.stop_requested);
   archive.flag("checkpoint_requested", header.checkpoint_requested);
   archive.flag("combined", body.combined);

@@ -304,8 +304,9 @@ struct ValidationResult {
   // lower is better; infinite where the showers do not have it.
   std::string figure;
   double distance = 0.0;
-  std::string table;  // text, for people
-  std::string json;   // the same, for machines
+  double stop_distance = 0.0;  // the same of the figure that train.stop reads, if it reads one
+  std::string table;           // text, for people
+  std::string json;            // the same, for machines
 };
 
 // Coordinator -> Checkpointer, control: keep this state if it is the best so far.
@@ -314,6 +315,19 @@ struct ValidatedState {
   StatePointer state;
   std::string figure;
   double distance = 0.0;  // as the ValidationResult has it
+};
+
+// Leading replica -> Validator, control: how far from its ideal is the figure that train.stop
+// reads, of the state before `step`? The Validator, to which the state goes as well, answers that
+// replica when it has judged it.
+struct FigureAsked {
+  static constexpr std::string_view kName = "figure-asked";
+  std::uint64_t step = 0;
+};
+struct FigureFound {
+  static constexpr std::string_view kName = "figure-found";
+  std::uint64_t step = 0;
+  double distance = 0.0;  // infinite where the showers do not have it
 };
 
 // Any -> Monitor, metrics: something that gets a line: a checkpoint was written, a validation.

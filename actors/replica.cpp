@@ -24,6 +24,17 @@ void post_copy(const pipeline::TrainingState& state, Outbox& outbox) {
   outbox.post(Message::of(Snapshot{std::make_shared<const pipeline::TrainingState>(state)}));
 }
 
+void ask_for_figure(Context& context, std::uint64_t step) {
+  context.send_control("validator", Message::of(FigureAsked{step}));
+}
+
+void refuse(Context& context, const StepEngine& engine, const std::string& what) {
+  context.fail({runtime::ErrorKind::kLostPeers,
+                fmt::format("the reducer sent {} while step {} is next; its node does not do what "
+                            "the others do",
+                            what, engine.next_step())});
+}
+
 }  // namespace
 
 void Snapshots::start(Context& context) {
@@ -37,6 +48,12 @@ void Snapshots::take_if_due(const pipeline::TrainingState& state, bool epoch_end
   };
   if (std::exchange(requested_, false) || is_due(checkpoint_)) post_copy(state, checkpoints_);
   if (is_due(validation_)) post_copy(state, validations_);
+}
+
+void Snapshots::take_for_figure(Context& context, const pipeline::TrainingState& state,
+                                std::uint64_t step) {
+  post_copy(state, validations_);
+  ask_for_figure(context, step);
 }
 
 Replica::Replica(ReplicaOptions options, TrainingContext training)
@@ -58,6 +75,7 @@ void Replica::start(Context& context) {
   on<TellSteps>(&Replica::receive_tell_steps);
   on<StopTraining>(&Replica::receive_stop);
   on<CheckpointRequest>(&Replica::receive_checkpoint_request);
+  on<FigureFound>(&Replica::receive_figure);
   training_.backend.prepare_thread();
   engine_ = std::make_unique<StepEngine>(options_, training_);
   if (engine_->threads() < static_cast<int>(options_.section.threads)) {
@@ -189,11 +207,17 @@ void Replica::receive_checkpoint_request(Context&, const CheckpointRequest&) {
   snapshots_.request();
 }
 
+void Replica::receive_figure(Context& context, const FigureFound& found) {
+  engine_->early_end().take_figure(found.step, found.distance);
+  schedule(context);
+}
+
 // The View begins with the next step. Everything under way is contributed anew, and the loader is
 // told which micro-batches are this replica's now. A replica that leads from here on tells again
 // what the leader before it may not have got through: the newest steps, which the Monitor knows by
 // their numbers, and a snapshot that was due. After a change of the head nobody knows how much that
-// was. A replica that has ended tells the new View's head so.
+// was, and its Validator has not seen the state that the next step waits for. A replica that has
+// ended tells the new View's head so.
 void Replica::receive_view(Context& context, const ViewMessage& told) {
   const ViewPointer& view = told.view;
   const bool first = view_ == nullptr;
@@ -206,7 +230,7 @@ void Replica::receive_view(Context& context, const ViewMessage& told) {
     return;
   }
   if (phase_ != Phase::kTraining || view->first_step != engine_->next_step()) {
-    return refuse(context,
+    return refuse(context, *engine_,
                   fmt::format("View {} from step {} on", text_of(view->id), view->first_step));
   }
   const std::uint32_t replicas = options_.checks.replicas_per_member;
@@ -225,6 +249,10 @@ void Replica::receive_view(Context& context, const ViewMessage& told) {
     const pipeline::TrainingState& state = engine_->state();
     snapshots_.take_if_due(state, state.epoch != teller_.newest()->epoch);
   }
+  // The Validator judges a state once, however often it comes.
+  if (leads_ && engine_->early_end().wants_figure(engine_->state())) {
+    snapshots_.take_for_figure(context, engine_->state(), engine_->next_step());
+  }
   schedule(context);
 }
 
@@ -232,12 +260,13 @@ void Replica::receive_bucket(Context& context, const BucketMessage& body, Messag
   const runtime::Buffer& sums = message.payloads().front();
   if (has_no_view()) {
     if (newcomer_.take_bucket(body, sums, *engine_)) return;
-    return refuse(context,
+    return refuse(context, *engine_,
                   fmt::format("elements {} to {} of step {}", body.begin, body.end, body.step));
   }
   if (engine_->take_bucket(body, sums)) return;
-  refuse(context, fmt::format("elements {} to {} of step {} attempt {}", body.begin, body.end,
-                              body.step, body.attempt));
+  refuse(context, *engine_,
+         fmt::format("elements {} to {} of step {} attempt {}", body.begin, body.end, body.step,
+                     body.attempt));
 }
 
 // The header ends a step's attempt: the step is applied, made again with other scales, or the run
@@ -246,7 +275,7 @@ void Replica::receive_header(Context& context, const HeaderMessage& body) {
   const pipeline::StepHeader& header = body.header;
   if (has_no_view()) {
     if (!newcomer_.expects(header, *engine_)) {
-      return refuse(context, fmt::format("the header of step {}", header.step));
+      return refuse(context, *engine_, fmt::format("the header of step {}", header.step));
     }
     const auto record = newcomer_.complete(header, *engine_);
     if (!record.ok()) return context.fail(record.error());
@@ -256,25 +285,18 @@ void Replica::receive_header(Context& context, const HeaderMessage& body) {
     return;
   }
   if (!engine_->expects(header)) {
-    return refuse(context,
+    return refuse(context, *engine_,
                   fmt::format("the header of step {} attempt {}", header.step, header.attempt));
   }
   laps_.spend(engine_->waits(), context.now());
-  trace(context, spans_[engine_->state().slot].reduce, engine_->begun_at(), header.step);
+  trace(context, spans_[engine_->state().slot].reduce, engine_->first().begun_at(), header.step);
   const auto is_good = engine_->take_header(header, hooks(context));
   if (!is_good.ok()) return end(context, is_good.error());
   if (!*is_good) {
     laps_.spend_computing(context.now());
     return schedule(context);
   }
-  if (commit(context, engine_->record())) engine_->retire(hooks(context));
-}
-
-void Replica::refuse(Context& context, const std::string& what) {
-  context.fail({runtime::ErrorKind::kLostPeers,
-                fmt::format("the reducer sent {} while {} is reduced; its node does not do what "
-                            "the others do",
-                            what, engine_->under_way())});
+  if (commit(context, engine_->first().record())) engine_->retire(hooks(context));
 }
 
 bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
@@ -293,6 +315,9 @@ bool Replica::commit(Context& context, const pipeline::StepRecord& record) {
     return false;
   }
   if (leads_) snapshots_.take_if_due(state, epoch_ended);
+  if (leads_ && engine_->early_end().wants_figure(state)) {
+    ask_for_figure(context, engine_->next_step());
+  }
   if (state.slot == 0) times_.add(state.iteration, events, context.now());
   schedule(context);
   return true;

@@ -39,7 +39,6 @@ namespace troupe::actors {
 struct ReplicaOptions : StepEngineOptions {
   std::string loader = "loader";  // the one that feeds this replica, on this node or on the head
   config::CheckpointerSection checkpointer;  // when it takes snapshots
-  config::ValidatorSection validator;
 };
 
 // Copies of a replica's state on their way to the Checkpointer and the Validator.
@@ -55,6 +54,10 @@ class Snapshots {
   void request() { requested_ = true; }
   // A step was applied, and this is the state. The leading replica calls this.
   void take_if_due(const pipeline::TrainingState& state, bool epoch_ended);
+  // The Validator is to judge this state, before `step`, and to tell the figure that train.stop
+  // reads.
+  void take_for_figure(runtime::Context& context, const pipeline::TrainingState& state,
+                       std::uint64_t step);
   // Sends what credit allows. False: a snapshot still waits.
   bool flush(runtime::Context& context) {
     return checkpoints_.flush(context) && validations_.flush(context);
@@ -107,6 +110,7 @@ class Replica final : public runtime::Actor {
   void receive_tell_steps(Context& context, const TellSteps& asked);
   void receive_stop(Context& context, const StopTraining&);
   void receive_checkpoint_request(Context& context, const CheckpointRequest&);
+  void receive_figure(Context& context, const FigureFound& found);
 
   // It has a state, and its member is in no View yet.
   bool has_no_view() const { return phase_ == Phase::kTraining && view_ == nullptr; }
@@ -114,7 +118,6 @@ class Replica final : public runtime::Actor {
   bool commit(Context& context, const pipeline::StepRecord& record);
   void end(Context& context, std::optional<runtime::Error> error);
   void tell_learned(Context& context, bool complete);
-  void refuse(Context& context, const std::string& what);
   void schedule(Context& context);
   StepEngine::Hooks hooks(Context& context);
 

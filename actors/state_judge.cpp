@@ -14,6 +14,7 @@ StateJudge::StateJudge(ValidatorOptions options, TrainingContext training)
 void StateJudge::start_judging(Context& context) {
   on<Snapshot>(&StateJudge::receive_snapshot);
   on<LastState>(&StateJudge::receive_last_state);
+  on<FigureAsked>(&StateJudge::receive_figure_asked);
   training_.backend.prepare_thread();
   metrics_ = context.out("metrics");
   samples_.start(context, "metrics");
@@ -28,6 +29,18 @@ void StateJudge::receive_snapshot(Context& context, const Snapshot& snapshot, Me
 void StateJudge::receive_last_state(Context& context, const LastState& last) {
   last_ = last;
   finish_if_complete(context);
+}
+
+void StateJudge::receive_figure_asked(Context& context, const FigureAsked& asked,
+                                      Message& message) {
+  question_ = {std::string(message.sender_name()), asked.step};
+  answer_figure(context);
+}
+
+void StateJudge::answer_figure(Context& context) {
+  if (!question_ || !figure_ || figure_->step != question_->step) return;
+  context.send_control(question_->replica, Message::of(FigureFound(*figure_)));
+  question_.reset();
 }
 
 void StateJudge::finish_if_complete(Context& context) {
@@ -62,6 +75,8 @@ void StateJudge::tell(Context& context, std::uint64_t step, ValidationResult res
     samples_.add(context, "seconds", runtime::seconds(context.now() - start));
     samples_.tell_all(context);
   }
+  figure_ = {step, result.stop_distance};
+  answer_figure(context);
   context.send_control("coordinator", Message::of(std::move(result)));
 }
 

@@ -59,6 +59,9 @@ class StateJudge : public runtime::Actor {
  private:
   void receive_snapshot(Context& context, const Snapshot& snapshot, Message& message);
   void receive_last_state(Context& context, const LastState& last);
+  void receive_figure_asked(Context& context, const FigureAsked& asked, Message& message);
+  // Once that state is judged.
+  void answer_figure(Context& context);
   // Judges the last state once all snapshots before it have come.
   void finish_if_complete(Context& context);
   void look_at(Context& context, const StatePointer& state);
@@ -66,6 +69,13 @@ class StateJudge : public runtime::Actor {
   std::map<std::string, std::uint64_t> snapshots_;  // received, by sender
   std::optional<LastState> last_;
   std::optional<std::uint64_t> told_step_;  // of the state that was told last
+  // Of the state that was told last, and who asks for that of which state.
+  std::optional<FigureFound> figure_;
+  struct Question {
+    std::string replica;
+    std::uint64_t step = 0;
+  };
+  std::optional<Question> question_;
   SampleTeller samples_;
 };
 

@@ -22,7 +22,8 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
       computer_(training.gan, of_worker_, team_),
       feed_({options_.replica, options_.checks, training.options.micro_batch,
              static_cast<std::size_t>(training.gan.image_shape().elements()),
-             training.gan.columns()}) {
+             training.gan.columns()}),
+      early_end_(training.options, options_.validator.every) {
   if (training.options.worker) {
     workers_.emplace(training.gan, training.options, of_worker_, computer_);
   }
@@ -66,6 +67,8 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
     if (turn.finished || !begin_step(next_step(), turn)) return turn;
   }
   if (flights_.front().contributed()) {
+    announce(hooks);
+    hooks.flush();
     work_ahead(hooks, turn);
   } else {
     compute(flights_.front(), hooks, turn);
@@ -78,8 +81,7 @@ void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
   const StepAhead ahead =
       pipeline::step_ahead(training_.options.schedule, flights_.front().share().slot());
   if (!options_.section.overlap || ahead == StepAhead::kNothing) return;
-  // The step may turn out to be the last one.
-  if (training_.options.stop && pipeline::ends_epoch(training_.options, state_)) return;
+  if (early_end_.may_follow(state_)) return;
   if (flights_.size() == 1 && !begin_step(next_step() + 1, turn)) return;
   Flight& behind = flights_.back();
   if (ahead == StepAhead::kAll) return compute(behind, hooks, turn);
@@ -132,8 +134,18 @@ void StepEngine::contribute(Flight& flight, std::uint32_t attempt,
                             const std::vector<std::int16_t>& scales, const Hooks& hooks) {
   flight.begin(attempt, scales, hooks.now());
   flight.add_buckets(0, hooks.post);
-  // The header holds the hash of the state before the step.
-  if (&flight == &flights_.front()) flight.add_header(state_hash_, hooks.post);
+  if (&flight == &flights_.front()) announce(hooks);
+}
+
+// The header holds the hash of the state before the step. A turn looks again where it cannot go out
+// yet.
+void StepEngine::announce(const Hooks& hooks) {
+  Flight& flight = flights_.front();
+  if (!flight.contributed() || flight.announced()) return;
+  const bool leads = view_->leader() * options_.checks.replicas_per_member == options_.replica;
+  const auto figure = early_end_.figure_of(state_);
+  if (leads && !figure && early_end_.wants_figure(state_)) return;
+  flight.add_header(state_hash_, figure, hooks.post);
 }
 
 StepEngine::Waits StepEngine::waits() const {
@@ -185,16 +197,14 @@ runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
 void StepEngine::retire(const Hooks& hooks) {
   if (!workers_) computer_.retire(std::move(flights_.front().share()));
   flights_.pop_front();
-  if (flights_.empty() || !flights_.front().contributed()) return;
-  flights_.front().add_header(state_hash_, hooks.post);
-}
-
-std::string StepEngine::under_way() const {
-  return flights_.empty() ? "none" : fmt::format("step {}", flights_.front().share().step());
+  if (!flights_.empty()) announce(hooks);
 }
 
 std::string StepEngine::waiting_for() const {
   if (!feed_.is_whole() || flights_.empty()) return feed_.waiting_for(state_.iteration);
+  if (flights_.front().contributed() && !flights_.front().announced()) {
+    return fmt::format("the validator's figure of the state before iteration {}", state_.iteration);
+  }
   return fmt::format("{} iteration {} slot {}",
                      flights_.front().contributed() ? "the sum of" : "its own turn at",
                      state_.iteration, state_.slot);

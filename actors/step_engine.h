@@ -10,6 +10,8 @@
 // micro-batches still computes the layers in front of them. Contributions stay until the step
 // is applied, so another attempt computes nothing anew.
 //
+// actors/early_end.h says which headers wait for a figure of the Validator.
+//
 // With workers that train alone (pipeline/steps/strategy.h) a step is one of all of them: the
 // engine computes each worker's iterations in turns, and nothing ahead.
 //
@@ -27,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/early_end.h"
 #include "actors/flight.h"
 #include "actors/iteration_feed.h"
 #include "actors/messages.h"
@@ -54,6 +57,7 @@ struct StepEngineOptions {
   pipeline::SpotChecks checks;  // members and owners come from each View
   config::ReplicaSection section;
   config::ReducerSection reducer;  // the largest bucket
+  config::ValidatorSection validator;
 };
 
 class StepEngine {
@@ -92,6 +96,8 @@ class StepEngine {
   // loader is to be asked for.
   Feed enter(ViewPointer view);
   IterationFeed& feed() { return feed_; }
+  // After a figure has been told to it the next turn goes on.
+  EarlyEnd& early_end() { return early_end_; }
 
   // Computes at most one micro-batch per thread, of a worker or of the step.
   Turn work(const Hooks& hooks);
@@ -104,9 +110,8 @@ class StepEngine {
   // Takes that header. True: record() is to be applied. False: another attempt was posted, with
   // the scales that this one has measured. An Error (kDiverged) ends the run.
   runtime::Result<bool> take_header(const pipeline::StepHeader& header, const Hooks& hooks);
-  // The record of the first step under way, and when its attempt was begun.
-  const pipeline::StepRecord& record() const { return flights_.front().record(); }
-  runtime::TimePoint begun_at() const { return flights_.front().begun_at(); }
+  // The first step under way, with its record and when its attempt was begun.
+  const Flight& first() const { return flights_.front(); }
   // Applies a record of next_step() to the state. After an Error the state is of no use any more.
   runtime::Result<void> apply(const pipeline::StepRecord& record);
   // The first step under way is applied: the header of the next one can go out.
@@ -114,8 +119,7 @@ class StepEngine {
 
   // The metrics of a record that is about to be applied, without the times.
   StepMetrics metrics_of(const pipeline::StepRecord& record) const;
-  // For people: the step that is being reduced, and what the engine waits for.
-  std::string under_way() const;
+  // For people.
   std::string waiting_for() const;
 
  private:
@@ -125,6 +129,8 @@ class StepEngine {
   void compute(Flight& flight, const Hooks& hooks, Turn& turn);
   void contribute(Flight& flight, std::uint32_t attempt, const std::vector<std::int16_t>& scales,
                   const Hooks& hooks);
+  // Posts the header of the first step under way, once all that it is to say is known.
+  void announce(const Hooks& hooks);
 
   StepEngineOptions options_;
   TrainingContext training_;
@@ -136,6 +142,7 @@ class StepEngine {
   IterationFeed feed_;
   pipeline::TrainingState state_;
   runtime::Hash128 state_hash_;
+  EarlyEnd early_end_;
   ViewPointer view_;            // null: in none yet
   std::deque<Flight> flights_;  // in order, the first is next_step(); two at most
 };

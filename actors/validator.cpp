@@ -26,10 +26,25 @@ pipeline::ShowerWatch brightest_into(std::map<std::size_t, model::BrightCells>& 
   };
 }
 
+std::string stopping_figure(const pipeline::TrainingOptions& options) {
+  return options.stop ? model::figure_meant(options.stop->figure) : "";
+}
+
+double distance_of(const model::Figure& figure) {
+  return figure.value ? figure.distance() : std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
 Validator::Validator(ValidatorOptions options, TrainingContext training, pipeline::Dataset& data)
-    : StateJudge(std::move(options), training), data_(data) {}
+    : StateJudge(std::move(options), training),
+      data_(data),
+      chosen_(model::figure_meant(options_.section.best)),
+      stopping_(stopping_figure(training.options)) {}
+
+bool Validator::needs(const std::function<bool(const std::string&)>& is_one) const {
+  return is_one(chosen_) || (!stopping_.empty() && is_one(stopping_));
+}
 
 void Validator::start(Context& context) {
   start_judging(context);
@@ -41,7 +56,7 @@ void Validator::start(Context& context) {
     return;
   }
   maker_ = std::move(maker).value();
-  if (model::figure_meant(options_.section.best) == model::kAreaFigure) {
+  if (needs([](const std::string& figure) { return figure == model::kAreaFigure; })) {
     auto backend = model::make_portable_backend();
     if (!backend.ok()) {
       context.fail(backend.error());
@@ -68,7 +83,8 @@ Result<void> Validator::measure_data() {
                             model::uses_angle(training_.gan.description().latent));
   measuring_.units = options_.units;
   measuring_.columns = model::columns_of(training_.gan.description().latent).size();
-  measuring_.sketches = !model::follows_from_sums(model::figure_meant(options_.section.best));
+  measuring_.sketches =
+      needs([](const std::string& figure) { return !model::follows_from_sums(figure); });
   // Energies are known without reading images. So the events to show are chosen first, and of the
   // images only their brightest cells are kept.
   std::vector<float> energies;
@@ -161,12 +177,11 @@ void Validator::tell_showers(Context& context, std::uint64_t step,
   context.send(metrics_, Message::of(std::move(body)));
 }
 
-model::Figure Validator::chosen_figure(const model::ShowerSample& generated) {
+model::Figure Validator::compute(const std::string& figure, const model::ShowerSample& generated) {
   model::FigureOptions options;
   options.seed = training_.options.seed;
   options.classifier = classifier_.get();
-  return model::compute_figure(model::figure_meant(options_.section.best), measured_data_->sample,
-                               generated, options, *team_);
+  return model::compute_figure(figure, measured_data_->sample, generated, options, *team_);
 }
 
 void Validator::judge(Context& context, const StatePointer& state, std::uint64_t step) {
@@ -187,13 +202,16 @@ void Validator::judge(Context& context, const StatePointer& state, std::uint64_t
   std::vector<model::TableRow> rows = reference_rows_;
   const model::ShowerStatistics statistics = measured->statistics();
   rows.push_back(model::generated_row("generated", *data_statistics_, statistics));
-  const model::Figure chosen = chosen_figure(*measured);
+  const model::Figure chosen = compute(chosen_, *measured);
   rows.back().chosen = chosen;
 
   ValidationResult result;
   result.state = state;
   result.figure = chosen.name;
-  result.distance = chosen.value ? chosen.distance() : std::numeric_limits<double>::infinity();
+  result.distance = distance_of(chosen);
+  result.stop_distance = stopping_.empty() || stopping_ == chosen_
+                             ? result.distance
+                             : distance_of(compute(stopping_, *measured));
   result.table = model::table_text(rows);
   result.json = model::table_json(rows);
   if (has_losses) tell_losses(context, step);

@@ -10,6 +10,7 @@
 // losses of these events and of the generated ones.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -47,10 +48,13 @@ class Validator final : public StateJudge {
   void tell_losses(Context& context, std::uint64_t step);
   void tell_showers(Context& context, std::uint64_t step, const model::ReportedSample& generated);
   void judge(Context& context, const StatePointer& state, std::uint64_t step) override;
-  // The figure by which the best state is chosen.
-  model::Figure chosen_figure(const model::ShowerSample& generated);
+  // Whether a figure that is computed with each validation is one of these.
+  bool needs(const std::function<bool(const std::string&)>& is_one) const;
+  model::Figure compute(const std::string& figure, const model::ShowerSample& generated);
 
   pipeline::Dataset& data_;
+  // The figures by which the best state is chosen, and by which train.stop ends training; "": none.
+  const std::string chosen_, stopping_;
   std::unique_ptr<runtime::ThreadTeam> team_;
   std::unique_ptr<pipeline::ShowerMaker> maker_;
   std::unique_ptr<model::Backend> classifier_;        // null: no classifier is trained

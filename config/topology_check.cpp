@@ -242,11 +242,23 @@ void check_validator(const Topology& topology, Reader& reader) {
   }
 }
 
-// A figure that these samples cannot have would leave the run without a best state.
+// A figure that these samples cannot have would never choose or stop. `field` asks for it.
+void check_figure(const Topology& topology, const std::string& field, const std::string& figure,
+                  Reader& reader) {
+  const bool angle = model::uses_angle(topology.model.gan.latent);
+  const bool in_bins = figure.ends_with("_angle");
+  if (!angle && (in_bins || figure.starts_with("angle."))) {
+    reader.broken_rule({field},
+                       fmt::format("this model is told no angle, so there is no {}", figure));
+  } else if (in_bins && figure != "merit_angle" && topology.validator.angle_bins.empty()) {
+    reader.broken_rule({field, "actors.validator.angle_bins"},
+                       fmt::format("{} needs actors.validator.angle_bins", figure));
+  }
+}
+
 void check_best(const Topology& topology, Reader& reader) {
   const ValidatorSection& validator = topology.validator;
-  const bool angle = model::uses_angle(topology.model.gan.latent);
-  if (!angle && !validator.angle_bins.empty()) {
+  if (!model::uses_angle(topology.model.gan.latent) && !validator.angle_bins.empty()) {
     reader.broken_rule({"actors.validator.angle_bins"}, "this model is told no angle");
   }
   if (topology.model.gan.task == model::Task::kSupervised &&
@@ -254,15 +266,7 @@ void check_best(const Topology& topology, Reader& reader) {
     return reader.broken_rule({"actors.validator.best", "model.task"},
                               "figures compare showers; a supervised task is judged by its loss");
   }
-  const std::string figure = model::figure_meant(validator.best);
-  const bool in_bins = figure.ends_with("_angle");
-  if (!angle && (in_bins || figure.starts_with("angle."))) {
-    reader.broken_rule({"actors.validator.best"},
-                       fmt::format("this model is told no angle, so there is no {}", figure));
-  } else if (in_bins && figure != "merit_angle" && validator.angle_bins.empty()) {
-    reader.broken_rule({"actors.validator.best", "actors.validator.angle_bins"},
-                       fmt::format("{} needs actors.validator.angle_bins", figure));
-  }
+  check_figure(topology, "actors.validator.best", model::figure_meant(validator.best), reader);
 }
 
 // A gradient penalty is computed between real and generated events, each by itself.
@@ -290,10 +294,30 @@ void check_penalty(const Topology& topology, Reader& reader) {
   }
 }
 
-// A loss that no step has would never end training.
+void check_stop_by_figure(const Topology& topology, Reader& reader) {
+  const std::string field = "train.stop.metric";
+  const std::string& word = topology.train.options.stop->figure;
+  if (!topology.validator.validates()) {
+    return reader.broken_rule({field, "actors.validator.every"},
+                              "no validation finds a figure: actors.validator.every is none");
+  }
+  if (topology.model.gan.task == model::Task::kSupervised) {
+    if (word == "loss") return;
+    return reader.broken_rule({field, "model.task"},
+                              "a supervised task is judged by its loss: give validator/loss");
+  }
+  const std::string figure = model::figure_meant(word);
+  if (!figure.empty()) return check_figure(topology, field, figure, reader);
+  reader.broken_rule(
+      {field}, fmt::format("the validator has no figure \"{}\" (docs/physics.md lists them){}",
+                           shown(word), suggestion(word, model::figure_words())));
+}
+
+// A value that is never there would never end training.
 void check_stop(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
   if (!options.stop) return;
+  if (!options.stop->figure.empty()) return check_stop_by_figure(topology, reader);
   const auto& schedule = options.schedule;
   const std::string& wanted = options.stop->term;
   std::vector<std::string> terms;

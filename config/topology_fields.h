@@ -20,6 +20,8 @@ std::shared_ptr<Record<ClusterSection>> cluster_record();
 
 // A part of train_record().
 RecordOf<pipeline::StrategyOptions> strategy_record();
+// train.stop, whose networks are those of the task.
+CodecOf<Topology> stop_codec();
 
 // For fields that are of one task.
 inline bool is_gan(const Topology& topology) {

@@ -24,7 +24,6 @@ using model::RateScaling;
 using model::SlotKind;
 using model::TrainingSpan;
 using pipeline::Remainder;
-using pipeline::StoppingOptions;
 using pipeline::TrainingOptions;
 
 constexpr std::uint64_t kMostIterations = 4'000'000'000;  // random positions count in 32 bits
@@ -214,86 +213,6 @@ RecordOf<LearningRateOptions> rate_record() {
   return record;
 }
 
-constexpr const char* kTheNetwork = "network";  // of a task that has one
-
-StoppingOptions usual_stop(bool has_network) {
-  if (!has_network) return {.network = pipeline::kGenerator};
-  return {.network = pipeline::kDiscriminator, .whose = kTheNetwork};
-}
-
-// "g", "d" ("network" of a task that has one), or a term of one of them: "d/generation".
-CodecOf<StoppingOptions> stop_metric() {
-  const std::string what = "g, d or network, or a term of one such as d/generation";
-  const CodecOf<std::string> content = text(what, "(g|d|network)(/[^/]+)?");
-  const auto word_of = [](const StoppingOptions& options) -> std::string {
-    if (!options.whose.empty()) return options.whose;
-    return options.network == pipeline::kGenerator ? "g" : "d";
-  };
-  return codec_of<StoppingOptions>(
-      content->describe(),
-      [content, word_of](const YamlValue& value, StoppingOptions& into, Reader& reader) {
-        std::string given = word_of(into);
-        content->read(value, given, reader);
-        const std::size_t slash = std::min(given.find('/'), given.size());
-        const std::string network = given.substr(0, slash);
-        // Networks are those of the task.
-        const bool has_network = !into.whose.empty();
-        if ((network == kTheNetwork) != has_network) {
-          return reader.expected(value, has_network
-                                            ? "network, or a term of it such as network/kind"
-                                            : "g or d, or a term of one such as d/generation");
-        }
-        if (network == "d") into.network = pipeline::kDiscriminator;
-        if (network == "g") into.network = pipeline::kGenerator;
-        into.term = slash < given.size() ? given.substr(slash + 1) : "";
-      },
-      [content, word_of](const StoppingOptions& options, Selection selection) {
-        const std::string word = word_of(options);
-        return content->write(options.term.empty() ? word : word + "/" + options.term, selection);
-      });
-}
-
-// What the state remembers is of the state; when that ends training may change in a resumed run.
-RecordOf<StoppingOptions> stop_record() {
-  using Options = StoppingOptions;
-  auto record = std::make_shared<Record<Options>>("when training ends early");
-  record
-      ->field(
-          "metric", within(), stop_metric(), Scope::kState,
-          "The mean loss over an epoch that decides: of all steps of the generator, the "
-          "discriminator or the network of a task that has one, which is meant there if nothing "
-          "is given, with the weights of all terms, or of one term without its weight.")
-      .field("smoothing", &Options::smoothing, number(NumberRange{0.0, 0.999999, false}),
-             Scope::kState, "Share of the value before in the value of an epoch.")
-      .field("min_delta", &Options::min_delta, number(NumberRange{.least = 0.0}), Scope::kState,
-             "The least fall that counts as an improvement.")
-      .field("patience", &Options::patience, integer<std::uint32_t>(0, 1'000'000), Scope::kFree,
-             "Epochs without improvement after which training ends; 0: they do not end it.")
-      .field("target", &Options::target, optional(number()), Scope::kFree,
-             "A value as low as this ends training.")
-      .check([](const YamlValue&, const Options& options, Reader& reader) {
-        if (options.patience > 0 || options.target) return;
-        reader.broken_rule({reader.path() + ".patience", reader.path() + ".target"},
-                           "give patience of at least 1, target, or both: nothing ends training");
-      });
-  return record;
-}
-
-// The networks are those of the task.
-CodecOf<Topology> stop() {
-  const auto content = optional(CodecOf<StoppingOptions>(stop_record()));
-  return codec_of<Topology>(
-      content->describe(),
-      [content](const YamlValue& value, Topology& into, Reader& reader) {
-        auto& given = into.train.options.stop;
-        if (!given) given = usual_stop(has_network(into));
-        content->read(value, given, reader);
-      },
-      [content](const Topology& topology, Selection selection) {
-        return content->write(topology.train.options.stop, selection);
-      });
-}
-
 // Adadelta's usual rho is another than RMSprop's, and LARS is SGD with momentum.
 void set_optimiser_defaults(const YamlValue& section, OptimiserOptions& options) {
   const YamlValue* kind = section.find("kind");
@@ -443,8 +362,8 @@ std::shared_ptr<Record<Topology>> train_record() {
       .section("strategy",
                within(&Topology::train, &TrainSection::options, &TrainingOptions::strategy),
                strategy_record(), "When members exchange what they have learned: a word, or more.")
-      .field("stop", within(), stop(), Scope::kState,
-             "Ends training at the end of an epoch, before its last one; not given: it does not.")
+      .field("stop", within(), stop_codec(), Scope::kState,
+             "Ends training before its last epoch; not given: it does not.")
       .field("fake_conditions",
              within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_conditions),
              word<FakeConditions>(

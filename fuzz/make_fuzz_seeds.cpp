@@ -127,8 +127,6 @@ void add_envelopes(const Folder& folder) {
   runtime::WireTypes types;
   actors::add_wire_messages(types);
   const pipeline::StateExample example = pipeline::state_example();
-  const auto state =
-      std::make_shared<const pipeline::TrainingState>(pipeline::filled_state(example));
   add_envelope(folder, types, actors::RingBucket{{5, 0, 1, 8, 12, {}, {1, 2}}, true, std::nullopt},
                {Buffer::zeroed(32)});
   actors::RingHeader header;
@@ -136,7 +134,7 @@ void add_envelopes(const Folder& folder) {
   header.header.non_finite = {1, 2};
   add_envelope(folder, types, header);
   // The example has a number of its own in every field, a slot beyond its schedule included.
-  pipeline::TrainingState sound = *state;
+  pipeline::TrainingState sound = pipeline::filled_state(example);
   sound.slot = 1;
   const auto pointer = std::make_shared<const pipeline::TrainingState>(std::move(sound));
   add_envelope(folder, types, actors::Snapshot{pointer});
@@ -152,6 +150,8 @@ void add_envelopes(const Folder& folder) {
   add_envelope(folder, types, end);
   add_envelope(folder, types, actors::StopTraining{});
   add_envelope(folder, types, actors::CheckpointRequest{});
+  add_envelope(folder, types, actors::FigureAsked{44});
+  add_envelope(folder, types, actors::FigureFound{44, 0.5});
   add_envelope(folder, types, actors::Halt{{1, 2}});
   add_envelope(folder, types, actors::Halted{{1, 2}, 5});
   add_envelope(folder, types, actors::Learned{2, actors::kProvenSteps});

@@ -43,6 +43,7 @@ class Application {
   // `network` is in front of a term's name where a step tells those of both.
   void note_stopping_loss(const std::vector<double>& losses, double total,
                           const std::string& network = "");
+  void note_judgement();
   void note_empty_images();
   void note_exponents_and_events();
   runtime::Result<void> advance();
@@ -237,7 +238,7 @@ void Application::note_losses() {
   const std::size_t number = updated_network(slot_);
   state_.epoch_loss[number] += total;
   ++state_.epoch_loss_steps[number];
-  if (state_.stopping && options_.stop->network == number) note_stopping_loss(losses, total);
+  if (state_.stopping && options_.stop->reads_loss_of(number)) note_stopping_loss(losses, total);
 }
 
 // As many terms stand for each network of the task, the generator's first.
@@ -255,7 +256,7 @@ void Application::note_losses_of_workers() {
     }
     state_.epoch_loss[number] += total;
     ++state_.epoch_loss_steps[number];
-    if (!state_.stopping || options_.stop->network != number) continue;
+    if (!state_.stopping || !options_.stop->reads_loss_of(number)) continue;
     note_stopping_loss(losses, total, networks == 1 ? "" : number == kGenerator ? "g/" : "d/");
   }
 }
@@ -271,6 +272,13 @@ void Application::note_stopping_loss(const std::vector<double>& losses, double t
   }
   state_.stopping->loss_sum += total;
   ++state_.stopping->loss_steps;
+}
+
+// The mark is looked at only where the topology asks for a figure.
+void Application::note_judgement() {
+  const StepHeader& header = record_.header;
+  if (!state_.stopping || options_.stop->figure.empty() || !header.judged) return;
+  state_.stopping = after_validation(*options_.stop, *state_.stopping, header.distance);
 }
 
 // An iteration counts as empty when every step of it that makes fakes made only empty ones: the
@@ -400,6 +408,7 @@ runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& op
   application.check();
   application.update_parameters();
   application.note_losses();
+  application.note_judgement();
   application.note_empty_images();
   application.note_exponents_and_events();
   return application.advance();

@@ -178,6 +178,8 @@ void combine(const StepHeader& from, StepHeader& into) {
   into.state_maximum = std::max(into.state_maximum, from.state_maximum);
   into.check_minimum = std::min(into.check_minimum, from.check_minimum);
   into.check_maximum = std::max(into.check_maximum, from.check_maximum);
+  into.judged |= from.judged;
+  into.distance = std::min(into.distance, from.distance);
   into.stop_requested |= from.stop_requested;
   into.checkpoint_requested |= from.checkpoint_requested;
 }

@@ -7,6 +7,7 @@
 // Pure functions; any thread.
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +51,10 @@ struct StepHeader {
   // the second: there is none.
   runtime::Hash128 check_minimum{UINT64_MAX, UINT64_MAX};
   runtime::Hash128 check_maximum{0, 0};
+  // The Validator has judged the state before the step, and how far from its ideal it has found the
+  // figure that train.stop reads; infinite where the showers do not have it. The leader says so.
+  bool judged = false;
+  double distance = std::numeric_limits<double>::infinity();  // minimum
   bool stop_requested = false;
   bool checkpoint_requested = false;
   bool operator==(const StepHeader&) const = default;

@@ -163,7 +163,7 @@ bool ends_epoch(const TrainingOptions& options, const TrainingState& state) {
 
 std::optional<std::string> reason_to_stop(const std::optional<StoppingOptions>& options,
                                           const TrainingState& state) {
-  if (!options || !state.stopping) return std::nullopt;
+  if (!options || !state.stopping || state.slot != 0) return std::nullopt;
   return reason_to_stop(*options, *state.stopping);
 }
 

@@ -128,7 +128,8 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
 // Whether the state's next step is the last one of its epoch.
 bool ends_epoch(const TrainingOptions& options, const TrainingState& state);
 
-// Whether training is over before its last iteration, and why, for people.
+// Whether training is over before its last iteration, and why, for people. In the midst of an
+// iteration it is not.
 std::optional<std::string> reason_to_stop(const std::optional<StoppingOptions>& options,
                                           const TrainingState& state);
 

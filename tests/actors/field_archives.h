@@ -26,6 +26,7 @@ namespace troupe::actors {
 pipeline::View make_sound(pipeline::View view, Draw& draw);
 pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw);
 RingHeader make_sound(RingHeader body, Draw& draw);
+FigureFound make_sound(FigureFound body, Draw& draw);
 Sample make_sound(Sample sample, Draw& draw);
 telemetry::NodeSample make_sound(telemetry::NodeSample sample, Draw& draw);
 template <class Struct>

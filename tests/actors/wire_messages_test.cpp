@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -36,10 +37,11 @@ struct Drawn {
     EXPECT_EQ(told(round_trip(body)), told(body)) << Body::kName;
   }
 };
-using AllDrawn = Drawn<BeginTraining, Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow,
-                       Pace, ViewMessage, Feed, EndOfData, RingHeader, Snapshot, StepMetrics,
-                       SampleMetrics, ReplicaEnd, StopTraining, NeighbourLost, Leaving, Expelled,
-                       MemberFailed, Release, CheckpointRequest, Probe, NodeReport>;
+using AllDrawn =
+    Drawn<BeginTraining, Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow, Pace,
+          ViewMessage, Feed, EndOfData, RingHeader, Snapshot, StepMetrics, SampleMetrics,
+          ReplicaEnd, StopTraining, NeighbourLost, Leaving, Expelled, MemberFailed, Release,
+          CheckpointRequest, FigureAsked, FigureFound, Probe, NodeReport>;
 
 // One of each body that can travel, with content drawn by `seed`.
 std::vector<Parts> one_of_each(std::uint64_t seed) {
@@ -166,6 +168,16 @@ TEST(WireMessages, HeaderThatNoStepCanHaveIsRefused) {
   body.header.non_finite = {};
   body.header.attempt = 2;
   EXPECT_NE(problem_of(parts_of(body)), "");
+}
+
+TEST(WireMessages, DistanceThatIsNoNumberIsRefused) {
+  RingHeader body;
+  EXPECT_EQ(problem_of(parts_of(body)), "");
+  body.header.distance = std::nan("");
+  EXPECT_THAT(problem_of(parts_of(body)), testing::HasSubstr("a distance that is no number"));
+  EXPECT_EQ(problem_of(parts_of(FigureFound{3, HUGE_VAL})), "");
+  EXPECT_THAT(problem_of(parts_of(FigureFound{3, std::nan("")})),
+              testing::HasSubstr("a distance that is no number"));
 }
 
 TEST(WireMessages, HeaderOfExponentsThatNoFloatHasIsRefused) {

@@ -1,6 +1,7 @@
 #include "tests/actors/wire_parts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string_view>
 
@@ -34,8 +35,14 @@ pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
   return state;
 }
 
+FigureFound make_sound(FigureFound body, Draw&) {
+  if (std::isnan(body.distance)) body.distance = 0.0;
+  return body;
+}
+
 RingHeader make_sound(RingHeader body, Draw& draw) {
   pipeline::StepHeader& header = body.header;
+  if (std::isnan(header.distance)) header.distance = 0.0;
   for (auto& exponent : header.exponents) exponent = draw.exponent();
   header.non_finite = {};
   if (!header.exponents.empty() && draw.flag()) {

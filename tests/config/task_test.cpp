@@ -55,6 +55,12 @@ TEST(Task, SupervisedStopsByItsNetwork) {
   EXPECT_THAT(values_of(all), HasSubstr("metric: network"));
   const Topology one = parsed(kTask, {"train.stop={patience: 2, metric: network/kind}"}).topology;
   EXPECT_EQ(one.train.options.stop->term, "kind");
+  const Topology judged =
+      parsed(kTask, {"train.stop={patience: 2, metric: validator/loss}"}).topology;
+  EXPECT_EQ(judged.train.options.stop->figure, "loss");
+  EXPECT_EQ(judged.train.options.stop->term, "");
+  EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2, metric: validator/merit}"}),
+              HasSubstr("a supervised task is judged by its loss: give validator/loss"));
   EXPECT_THAT(values_of(one), HasSubstr("metric: network/kind"));
   EXPECT_EQ(one.train.options.stop->whose, "network");
 }
@@ -81,9 +87,9 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
   EXPECT_THAT(refusal(kTask, {"model.losses.size.gradient_penalty=10"}),
               HasSubstr("gradient_penalty is of a GAN's label"));
   EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2, metric: d/kind}"}),
-              HasSubstr("expected network, or a term of it such as network/kind"));
+              HasSubstr("expected network, a term of it such as network/kind, or validator/loss"));
   EXPECT_THAT(refusal(kLeast, {"train.stop={patience: 2, metric: network}"}),
-              HasSubstr("expected g or d, or a term of one such as d/generation"));
+              HasSubstr("expected g or d, a term of one such as d/generation, or validator/merit"));
   EXPECT_THAT(refusal(kLeast, {"train.schedule=[d_real, fit]"}),
               HasSubstr("fit is no step of task gan; it has d_real, d_fake, g and d_both"));
   EXPECT_THAT(refusal(kLeast, {"train.learning_rate.network=1e-3"}),
@@ -273,6 +279,7 @@ TEST(ColumnNames, OfGeneratedShowersAreKnownBeforehand) {
 }
 
 const std::string kMadeShowers = "data: {train: synthetic}\n";
+const std::string kGanOfShowers = "model: {zoo: gan3d_25}\n" + kMadeShowers;
 
 TEST(Columns, NamedTwiceAsConditionsAreRefusedWhereTheyStand) {
   EXPECT_THAT(refusal("model: {zoo: gan3d_25, generator: {latent: {mode: prepend, conditions: "
@@ -286,6 +293,31 @@ TEST(Columns, NamedTwiceAsConditionsAreRefusedWhereTheyStand) {
       refusal("model: {zoo: gan3d_12_dense, discriminator: {conditions: [energy, energy]}}\n" +
               kMadeShowers),
       HasSubstr("model.discriminator.conditions.1: energy is named twice"));
+}
+
+TEST(StopByAFigure, ThatNoValidationFindsIsRefused) {
+  const auto refused = [](const std::string& metric, const std::string& actors = "") {
+    return refusal(kGanOfShowers + "train: {stop: {metric: " + metric + ", patience: 2}}\n" +
+                   actors);
+  };
+  EXPECT_THAT(refused("validator/merit", "actors: {validator: {every: none}}\n"),
+              HasSubstr("t.yaml:3:24: train.stop.metric: no validation finds a figure: "
+                        "actors.validator.every is none"));
+  EXPECT_THAT(refused("validator/merrit"),
+              HasSubstr("t.yaml:3:24: train.stop.metric: the validator has no figure \"merrit\" "
+                        "(docs/physics.md lists them); did you mean \"merit\"?"));
+  EXPECT_THAT(refused("validator/loss"), HasSubstr("the validator has no figure \"loss\""));
+  EXPECT_THAT(refused("validator/angle.wasserstein"),
+              HasSubstr("t.yaml:3:24: train.stop.metric: this model is told no angle"));
+}
+
+TEST(StopByAFigure, IsPrintedAsItIsRead) {
+  const Topology stops =
+      parsed(kGanOfShowers, {"train.stop={patience: 2, metric: validator/sampling_fraction}"})
+          .topology;
+  EXPECT_EQ(stops.train.options.stop->figure, "sampling_fraction");
+  EXPECT_THAT(values_of(stops), HasSubstr("metric: validator/sampling_fraction"));
+  EXPECT_EQ(values_of(parsed(values_of(stops)).topology), values_of(stops));
 }
 
 }  // namespace

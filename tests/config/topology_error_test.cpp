@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"model: {zoo: gan3d_25, losses: {ecal: {gradient_penalty: 10}}}\n" + kData,
                 "gradient_penalty acts only with target: label"},
         Mistake{kModel + kData + "train: {stop: {metric: x, patience: 2}}\n",
-                "expected g, d or network, or a term of one"},
+                "expected g, d or network, a term of one such as d/generation, or validator/"},
         Mistake{kModel + kData + "train: {stop: {metric: d/energy, patience: 2}}\n",
                 "train.stop.metric: model.losses has no term \"energy\""},
         Mistake{kModel + kData + "train: {schedule: [d_real, d_fake], stop: {patience: 2}}\n",

@@ -52,6 +52,8 @@ const std::vector<std::string> kStateChanges{
     "train.learning_rate.g={scaled: linear, per_events: 64}",
     "train.stop={patience: 3}",
     "train.stop={patience: 3, metric: d/generation}",
+    "train.stop={patience: 3, metric: validator/merit}",
+    "train.stop={patience: 3, metric: validator/sampling_fraction}",
     "train.stop={patience: 3, smoothing: 0.5}",
     "train.stop={patience: 3, min_delta: 0.5}",
     "train.optimiser.g=adam",

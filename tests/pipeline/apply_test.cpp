@@ -7,7 +7,7 @@
 
 #include "model/exact_sum.h"
 #include "pipeline/steps/training_state.h"
-#include "tests/pipeline/state_example.h"
+#include "tests/pipeline/apply_fixture.h"
 #include "tests/support/fails_with.h"
 
 namespace troupe::pipeline {
@@ -15,67 +15,6 @@ namespace {
 
 using model::SlotKind;
 using ::testing::HasSubstr;
-
-using Contributions = std::vector<std::vector<float>>;
-
-class Apply : public ::testing::Test {
- protected:
-  TrainingState initial() const {
-    return initial_state(example_.layout, example_.options, "class", {});
-  }
-  SlotKind slot_of(const TrainingState& state) const {
-    return example_.options.schedule[state.slot];
-  }
-
-  Contributions random(const TrainingState& state) const {
-    return random_contributions(example_, slot_of(state),
-                                static_cast<std::uint32_t>(state.step(4)) + 1);
-  }
-  // Every micro-batch contributes the same: `value` everywhere, and these numbers by name.
-  Contributions constant(const TrainingState& state, float value,
-                         const std::vector<std::pair<std::string, float>>& named = {}) const {
-    const auto& layout = example_.layout.of(slot_of(state));
-    std::vector<float> one(static_cast<std::size_t>(layout.size), value);
-    if (const int empty = layout.find("empty_images"); empty >= 0) one.back() = 0.0f;
-    for (const auto& [name, number] : named) {
-      const int tensor = layout.find(name);
-      if (tensor < 0) continue;
-      one[static_cast<std::size_t>(layout.tensors[static_cast<std::size_t>(tensor)].offset)] =
-          number;
-    }
-    return Contributions(example_.options.micro_batches, one);
-  }
-  runtime::Result<void> step(TrainingState& state, const Contributions& contributions,
-                             const Sharing& sharing = {}) const {
-    return apply(example_.layout, example_.options, reduce(example_, state, contributions, sharing),
-                 state);
-  }
-  // Random steps up to the first step of an iteration; all succeed.
-  void iterate(TrainingState& state, int iterations, const Sharing& sharing = {}) const {
-    for (int i = 0; i < 4 * iterations; ++i) ASSERT_TRUE(step(state, random(state), sharing).ok());
-  }
-
-  // The record of the same step in a lossy reduction that drops nothing.
-  StepRecord as_floats(const model::ContributionLayout& layout, const StepRecord& exact,
-                       const Contributions& contributions) const {
-    const SumLayout sums = sum_layout(layout, SumKind::kFloat32);
-    StepRecord record{exact.header, exact.scales, runtime::Buffer::zeroed(sums.bytes()),
-                      sums.front};
-    StepHeader header = exact.header;
-    for (std::uint32_t m = 0; m < contributions.size(); ++m) {
-      add_micro_batch(layout, contributions[m], m, example_.options.micro_batches, 1, exact.scales,
-                      sums.parts_of(record.sums), header);
-    }
-    return record;
-  }
-  static void expect_same(const NetworkState& a, const NetworkState& b) {
-    EXPECT_EQ(a.weights, b.weights);
-    EXPECT_EQ(a.moving, b.moving);
-    EXPECT_EQ(a.optimiser_arrays, b.optimiser_arrays);
-  }
-
-  StateExample example_ = state_example();
-};
 
 TEST_F(Apply, StateDoesNotDependOnHowAStepWasSharedOut) {
   TrainingState expected = initial();
@@ -286,55 +225,6 @@ TEST_F(Apply, LearningRatesFollowTheIteration) {
   iterate(state, 5);
   EXPECT_EQ(state.generator.learning_rate.scale, 0.96 * 0.96);
   EXPECT_EQ(state.discriminator.learning_rate.scale, 1.0);
-}
-
-// The generator's term "energy", four epochs of three iterations, of which it falls in one.
-TEST_F(Apply, StoppingReadsTheMeanLossOfItsTermOverEachEpoch) {
-  example_.options.stop = StoppingOptions{.network = kGenerator, .term = "energy", .patience = 2};
-  TrainingState state = initial();
-  const auto train = [&](float loss) {
-    for (int n = 0; n < 12; ++n) {
-      const bool g = slot_of(state) == SlotKind::kG;
-      ASSERT_TRUE(
-          step(state, constant(state, 0.125f,
-                               {{"loss/generation", 9.0f}, {"loss/energy", g ? loss : 7.0f}}))
-              .ok());
-      if (n + 1 == 12) continue;
-      EXPECT_EQ(ends_epoch(example_.options, state), n == 10);
-    }
-  };
-  train(4.0f);
-  train(3.0f);
-  EXPECT_EQ(state.stopping->smoothed, 3.0);
-  EXPECT_EQ(reason_to_stop(example_.options.stop, state), std::nullopt);
-  train(3.0f);
-  EXPECT_EQ(reason_to_stop(example_.options.stop, state), std::nullopt);
-  train(5.0f);
-  EXPECT_EQ(reason_to_stop(example_.options.stop, state),
-            "the loss energy of the generator has not fallen for 2 epochs: it is 5, and was 3 at "
-            "best");
-  example_.options.stop->whose = "network";
-  EXPECT_THAT(*reason_to_stop(example_.options.stop, state),
-              testing::HasSubstr("energy of the network"));
-}
-
-TEST(Stopping, SmoothsAndStopsAtItsTarget) {
-  const StoppingOptions options{.smoothing = 0.5, .target = 2.0};
-  StoppingState state;
-  const auto smoothed_after = [&](double sum) {
-    state.loss_sum = sum;
-    state.loss_steps = 2;
-    state = after_epoch(options, state);
-    return state.smoothed;
-  };
-  EXPECT_EQ(smoothed_after(8.0), 4.0);
-  EXPECT_EQ(smoothed_after(4.0), 3.0);
-  EXPECT_EQ(reason_to_stop(options, state), std::nullopt);
-  EXPECT_EQ(smoothed_after(2.0), 2.0);
-  EXPECT_TRUE(reason_to_stop(options, state).has_value());
-  // Without a step of the network there is no value.
-  EXPECT_EQ(after_epoch(options, StoppingState{}), StoppingState{});
-  EXPECT_EQ(reason_to_stop(options, StoppingState{}), std::nullopt);
 }
 
 class EmptyImages : public Apply {

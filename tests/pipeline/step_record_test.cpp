@@ -44,6 +44,8 @@ StepHeader random_header(std::uint32_t number) {
   header.event_sum = (std::uint64_t{draw(UINT32_MAX)} << 32) | draw(UINT32_MAX);
   header.state_minimum = header.state_maximum = {draw(2), draw(1000)};
   if (draw(2) == 0) header.check_minimum = header.check_maximum = {draw(2), draw(1000)};
+  header.judged = draw(4) == 0;
+  if (header.judged) header.distance = draw(3);
   header.stop_requested = draw(4) == 0;
   header.checkpoint_requested = draw(4) == 0;
   return header;

@@ -27,7 +27,7 @@ void Evaluator::start(Context& context) {
 
 void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t step) {
   const runtime::TimePoint start = context.now();
-  const pipeline::NetworkState& network = state->discriminator;
+  const pipeline::NetworkState& network = state->result();
   const auto found =
       meter_->measure(network.weights, network.moving, data_, options_.events, [&context] {
         context.post_progress();

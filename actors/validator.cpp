@@ -114,7 +114,7 @@ void Validator::make_reference_rows(Context& context) {
   if (!reference_rows_.empty()) return;
   const pipeline::TrainingState untrained =
       pipeline::initial_state(training_.gan, training_.options, "", {});
-  const auto measured = measure(context, untrained.maker(task()), measuring_);
+  const auto measured = measure(context, untrained.result(), measuring_);
   if (!measured) return;
   reference_rows_.push_back(model::data_row("data", *data_statistics_,
                                             model::compare_with_itself(measured_data_->sample)));
@@ -197,7 +197,7 @@ void Validator::judge(Context& context, const StatePointer& state, std::uint64_t
       losses_->add(false, image, conditions_[event]);
     };
   }
-  const auto measured = measure(context, state->maker(task()), measuring);
+  const auto measured = measure(context, state->result(), measuring);
   if (!measured || reference_rows_.empty()) return;  // the run is stopping
   std::vector<model::TableRow> rows = reference_rows_;
   const model::ShowerStatistics statistics = measured->statistics();

@@ -2,7 +2,8 @@
 
 // Compares showers of a snapshot's generator with test events of the same conditions.
 //
-// Its result is a pure function of the snapshot, the test data and the seed. The untrained
+// Its result is a pure function of the snapshot, the test data and the seed. Where a mean of the
+// generator's weights is kept (train.mean), that is what makes the showers. The untrained
 // generator, made again from the seed, gives the row that everything else is compared with. Each
 // validation that metrics are told of comes with a report for people
 // (model/physics/shower_report.h). Among other things it shows some single events of the test data,
@@ -36,7 +37,6 @@ class Validator final : public StateJudge {
   void start(Context& context) override;
 
  private:
-  model::Task task() const { return training_.gan.description().task; }
   runtime::Result<void> measure_data();
   void make_reference_rows(Context& context);
   // Generates showers and measures them; of those to show the brightest cells stay in made_.

@@ -213,6 +213,14 @@ RecordOf<LearningRateOptions> rate_record() {
   return record;
 }
 
+RecordOf<pipeline::MeanOptions> mean_record() {
+  auto record = std::make_shared<Record<pipeline::MeanOptions>>("a mean of weights");
+  record->short_form("decay").field(
+      "decay", &pipeline::MeanOptions::decay, number(NumberRange{0.0, 0.9999999, false}),
+      Scope::kState, "Share of the mean before in the mean after an update, once it has begun.");
+  return record;
+}
+
 // Adadelta's usual rho is another than RMSprop's, and LARS is SGD with momentum.
 void set_optimiser_defaults(const YamlValue& section, OptimiserOptions& options) {
   const YamlValue* kind = section.find("kind");
@@ -364,6 +372,11 @@ std::shared_ptr<Record<Topology>> train_record() {
                strategy_record(), "When members exchange what they have learned: a word, or more.")
       .field("stop", within(), stop_codec(), Scope::kState,
              "Ends training before its last epoch; not given: it does not.")
+      .field("mean", within(&Topology::train, &TrainSection::options, &TrainingOptions::mean),
+             optional(CodecOf<pipeline::MeanOptions>(mean_record())), Scope::kState,
+             "Keeps an exponential mean of the weights of the generator, or of the network of a "
+             "task that has one, beside them. Training does not read it. It is what is validated, "
+             "and what `generate`, `validate` and `export` take; not given: there is none.")
       .field("fake_conditions",
              within(&Topology::model, &ModelSection::gan, &model::GanDescription::fake_conditions),
              word<FakeConditions>(

@@ -123,6 +123,11 @@ Option latest_option() {
   return {.name = "latest", .about = "takes the newest checkpoint of a run's folder, not the best"};
 }
 
+Option raw_option() {
+  return {.name = "raw",
+          .about = "takes the weights as training left them, not the mean that train.mean keeps"};
+}
+
 Option seed_option(std::string about) {
   return {.name = "seed",
           .value = "S",

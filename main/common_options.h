@@ -30,6 +30,8 @@ Option device_option(const std::string& otherwise);
 Option force_option();
 // Of verbs that take a checkpoint or the folder of a run; checkpoint_of() reads both.
 Option latest_option();
+// Of verbs that open it: Computing::raw.
+Option raw_option();
 Option seed_option(std::string about);
 // How many showers; from `least`.
 Option events_option(std::uint64_t least);

@@ -46,23 +46,29 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Trained& trained
   const auto& preprocessing = *dataset.preprocessing;
   std::vector<std::string> data;
   for (const std::string& path : dataset.paths) data.push_back(pipeline::shown_address(path));
-  return {{"name", topology.name},
-          {"model", checkpoint.model},
-          {"licence", licence},
-          {"data", fmt::format("{}", fmt::join(data, ", "))},
-          {"data_schema", std::string(pipeline::text(dataset.schema))},
-          {"data_fingerprint", checkpoint.state.data_fingerprint.text()},
-          {"cell_power", fmt::format("{}", preprocessing.power)},
-          {"cell_scale", fmt::format("{}", preprocessing.scale)},
-          {"iterations", fmt::format("{}", checkpoint.state.iteration)},
-          {"epochs", fmt::format("{}", checkpoint.state.epoch)},
-          {"events", fmt::format("{}", checkpoint.state.ledger_events)},
-          {"seed", fmt::format("{}", checkpoint.state.seed)},
-          {"numerics", checkpoint.state.numerics_class},
-          {"topology_hash", checkpoint.topology_hash.text()},
-          {"state_hash", checkpoint.state_hash.text()},
-          {"first_weights", checkpoint.origin.empty() ? "by the seed" : checkpoint.origin},
-          {"written_by", kProducer}};
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"name", topology.name},
+      {"model", checkpoint.model},
+      {"licence", licence},
+      {"data", fmt::format("{}", fmt::join(data, ", "))},
+      {"data_schema", std::string(pipeline::text(dataset.schema))},
+      {"data_fingerprint", checkpoint.state.data_fingerprint.text()},
+      {"cell_power", fmt::format("{}", preprocessing.power)},
+      {"cell_scale", fmt::format("{}", preprocessing.scale)},
+      {"iterations", fmt::format("{}", checkpoint.state.iteration)},
+      {"epochs", fmt::format("{}", checkpoint.state.epoch)},
+      {"events", fmt::format("{}", checkpoint.state.ledger_events)},
+      {"seed", fmt::format("{}", checkpoint.state.seed)},
+      {"numerics", checkpoint.state.numerics_class},
+      {"topology_hash", checkpoint.topology_hash.text()},
+      {"state_hash", checkpoint.state_hash.text()},
+      {"first_weights", checkpoint.origin.empty() ? "by the seed" : checkpoint.origin},
+      {"written_by", kProducer}};
+  if (trained.is_mean) {
+    facts.emplace_back("weights", fmt::format("their exponential mean, decay {}",
+                                              topology.train.options.mean->decay));
+  }
+  return facts;
 }
 
 // Numbers of an object and of those in it, by names with dots.
@@ -257,7 +263,9 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
 
 // All files that are asked for. The card of a format is behind its files.
 Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::string& checkpoint) {
-  ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint));
+  Computing computing;
+  computing.raw = line.get<bool>("raw");
+  ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint, computing));
   const TrainedModel model{trained.topology.model.gan, trained.checkpoint.state,
                            pipeline::image_units(trained.topology.data.dataset),
                            facts_of(trained, line.get<std::string>("licence"))};
@@ -370,6 +378,7 @@ Command export_verb() {
                    .takes = Takes::kText,
                    .preset = "not stated"},
                   latest_option(),
+                  raw_option(),
                   force_option(),
                   json_option()},
       .synonyms = {"save"},

@@ -295,6 +295,7 @@ struct Generated {
 Result<Computing> computing_of(const CommandLine& line) {
   Computing computing;
   line.take("device", computing.device);
+  computing.raw = line.get<bool>("raw");
   if (line.has("precision")) {
     computing.precision = line.get<std::string>("precision") == "bf16" ? model::Precision::kBf16
                                                                        : model::Precision::kFp32;
@@ -459,6 +460,7 @@ std::vector<Option> generate_options() {
        .about = "computes convolutions in numbers of eight bits, on processors; what it costs: "
                 "docs/leaving.md"},
       latest_option(),
+      raw_option(),
       force_option(),
       json_option()};
 }

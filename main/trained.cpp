@@ -28,6 +28,10 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
   ASSIGN_OR_RETURN(
       trained.checkpoint,
       pipeline::decode_checkpoint(file, path, *gan, pipeline::options_between_members(options)));
+  pipeline::TrainingState& state = trained.checkpoint.state;
+  if (computing.raw) state.mean.reset();
+  trained.is_mean = state.mean.has_value();
+  pipeline::put_mean_in_place(state);
   return trained;
 }
 

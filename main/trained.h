@@ -18,17 +18,19 @@ namespace troupe {
 struct Computing {
   std::string device = config::kProcessor;    // the one that it was trained on may not be here
   std::optional<model::Precision> precision;  // none: as it was trained
+  bool raw = false;  // with the weights as training left them, where a mean of them is kept
 };
 
 struct Trained {
   config::Topology topology;
   std::unique_ptr<model::Backend> backend;
-  pipeline::Checkpoint checkpoint;  // checked against the networks
+  // Checked against the networks. The mean of the weights is in the place of those that it is of,
+  // unless these were asked for.
+  pipeline::Checkpoint checkpoint;
+  bool is_mean = false;  // what is there
 
   // The state of the network that makes showers.
-  const pipeline::NetworkState& maker() const {
-    return checkpoint.state.maker(topology.model.gan.task);
-  }
+  const pipeline::NetworkState& maker() const { return checkpoint.state.result(); }
 };
 
 // Errors: kData, no checkpoint or a damaged one; those of the topology and the backend.

@@ -137,6 +137,7 @@ std::vector<Option> validate_options() {
       seed_option("of the noise and of the samples drawn"),
       threads_option("compute threads; the figures do not depend on it"),
       device_option("cpu"),
+      raw_option(),
       force_option(),
       json_option()};
 }

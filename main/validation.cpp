@@ -267,6 +267,7 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
   std::optional<Validated> sides;
   Computing computing;
   line_.take("device", computing.device);
+  computing.raw = line_.get<bool>("raw");
   for (const std::string& path : paths) {
     const Result<Trained> opened = open_maker(path, computing);
     if (opened.ok()) {

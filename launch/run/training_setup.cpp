@@ -45,8 +45,11 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
   const bool has_outer = options.strategy.kind == pipeline::StrategyKind::kLocal;
   const std::int64_t weights =
       gan.generator().parameters().weights_size + gan.discriminator().parameters().weights_size;
+  const std::int64_t result = gan.generator().parameters().weights_size > 0
+                                  ? gan.generator().parameters().size()
+                                  : gan.discriminator().parameters().size();
   return static_cast<std::int64_t>(sizeof(float)) *
-         (size(gan.generator(), options.generator_optimiser) +
+         ((options.mean ? result : 0) + size(gan.generator(), options.generator_optimiser) +
           size(gan.discriminator(), options.discriminator_optimiser) + (has_outer ? weights : 0));
 }
 

@@ -31,9 +31,15 @@ bool is_moving(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with("moving_");
 }
 
+bool has_moving(ParameterPart part) {
+  return part == ParameterPart::kMoving || part == ParameterPart::kMeanMoving;
+}
+
 std::string group_of(std::size_t network, ParameterPart part) {
+  const bool mean = part == ParameterPart::kMeanWeights || part == ParameterPart::kMeanMoving;
   const char* parent = part == ParameterPart::kOptimiserArrays ? "/optimizer/"
                        : part == ParameterPart::kOuterVelocity ? "/outer/"
+                       : mean                                  ? "/mean/"
                                                                : "/";
   return std::string(parent) + kNetworkNames[network];
 }
@@ -52,8 +58,7 @@ std::vector<CheckpointTensor> expected_tensors(const StateLayout& layout,
     std::string prefix = group_of(network, part) + "/";
     if (arrays) prefix += model::optimiser_array_name(optimiser, array) + "/";
     const std::int64_t base = arrays ? array * parameters.weights_size : 0;
-    for (const auto& tensor :
-         part == ParameterPart::kMoving ? parameters.moving : parameters.weights) {
+    for (const auto& tensor : has_moving(part) ? parameters.moving : parameters.weights) {
       tensors.push_back({prefix + tensor.name, tensor.shape,
                          static_cast<std::size_t>(base + tensor.offset),
                          static_cast<std::size_t>(tensor.size)});
@@ -127,8 +132,7 @@ struct ReadVisitor {
   void parameters(std::size_t network, ParameterPart part, std::vector<float>& values) {
     const std::string group = group_of(network, part);
     for (const Hdf5TreeEntry& entry : file.entries(group)) {
-      if (part != ParameterPart::kOptimiserArrays &&
-          is_moving(entry.path) != (part == ParameterPart::kMoving)) {
+      if (part != ParameterPart::kOptimiserArrays && is_moving(entry.path) != has_moving(part)) {
         continue;
       }
       const std::string path = group + "/" + entry.path;
@@ -166,6 +170,7 @@ Error refusal(const std::string& path, const std::string& what) {
 
 // The first version that has all of the state, so that earlier builds read what they know.
 std::uint32_t version_for(const TrainingState& state) {
+  if (state.mean) return 4;
   if (state.outer) return 3;
   return state.stopping ? 2 : 1;
 }
@@ -181,6 +186,14 @@ std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
       for (auto& tensor : expected_tensors(layout, options, network, part)) {
         all.push_back(std::move(tensor));
       }
+    }
+  }
+  if (!options.mean) return all;
+  const std::size_t network =
+      layout.networks[kGenerator].parameters.weights_size == 0 ? kDiscriminator : kGenerator;
+  for (const ParameterPart part : {ParameterPart::kMeanWeights, ParameterPart::kMeanMoving}) {
+    for (auto& tensor : expected_tensors(layout, options, network, part)) {
+      all.push_back(std::move(tensor));
     }
   }
   return all;
@@ -240,9 +253,11 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
   }
   const auto refused = [&](const Error& error) { return refusal(path, error.message); };
   // These checks come before the hash, as "another model" tells more than "the hash differs", and
-  // workers before the model, as they bring tensors with them.
-  const auto of_workers = check_workers(found.state, options);
-  if (!of_workers.ok()) return refused(of_workers.error());
+  // workers and a mean before the model, as they bring tensors with them.
+  for (const auto check : {check_workers, check_mean}) {
+    const auto checked = check(found.state, options);
+    if (!checked.ok()) return refused(checked.error());
+  }
   RETURN_IF_ERROR(check_tensors(found.tensors, all_expected_tensors(layout, options), path));
   if (const auto checked = check_state(found.state, layout, options); !checked.ok()) {
     return refused(checked.error());

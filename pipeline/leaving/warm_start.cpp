@@ -105,8 +105,10 @@ std::string keras_discriminator_path(const std::string& path) {
 Result<std::string> take_weights(const std::string& path, const model::GanDescription& gan,
                                  runtime::Disk& disk, TrainingState& state) {
   ASSIGN_OR_RETURN(const runtime::Buffer file, disk.read(path));
-  return is_sealed(file) ? take_checkpoint(file, path, gan, state)
-                         : take_keras(file, path, gan, disk, state);
+  auto taken = is_sealed(file) ? take_checkpoint(file, path, gan, state)
+                               : take_keras(file, path, gan, disk, state);
+  if (taken.ok() && state.mean) state.mean = mean_of(state.network(state.result_number()));
+  return taken;
 }
 
 }  // namespace troupe::pipeline

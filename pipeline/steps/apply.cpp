@@ -38,6 +38,7 @@ class Application {
   void check() const;
   void update_parameters();
   void update_from_workers();
+  void update_mean();
   void note_losses();
   void note_losses_of_workers();
   // `network` is in front of a term's name where a step tells those of both.
@@ -60,9 +61,7 @@ class Application {
     return {state_.iteration * iterations() + n, options_.iterations_per_epoch * iterations(),
             events};
   }
-  NetworkState& network(std::size_t number) const {
-    return number == kGenerator ? state_.generator : state_.discriminator;
-  }
+  NetworkState& network(std::size_t number) const { return state_.network(number); }
   std::int16_t scale(const ContributionTensor& tensor) const {
     return record_.scales[static_cast<std::size_t>(&tensor - tensors_.tensors.data())];
   }
@@ -166,6 +165,13 @@ void Application::update_from_workers() {
                  std::span(state_.outer->velocity[number])
                      .subspan(static_cast<std::size_t>(offset), values.size()));
   }
+}
+
+void Application::update_mean() {
+  if (!state_.mean) return;
+  const std::size_t number = state_.result_number();
+  if (!options_.worker && updated_network(slot_) != number) return;
+  follow(*options_.mean, network(number), *state_.mean);
 }
 
 void Application::restore_mean(const ContributionTensor& tensor, std::span<float> mean) const {
@@ -407,6 +413,7 @@ runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& op
   Application application(layout, options, record, state, placed);
   application.check();
   application.update_parameters();
+  application.update_mean();
   application.note_losses();
   application.note_judgement();
   application.note_empty_images();

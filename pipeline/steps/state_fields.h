@@ -19,8 +19,41 @@
 
 namespace troupe::pipeline {
 
-// The vectors of a NetworkState, and that of an OuterState.
-enum class ParameterPart : std::uint8_t { kWeights, kOptimiserArrays, kMoving, kOuterVelocity };
+// The vectors of a NetworkState, that of an OuterState, and those of a MeanState.
+enum class ParameterPart : std::uint8_t {
+  kWeights,
+  kOptimiserArrays,
+  kMoving,
+  kOuterVelocity,
+  kMeanWeights,
+  kMeanMoving
+};
+
+// The last fields of visit_state().
+template <class State, class Visitor>
+void visit_optional_parts(State& state, Visitor& visitor) {
+  visitor.perhaps("stop.loss_sum", state.stopping, [&](auto& stopping) {
+    visitor.number("stop.loss_sum", stopping.loss_sum);
+    visitor.number("stop.loss_steps", stopping.loss_steps);
+    visitor.number("stop.smoothed", stopping.smoothed);
+    visitor.number("stop.best", stopping.seen.best);
+    visitor.number("stop.epochs", stopping.seen.epochs);
+    visitor.number("stop.waited", stopping.seen.waited);
+  });
+  visitor.perhaps("outer.steps", state.outer, [&](auto& outer) {
+    std::uint64_t steps = state.iteration;  // an iteration is an outer step
+    visitor.number("outer.steps", steps);
+    for (std::size_t n = 0; n < outer.velocity.size(); ++n) {
+      visitor.parameters(n, ParameterPart::kOuterVelocity, outer.velocity[n]);
+    }
+  });
+  visitor.perhaps("mean.updates", state.mean, [&](auto& mean) {
+    visitor.number("mean.updates", mean.updates);
+    const std::size_t n = state.result_number();
+    visitor.parameters(n, ParameterPart::kMeanWeights, mean.network.weights);
+    visitor.parameters(n, ParameterPart::kMeanMoving, mean.network.moving);
+  });
+}
 
 // Calls, for every field in order, one of
 //   visitor.parameters(std::size_t network, ParameterPart, vector<float>&)
@@ -73,21 +106,7 @@ void visit_state(State& state, Visitor& visitor) {
   visitor.number("ledger_sum", state.ledger_sum);
   visitor.text("numerics_class", state.numerics_class);
   visitor.hash("data_fingerprint", state.data_fingerprint);
-  visitor.perhaps("stop.loss_sum", state.stopping, [&](auto& stopping) {
-    visitor.number("stop.loss_sum", stopping.loss_sum);
-    visitor.number("stop.loss_steps", stopping.loss_steps);
-    visitor.number("stop.smoothed", stopping.smoothed);
-    visitor.number("stop.best", stopping.seen.best);
-    visitor.number("stop.epochs", stopping.seen.epochs);
-    visitor.number("stop.waited", stopping.seen.waited);
-  });
-  visitor.perhaps("outer.steps", state.outer, [&](auto& outer) {
-    std::uint64_t steps = state.iteration;  // an iteration is an outer step
-    visitor.number("outer.steps", steps);
-    for (std::size_t n = 0; n < outer.velocity.size(); ++n) {
-      visitor.parameters(n, ParameterPart::kOuterVelocity, outer.velocity[n]);
-    }
-  });
+  visit_optional_parts(state, visitor);
 }
 
 // No schedule has more slots.

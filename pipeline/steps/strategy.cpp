@@ -34,6 +34,7 @@ TrainingOptions options_of_worker(TrainingOptions options) {
   options.short_iteration = {};
   options.empty_iterations_limit = std::numeric_limits<std::uint32_t>::max();
   options.stop.reset();
+  options.mean.reset();
   return options;
 }
 

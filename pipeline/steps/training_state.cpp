@@ -113,6 +113,7 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   state.numerics_class = std::move(numerics_class);
   state.data_fingerprint = data_fingerprint;
   if (options.stop) state.stopping.emplace();
+  if (options.mean) state.mean = mean_of(state.network(state.result_number()));
   if (options.worker) {
     state.outer.emplace();
     state.outer->velocity[kGenerator].resize(state.generator.weights.size());
@@ -127,6 +128,22 @@ runtime::Result<void> check_workers(const TrainingState& state, const TrainingOp
       "trained {} workers (train.strategy: local), which the topology {}: give it the strategy of "
       "the checkpoint, or begin a run with the checkpoint's weights (run TOPOLOGY --from FILE)",
       state.outer ? "with" : "without", state.outer ? "lacks" : "has"));
+}
+
+runtime::Result<void> check_mean(const TrainingState& state, const TrainingOptions& options) {
+  if (state.mean.has_value() == options.mean.has_value()) return {};
+  return differs(fmt::format(
+      "trained {} a mean of weights (train.mean), which the topology {}: give it the train.mean of "
+      "the checkpoint, or begin a run with the checkpoint's weights (run TOPOLOGY --from FILE)",
+      state.mean ? "with" : "without", state.mean ? "lacks" : "has"));
+}
+
+void put_mean_in_place(TrainingState& state) {
+  if (!state.mean) return;
+  NetworkState& network = state.network(state.result_number());
+  network.weights = std::move(state.mean->network.weights);
+  network.moving = std::move(state.mean->network.moving);
+  state.mean.reset();
 }
 
 runtime::Result<void> check_state(const TrainingState& state, const StateLayout& layout,
@@ -149,6 +166,12 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
       (state.outer->velocity[kGenerator].size() != state.generator.weights.size() ||
        state.outer->velocity[kDiscriminator].size() != state.discriminator.weights.size())) {
     return differs("of another model: its outer velocity has another size than its weights");
+  }
+  RETURN_IF_ERROR(check_mean(state, options));
+  const NetworkState& network = state.network(state.result_number());
+  if (state.mean && (state.mean->network.weights.size() != network.weights.size() ||
+                     state.mean->network.moving.size() != network.moving.size())) {
+    return differs("of another model: the mean of its weights has another size than they have");
   }
   RETURN_IF_ERROR(check("seed", state.seed, options.seed));
   RETURN_IF_ERROR(check("micro_batch", state.micro_batch, options.micro_batch));

@@ -21,19 +21,11 @@
 #include "pipeline/steps/step_record.h"
 #include "pipeline/steps/stopping.h"
 #include "pipeline/steps/strategy.h"
+#include "pipeline/steps/weights_mean.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
-
-// One network's share.
-struct NetworkState {
-  std::vector<float> weights;  // model::ParameterLayout order
-  std::vector<float> moving;
-  std::vector<float> optimiser_arrays;  // array k of weight i at k x weights.size() + i
-  model::OptimiserCounters counters;
-  model::LearningRateState learning_rate;
-};
 
 // The options of training; equal on every member, part of the topology.
 struct TrainingOptions {
@@ -53,6 +45,7 @@ struct TrainingOptions {
   // Committed iterations in a row whose fakes are all empty before the run counts as diverged.
   std::uint32_t empty_iterations_limit = 10;
   std::optional<StoppingOptions> stop;  // none: training ends with its last iteration
+  std::optional<MeanOptions> mean;      // none: no mean of weights is kept
   StrategyOptions strategy;             // as a topology has it
   // Set by options_between_members() where logical workers train alone: their iterations.
   std::optional<WorkerOptions> worker = {};
@@ -100,12 +93,21 @@ struct TrainingState {
   runtime::Hash128 data_fingerprint;
   std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
   std::optional<OuterState> outer = {};   // where TrainingOptions::worker is
+  std::optional<MeanState> mean = {};     // of result_number(); where TrainingOptions::mean is set
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
-  // That of the network that makes showers. CHECKs that the task has one.
-  const NetworkState& maker(model::Task task) const {
-    return model::maker_of(task, generator, discriminator);
+  // The network that training is for: the one that makes showers, or that a supervised task has.
+  std::size_t result_number() const {
+    return generator.weights.empty() ? kDiscriminator : kGenerator;
   }
+  NetworkState& network(std::size_t number) {
+    return number == kGenerator ? generator : discriminator;
+  }
+  const NetworkState& network(std::size_t number) const {
+    return number == kGenerator ? generator : discriminator;
+  }
+  // What is judged of it and leaves with it: its mean where that is kept.
+  const NetworkState& result() const { return mean ? mean->network : network(result_number()); }
 };
 
 // By network. Null on the host.
@@ -118,6 +120,13 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
 // Checks that the state is of workers as the options are, or of none as they are. Errors (kData)
 // say what differs, and what to do.
 runtime::Result<void> check_workers(const TrainingState& state, const TrainingOptions& options);
+
+// The same of a mean of weights.
+runtime::Result<void> check_mean(const TrainingState& state, const TrainingOptions& options);
+
+// The network that training is for gets the mean of its weights as its own, and the state has no
+// mean any more: for those who do not go on with training.
+void put_mean_in_place(TrainingState& state);
 
 // Checks that a state from elsewhere fits this model, schedule and options: their sizes, seed and
 // micro-batches, and a slot of the schedule. Then everything below and a checkpoint's writer can
@@ -147,7 +156,8 @@ std::vector<double> step_losses(const model::ContributionLayout& layout, const S
 // Reads every sum once. For people: no decision depends on it.
 double gradient_norm(const model::ContributionLayout& contributions, const StepRecord& record);
 
-// Applies a committed record in place: mean of the sums, optimiser, moving statistics, scales,
+// Applies a committed record in place: mean of the sums, optimiser, moving statistics, the mean of
+// the weights (one update for each step that updates them, a step of workers too), scales,
 // counters, ledger; after an iteration's last slot the learning-rate policies, and after an epoch's
 // last iteration epoch and plateau metric (the mean weighted loss of each network's steps), and
 // the metric of early stopping.

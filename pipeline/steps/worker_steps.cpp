@@ -78,6 +78,7 @@ void WorkerSteps::begin(const TrainingState& state, const StepShare& share) {
   own.empty_iterations = 0;
   own.stopping.reset();
   own.outer.reset();
+  own.mean.reset();
   own.scales.clear();
   for (const model::SlotKind slot : of_worker_.schedule) {
     own.scales.emplace_back(layout_.of(slot).tensors.size(), model::kNoExponent);

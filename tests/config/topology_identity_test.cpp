@@ -56,6 +56,8 @@ const std::vector<std::string> kStateChanges{
     "train.stop={patience: 3, metric: validator/sampling_fraction}",
     "train.stop={patience: 3, smoothing: 0.5}",
     "train.stop={patience: 3, min_delta: 0.5}",
+    "train.mean=0.99",
+    "train.mean={decay: 0.9999}",
     "train.optimiser.g=adam",
     "train.optimiser.d.rho=0.8",
     "train.schedule=[d_real, d_fake, g]",

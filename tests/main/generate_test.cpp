@@ -9,25 +9,12 @@
 #include <numeric>
 
 #include "pipeline/data/dataset.h"
-#include "pipeline/data/hdf5_file.h"
 #include "tests/main/toy_run.h"
 
 namespace troupe {
 namespace {
 
 using testing::HasSubstr;
-
-// Rows of a dataset of the file, with so many floats each.
-std::vector<float> rows_of(const std::string& path, const std::string& name, std::uint64_t rows,
-                           std::uint64_t width) {
-  const auto file = pipeline::Hdf5File::open(path);
-  CHECK(file.ok(), path);
-  const auto dataset = file->dataset(name);
-  CHECK(dataset.ok(), name);
-  std::vector<float> values(rows * width);
-  CHECK(dataset->read_rows(0, rows, values.data()).ok());
-  return values;
-}
 
 // The images of files of the toy, one behind the other.
 std::vector<float> cells_of(const std::vector<std::string>& paths) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/data/hdf5_file.h"
 #include "runtime/base/random.h"
 
 namespace troupe {
@@ -71,6 +72,17 @@ std::vector<JsonValue> json_lines(const std::string& path) {
 
 std::uint64_t integer_of(const std::string& hexadecimal) {
   return std::stoull(hexadecimal, nullptr, 16);
+}
+
+std::vector<float> rows_of(const std::string& path, const std::string& name, std::uint64_t rows,
+                           std::uint64_t width) {
+  const auto file = pipeline::Hdf5File::open(path);
+  CHECK(file.ok(), path);
+  const auto dataset = file->dataset(name);
+  CHECK(dataset.ok(), name);
+  std::vector<float> values(rows * width);
+  CHECK(dataset->read_rows(0, rows, values.data()).ok());
+  return values;
 }
 
 ToyData::ToyData(std::size_t count) : events(count) {

@@ -30,6 +30,10 @@ JsonValue last_line(const ProcessEnd& end);
 std::vector<JsonValue> json_lines(const std::string& path);
 std::uint64_t integer_of(const std::string& hexadecimal);
 
+// Rows of a dataset of an HDF5 file, with so many floats each.
+std::vector<float> rows_of(const std::string& path, const std::string& name, std::uint64_t rows,
+                           std::uint64_t width);
+
 // An lcd-fixed file of `events` images of 4 x 4 x 4 cells.
 struct ToyData {
   explicit ToyData(std::size_t events);

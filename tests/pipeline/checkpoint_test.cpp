@@ -143,6 +143,29 @@ TEST_F(CheckpointFile, StateWithAnOuterOptimiserIsOfTheThirdVersion) {
   EXPECT_THAT(without.error().message, HasSubstr("a.h5: trained with workers"));
 }
 
+TEST_F(CheckpointFile, StateWithAMeanOfWeightsIsOfTheFourthVersion) {
+  StateExample with = example_;
+  with.options.mean = MeanOptions{};
+  Checkpoint written;
+  written.state = initial_state(with.layout, with.options, "class", {});
+  written.state.mean->updates = 7;
+  written.state.mean->network.weights.front() = 0.25f;
+  written.state.mean->network.moving.back() = -0.5f;
+  const Buffer file = encode_checkpoint(written, with.layout, with.options).value();
+  EXPECT_EQ(inspect_checkpoint(file, "a.h5").value().version, 4u);
+  const auto read = decode_checkpoint(file, "a.h5", with.layout, with.options);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(hash_of_state(read->state), hash_of_state(written.state));
+  EXPECT_EQ(read->state.mean->updates, 7u);
+  EXPECT_EQ(read->state.mean->network.weights, written.state.mean->network.weights);
+  EXPECT_EQ(read->state.mean->network.moving, written.state.mean->network.moving);
+  EXPECT_THAT(refusal(with), HasSubstr("trained without a mean of weights (train.mean), which the "
+                                       "topology has: give it the train.mean"));
+  const auto without = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error().message, HasSubstr("a.h5: trained with a mean of weights"));
+}
+
 // A supervised task takes its network from the discriminator of a GAN, and nothing else.
 TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {
   const TemporaryFolder folder;

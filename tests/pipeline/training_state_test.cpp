@@ -79,6 +79,8 @@ TEST(StateCheck, NamesWhatAStateOfAnotherTrainingHasOtherwise) {
       {[](auto& state) { state.micro_batch = 3; }, "trained with micro_batch 3"},
       {[](auto& state) { state.micro_batches = 5; }, "trained with micro_batches 5"},
       {[](auto& state) { state.stopping.reset(); }, "trained without train.stop"},
+      {[](auto& state) { state.mean = mean_of(state.generator); },
+       "trained with a mean of weights (train.mean), which the topology lacks"},
   };
   for (const auto& [change, fault] : cases) {
     EXPECT_THAT(fault_after(change), HasSubstr(fault));
@@ -133,6 +135,7 @@ struct ChangeVisitor {
 TrainingState whole_state() {
   TrainingState state = filled_state(kExample);
   state.outer = OuterState{{state.generator.weights, state.discriminator.weights}};
+  state.mean = mean_of(state.generator);
   return state;
 }
 
@@ -156,7 +159,7 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [generator, discriminator, scales, seed, epoch, iteration, slot,
                           epoch_events, micro_batch, micro_batches, empty_iterations, epoch_loss,
                           epoch_loss_steps, ledger_events, ledger_sum, numerics_class,
-                          data_fingerprint, stopping, outer] = state;
+                          data_fingerprint, stopping, outer, mean] = state;
   [[maybe_unused]] auto& [weights, moving, arrays, counters, learning_rate] = generator;
   [[maybe_unused]] auto& [updates, beta_1_power, beta_2_power] = counters;
   [[maybe_unused]] auto& [scale, seen, cooling] = learning_rate;
@@ -165,12 +168,14 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [loss_sum, loss_steps, smoothed, seen_by_stop] = stop;
   OuterState of_workers;
   [[maybe_unused]] auto& [velocity] = of_workers;
+  MeanState of_weights;
+  [[maybe_unused]] auto& [in_it, network] = of_weights;
   ChangeVisitor names{-1};
   TrainingState filled = whole_state();
   visit_state(filled, names);
   // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, 6 of
-  // early stopping, and 1 of the outer optimiser.
-  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1);
+  // early stopping, 1 of the outer optimiser and 1 of the mean.
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1);
 }
 
 TEST(StateHash, BoundariesBetweenSequencesCount) {

@@ -160,7 +160,7 @@ TEST(DiffusionTask, ShowersDependOnTheirNumbersAloneAndOnTheirConditions) {
   const auto backend = model::make_portable_backend().value();
   Alone alone(topology, model::make_cpu_backend());
   pipeline::TrainingState state = alone.initial_state();
-  const pipeline::NetworkState& network = state.maker(topology.model.gan.task);
+  const pipeline::NetworkState& network = state.result();
   const std::vector<float> energies(40, 1.5F), angles(40, 1.0F), shares(40, 0.5F);
   const auto make = [&](std::size_t first, std::size_t events, int threads, float energy) {
     runtime::ThreadTeam team(threads, [&] { backend->prepare_thread(); });
@@ -190,7 +190,7 @@ TEST(DiffusionTask, ShowersEndEarlyBetweenTheStepsOfABatch) {
   const auto backend = model::make_portable_backend().value();
   Alone alone(topology, model::make_cpu_backend());
   const pipeline::TrainingState state = alone.initial_state();
-  const pipeline::NetworkState& network = state.maker(topology.model.gan.task);
+  const pipeline::NetworkState& network = state.result();
   runtime::ThreadTeam team(1);
   backend->prepare_thread();
   const auto maker = pipeline::ShowerMaker::create(topology.model.gan, *backend, team).value();

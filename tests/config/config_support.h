@@ -69,6 +69,7 @@ inline const std::vector<std::string>& shipped_topologies() {
       source_path("config/topologies/gan3d_12_dense.yaml"),
       source_path("config/topologies/gan3d_12_sums.yaml"),
       source_path("config/topologies/gan3d_25.yaml"),
+      source_path("config/topologies/gan3d_25_dense.yaml"),
       source_path("config/topologies/gan3d_51.yaml"),
       source_path("config/topologies/particle_12.yaml"),
       source_path("config/topologies/three_hosts.yaml"),

@@ -40,8 +40,8 @@ TEST(ShippedTopologies, AreSuggestedWhereThereIsNoFile) {
   EXPECT_THAT(
       load_topology("mine").error().message,
       HasSubstr("; with the program come calo_unet_12, calo_unet_25, dcgan_mnist, demo, digits, "
-                "gan3d_12_dense, gan3d_12_sums, gan3d_25, gan3d_51, particle_12, quickstart, "
-                "three_hosts, toy"));
+                "gan3d_12_dense, gan3d_12_sums, gan3d_25, gan3d_25_dense, gan3d_51, particle_12, "
+                "quickstart, three_hosts, toy"));
   EXPECT_EQ(shipped_suggestion("runs/gan3d_26"), "");
 }
 

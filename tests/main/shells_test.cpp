@@ -139,7 +139,7 @@ TEST_F(Shells, BashOffersVerbsOptionsAndValues) {
   EXPECT_THAT(offered({"troupe", "data", "make", "--detector", "lcd-a"}),
               ElementsAre("lcd-angle-51"));
   EXPECT_THAT(offered({"troupe", "run", "--log-level", "w"}), ElementsAre("warning"));
-  EXPECT_THAT(offered({"troupe", "run", "gan3d_2"}), ElementsAre("gan3d_25"));
+  EXPECT_THAT(offered({"troupe", "run", "gan3d_5"}), ElementsAre("gan3d_51"));
   EXPECT_THAT(offered({"troupe", "help", "insp"}), ElementsAre("inspect"));
   std::filesystem::create_directory(folder_ / "first run");
   write_text(folder_ / "file.h5", "");

@@ -69,8 +69,8 @@ class StateJudge : public runtime::Actor {
   std::map<std::string, std::uint64_t> snapshots_;  // received, by sender
   std::optional<LastState> last_;
   std::optional<std::uint64_t> told_step_;  // of the state that was told last
-  // Of the state that was told last, and who asks for that of which state.
-  std::optional<FigureFound> figure_;
+  std::optional<FigureFound> figure_;       // of that state too
+  // The replica that asks for a figure, and the step before which its state stands.
   struct Question {
     std::string replica;
     std::uint64_t step = 0;

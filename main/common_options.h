@@ -28,9 +28,9 @@ Option log_level_option();
 // A device of this machine; `otherwise` says what computes where none is given.
 Option device_option(const std::string& otherwise);
 Option force_option();
-// Of verbs that take a checkpoint or the folder of a run; checkpoint_of() reads both.
+// Verbs that take a checkpoint or the folder of a run have it; checkpoint_of() reads both.
 Option latest_option();
-// Of verbs that open it: Computing::raw.
+// Verbs that open the checkpoint have it: Computing::raw.
 Option raw_option();
 Option seed_option(std::string about);
 // How many showers; from `least`.

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/program.h"
+#include "tests/model/example_networks.h"
 #include "tests/model/op_support.h"
 
 namespace troupe::model {
@@ -139,6 +141,80 @@ TEST(FollowedKernel, DropoutOfAnyElementsIsThatOfAll) {
       ASSERT_EQ(part[1], expected) << begin << " to " << end;
     }
   }
+}
+
+// Kernels that compute nothing, and note by which call each of them was run.
+class NotingBackend final : public Backend {
+ public:
+  DataType data_type() const override { return DataType::kFloat32; }
+  std::string numerics_class() const override { return "notes"; }
+  void prepare_thread() const override {}
+  runtime::Result<std::unique_ptr<Kernel>> make_kernel(const Operation& operation) const override {
+    return std::unique_ptr<Kernel>(std::make_unique<NotingKernel>(operation, notes_));
+  }
+  std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  class NotingKernel final : public Kernel {
+   public:
+    NotingKernel(const Operation& operation, std::vector<std::string>& notes)
+        : operation_(operation), notes_(notes) {}
+    void run(std::span<void* const>, const runtime::RandomPosition&, std::byte*) const override {
+      note("");
+    }
+    bool tells_parts() const override {
+      return std::holds_alternative<ConvolutionForward>(operation_) ||
+             std::holds_alternative<ConvolutionBackwardInput>(operation_);
+    }
+    void run_in_parts(std::span<void* const>, const runtime::RandomPosition&, const Crew&,
+                      const PartDone& part_done) const override {
+      note(" in parts");
+      part_done({0, 1});
+    }
+    bool runs_elements() const override { return is_elementwise(operation_); }
+    void run_elements(std::span<void* const>, const runtime::RandomPosition&,
+                      const ElementRange&) const override {
+      note(" of a part");
+    }
+
+   private:
+    void note(const std::string& how) const { notes_.push_back(operation_name(operation_) + how); }
+
+    const Operation operation_;
+    std::vector<std::string>& notes_;
+  };
+
+  mutable std::vector<std::string> notes_;
+};
+
+// A convolution, LeakyReLU and dropout, before another convolution.
+TEST(FollowedKernel, ProgramsFollowConvolutionsWhereAnImageIsChangedInPlace) {
+  NetworkDescription network{"n", Shape::image({5, 5, 5}, 2), {}, {"last"}};
+  network.layers = {layer("first", convolution(2, {3, 3, 3}, Padding::kSame)),
+                    layer("leaky", Activation{ActivationKind::kLeakyRelu, 0.3}),
+                    layer("drop", Dropout{0.2}),
+                    layer("last", convolution(2, {3, 3, 3}, Padding::kSame))};
+  const NotingBackend backend;
+  ProgramOptions options;
+  options.batch = 2;
+  const auto program = std::move(*Program::compile(network, backend, options));
+  Workspace workspace(*program);
+  std::vector<float> numbers(static_cast<std::size_t>(program->parameters().size()));
+  Bindings bindings;
+  bindings.weights = bindings.gradients = numbers.data();
+  const auto run = [&](Pass pass) {
+    backend.notes().clear();
+    program->run(pass, bindings, workspace);
+    return backend.notes();
+  };
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(
+      run(Pass::kForwardTraining),
+      (Notes{"convolution_forward in parts", "dropout_forward of a part", "convolution_forward"}));
+  EXPECT_EQ(run(Pass::kBackwardParameters),
+            (Notes{"convolution_backward_parameters", "convolution_backward_input in parts",
+                   "dropout_backward of a part", "activation_backward of a part",
+                   "convolution_backward_parameters"}));
 }
 
 }  // namespace

@@ -62,6 +62,6 @@ test("A browser without WebGL says so and lists the brightest cells", options, a
   await page.waitForFunction(() => /shows no WebGL/.test([...document.querySelectorAll("#showers .note:not([hidden])")]
     .map((n) => n.textContent).join(" ")));
   await page.locator("#showers summary").click();
-  assert.equal(await page.locator("#showers tbody tr").count(), 15);
+  await page.waitForFunction(() => document.querySelectorAll("#showers tbody tr").length === 15);
   await browser.close();
 });

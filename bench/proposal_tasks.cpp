@@ -1,11 +1,18 @@
 #include "bench/proposal_tasks.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
+#include <map>
 #include <numbers>
+#include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "runtime/base/disk.h"
+#include "runtime/base/json_reader.h"
 
 namespace troupe::bench {
 namespace {
@@ -44,6 +51,8 @@ Dimension only_with(Dimension dimension, std::string path, std::string value) {
   dimension.only_with = {std::move(path), {std::move(value)}};
   return dimension;
 }
+
+constexpr std::size_t kLongestTable = std::size_t{64} << 20;
 
 double square(double x) { return x * x; }
 
@@ -130,6 +139,52 @@ ProposalTask conditional() {
           3};
 }
 
+// Nothing: the text is no number.
+std::optional<double> number_of(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' ? std::optional(value) : std::nullopt;
+}
+
+bool are_numbers(const std::vector<std::string>& texts) {
+  return std::ranges::all_of(texts,
+                             [](const std::string& each) { return number_of(each).has_value(); });
+}
+
+// The different values of a field, numbers in order.
+std::vector<std::string> values_of(const nlohmann::json& trials, const std::string& path) {
+  std::vector<std::string> values;
+  for (const auto& trial : trials) {
+    const auto value = trial.at("settings").at(path).get<std::string>();
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  }
+  if (are_numbers(values)) std::ranges::sort(values, {}, number_of);
+  return values;
+}
+
+// A field counts its values if they are numbers, and has a choice of them if not.
+Space fields_of(const nlohmann::json& trials) {
+  Space space;
+  for (const auto& [path, first] : trials.at(0).at("settings").items()) {
+    auto values = values_of(trials, path);
+    if (values.size() < 2) continue;
+    const auto last = static_cast<std::int64_t>(values.size()) - 1;
+    space.push_back(are_numbers(values) ? integer(path, 0, last, 1)
+                                        : choice(path, std::move(values)));
+  }
+  return space;
+}
+
+Point place_of(const Space& space, const nlohmann::json& trials, const nlohmann::json& trial) {
+  Point point;
+  for (const Dimension& dimension : space) {
+    const auto values = values_of(trials, dimension.path);
+    const auto value = trial.at("settings").at(dimension.path).get<std::string>();
+    point.push_back(static_cast<double>(std::ranges::find(values, value) - values.begin()));
+  }
+  return point;
+}
+
 nlohmann::json json_of(const Dimension& dimension) {
   nlohmann::json made{{"path", dimension.path}};
   if (dimension.log) made["log"] = *dimension.log;
@@ -147,6 +202,32 @@ nlohmann::json json_of(const Dimension& dimension) {
 
 std::vector<ProposalTask> proposal_tasks() {
   return {branin(), hartmann(), mixed(), conditional()};
+}
+
+runtime::Result<ProposalTask> read_table(const std::string& path) {
+  const auto text = runtime::read_file(path, kLongestTable);
+  if (!text.ok()) return text.error();
+  const nlohmann::json report = runtime::parse_json(*text);
+  if (!report.contains("trials") || report.value("method", "") != "grid") {
+    return runtime::Error{runtime::ErrorKind::kData,
+                          path + ": not what --report --json says of a grid"};
+  }
+  const nlohmann::json& trials = report["trials"];
+  ProposalTask task{report.value("name", path), fields_of(trials), {}, {}, HUGE_VAL, 2};
+  std::map<Point, double> costs;
+  double worst = 0.0;
+  for (const nlohmann::json& trial : trials) {
+    const nlohmann::json& figure = trial.at("figure");
+    if (figure.is_number()) worst = std::max(worst, figure.get<double>());
+  }
+  for (const nlohmann::json& trial : trials) {
+    const nlohmann::json& figure = trial.at("figure");
+    const Point point = place_of(task.space, trials, trial);
+    costs[point] = figure.is_number() ? figure.get<double>() : worst;
+    if (costs[point] < task.least) std::tie(task.best, task.least) = std::tie(point, costs[point]);
+  }
+  task.cost = [costs = std::move(costs)](const Point& point) { return costs.at(point); };
+  return task;
 }
 
 std::string space_json(const Space& space) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "study/space.h"
 
 namespace troupe::bench {
@@ -23,6 +24,11 @@ struct ProposalTask {
 // Branin and Hartmann 6 (Dixon and Szegoe, Towards Global Optimisation 2, 1978), one of every kind
 // of field, and one whose fields hang on a choice.
 std::vector<ProposalTask> proposal_tasks();
+
+// The figures of trainings: the answer of `troupe study DIR --report --json` about a grid, in a
+// file. Fields of numbers become whole numbers that count their values, so that a point is always
+// one that was trained. Those that failed cost as much as the worst of the others.
+runtime::Result<ProposalTask> read_table(const std::string& path);
 
 // The space as JSON: a list of objects with path and log, linear, integer and step, or choice, and
 // only_with, a list of a path and values.

@@ -97,7 +97,7 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   } else if (is_lagging()) {
     early_.push_back(std::move(message));
   } else {
-    carry_out(context, sum_.take_ring(body, message, context.now()));
+    carry_out(context, sum_.take_ring(body, message, message.sender_name(), context.now()));
   }
 }
 
@@ -272,8 +272,7 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
         replica.flush(context);
       }
     } else {
-      const std::size_t next = view_->position_of(options_.member) + std::size_t{1};
-      Outbox& outbox = members_.at(view_->ring[next % view_->ring.size()]);
+      Outbox& outbox = members_.at(view_->ring[sending.to]);
       outbox.post(message_of(sending));
       outbox.flush(context);
     }

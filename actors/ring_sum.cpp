@@ -14,9 +14,6 @@ using runtime::Message;
 using runtime::Result;
 using runtime::TimePoint;
 
-// A replica may contribute the next step before the present one is applied, but never two of them.
-constexpr std::size_t kMostRounds = 2;
-
 std::optional<pipeline::ReductionFormat> format_of(pipeline::SumKind kind,
                                                    std::optional<pipeline::ReductionFormat> lossy) {
   return kind == pipeline::SumKind::kFloat32 ? lossy : std::nullopt;
@@ -61,7 +58,8 @@ void RingSum::forget(bool keep_given) {
 void RingSum::enter(const pipeline::View& view) {
   view_ = view.id;
   position_ = view.position_of(options_.member);
-  members_ = static_cast<std::uint32_t>(view.ring.size());
+  ahead_ = view.rows.empty() ? 0 : 1;
+  routes_ = pipeline::BucketRoutes(static_cast<std::uint32_t>(view.ring.size()), view.rows);
   rounds_.clear();
   next_attempt_ = 0;
   // The remainder of rounding belongs to sums that other members make from now on.
@@ -87,16 +85,18 @@ Result<RingRound*> RingSum::round_of(std::uint64_t step, std::uint32_t attempt,
   return &*rounds_.insert(after, std::move(round));
 }
 
+// A replica may contribute the next step before the present one is applied, but never two of them.
 // Another node may send something of a step before this node's replicas have contributed the step
 // before it: where a step has fewer buckets than the ring has members, some of them have nothing to
 // send at its beginning.
 bool RingSum::may_open(std::uint64_t step, std::uint32_t attempt) const {
-  if (rounds_.size() == kMostRounds) return false;
-  return step == next_step_ ? attempt == next_attempt_ : step == next_step_ + 1 && attempt == 0;
+  if (step < next_step_ || rounds_.size() == 2 + ahead_) return false;
+  if (step > next_step_) return attempt == 0 && step - next_step_ <= 1 + ahead_;
+  return attempt >= next_attempt_ && attempt - next_attempt_ <= ahead_;
 }
 
-pipeline::RingRole RingSum::role_of(std::uint32_t bucket) const {
-  return pipeline::ring_role(bucket, position_, members_);
+pipeline::BucketRole RingSum::role_of(std::uint32_t bucket) const {
+  return routes_.role(bucket, position_);
 }
 
 std::uint32_t RingSum::slot_of(const RingRound& round) const {
@@ -122,7 +122,7 @@ Result<RingRound::Parts*> RingSum::parts_of(RingRound& round, const BucketMessag
   if (added) found->second.range = range;
   if (found->second.range == range) return &parts;
   // When a bucket of the ring came before this node's own part, the ring's is the one in doubt.
-  if (parts.before) who = parts.before->sender_name();
+  if (!parts.before.empty()) who = parts.before.begin()->first;
   return refusal(who, fmt::format("bucket {} cut otherwise", body.bucket));
 }
 
@@ -168,9 +168,9 @@ Result<RingOutcome> RingSum::contribute(const StepHeader& header, std::string_vi
 }
 
 // The sum of a bucket comes only to members that are not its home, after they have sent their part.
-Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message, TimePoint now) {
+Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message,
+                                       std::string_view who, TimePoint now) {
   RingOutcome out;
-  const std::string who(message.sender_name());
   const std::uint32_t number = body.bucket.bucket;
   ASSIGN_OR_RETURN(RingRound* const round,
                    round_of(body.bucket.step, body.bucket.attempt, who, now));
@@ -180,27 +180,29 @@ Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message,
     return refusal(who, fmt::format("bucket {} in another format", number));
   }
   const auto role = role_of(number);
-  const bool fits = body.summed ? !role.completes && parts->sent && bucket.sum.size() == 0
-                                : !role.begins && !parts->sent && !parts->before;
+  const bool fits = body.summed ? !role.completes() && parts->sent && bucket.sum.size() == 0
+                                : !parts->sent && parts->before.size() < role.parts &&
+                                      !parts->before.contains(std::string(who));
   if (!fits) return refusal(who, fmt::format("bucket {} out of turn", number));
   if (body.summed) {
     pass_sum(*round, number, message.payloads().front(), out);
   } else {
-    parts->before = std::move(message);
+    parts->before.emplace(who, std::move(message));
     advance(*round, number, out);
   }
   RETURN_IF_ERROR(close_if_complete(*round, who, out));
   return out;
 }
 
-Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message& message, TimePoint now) {
+Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message&, std::string_view who,
+                                       TimePoint now) {
   RingOutcome out;
-  const std::string_view who = message.sender_name();
   const StepHeader& header = body.header;
   ASSIGN_OR_RETURN(RingRound* const round, round_of(header.step, header.attempt, who, now));
   const auto role = role_of(pipeline::kHeaderBucket);
-  const bool fits = body.combined ? !role.completes && round->sent && !round->combined
-                                  : !role.begins && !round->sent && !round->part;
+  const bool fits = body.combined ? !role.completes() && round->sent && !round->combined
+                                  : !round->sent && round->before.size() < role.parts &&
+                                        !round->before.contains(std::string(who));
   if (!fits) return refusal(who, "a header out of turn");
   // A combined header fits only after this member has sent on its own, so `own` is there to be
   // compared with.
@@ -210,26 +212,28 @@ Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message& message,
     }
     round->combined = true;
     round->sums.header = header;
-    if (role.passes_sum) out.sendings.push_back({RingHeader{header, true, view_}, {}});
+    for (const std::uint32_t to : role.sum_to) {
+      out.sendings.push_back({RingHeader{header, true, view_}, {}, to});
+    }
   } else {
-    round->part = header;
+    round->before.emplace(who, header);
     RETURN_IF_ERROR(advance_header(*round, who, out));
   }
   RETURN_IF_ERROR(close_if_complete(*round, who, out));
   return out;
 }
 
-// A part waits for those of all replicas of the node, and for that of the members before. Where the
-// bucket begins it waits as well while too much is under way.
+// A part waits for those of all replicas of the node, and for those of the members before. Where
+// the bucket begins it waits as well while too much is under way.
 void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) {
   RingRound::Parts& parts = round.parts.at(number);
   const pipeline::Bucket& range = round.sums.buckets.at(number).range;
   if (parts.sent || parts.own.size() < options_.replicas) return;
   const auto role = role_of(number);
-  if (!role.begins && !parts.before) return;
-  if (role.begins && !role.completes) {
-    if (!round.may_set_out(range)) {
-      round.waiting.push_back(number);
+  if (parts.before.size() < role.parts) return;
+  if (role.begins() && !role.completes()) {
+    if (!round.may_set_out(number, range)) {
+      if (std::ranges::count(round.waiting, number) == 0) round.waiting.push_back(number);
       return;
     }
     round.under_way += range.bytes();
@@ -238,31 +242,32 @@ void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) 
   for (auto& [replica, part] : std::exchange(parts.own, {})) all.push_back(std::move(part));
   const Buffer own = pipeline::BucketArithmetic::sum_of(all, range.kind);
   parts.sent = true;
-  if (role.begins && role.completes) {  // alone: nothing goes over a wire
+  if (role.begins() && role.completes()) {  // alone: nothing goes over a wire
     round.sums.buckets.at(number).sum = own;
     out.sendings.push_back({round.sums.body(number, true, {}, {}).bucket, own});
     return;
   }
   const std::uint32_t slot = slot_of(round);
-  const Buffer wire = role.begins
-                          ? arithmetic_->begin(slot, range, own)
-                          : arithmetic_->add(slot, range, parts.before->payloads().front(), own);
-  parts.before.reset();
-  if (role.completes) {
+  std::vector<Buffer> before;
+  for (auto& [reducer, message] : parts.before) before.push_back(message.payloads().front());
+  const Buffer wire = arithmetic_->add(slot, range, before, own);
+  parts.before.clear();
+  if (role.completes()) {
     pass_sum(round, number, wire, out);
   } else {
-    out.sendings.push_back({round.sums.body(number, false, view_, options_.lossy), wire});
+    out.sendings.push_back(
+        {round.sums.body(number, false, view_, options_.lossy), wire, *role.part_to});
   }
 }
 
 void RingSum::pass_sum(RingRound& round, std::uint32_t number, const Buffer& wire,
                        RingOutcome& out) {
   const auto role = role_of(number);
-  if (role.passes_sum) {
-    out.sendings.push_back({round.sums.body(number, true, view_, options_.lossy), wire});
+  for (const std::uint32_t to : role.sum_to) {
+    out.sendings.push_back({round.sums.body(number, true, view_, options_.lossy), wire, to});
   }
   share(round.sums, number, wire, out);
-  if (role.begins) set_out_waiting(round, number, out);
+  if (role.begins()) set_out_waiting(round, number, out);
 }
 
 void RingSum::share(StepSums& sums, std::uint32_t number, const Buffer& wire, RingOutcome& out) {
@@ -277,29 +282,35 @@ void RingSum::share(StepSums& sums, std::uint32_t number, const Buffer& wire, Ri
 void RingSum::set_out_waiting(RingRound& round, std::uint32_t came_round, RingOutcome& out) {
   const auto range_of = [&](std::uint32_t number) { return round.sums.buckets.at(number).range; };
   round.under_way -= range_of(came_round).bytes();
-  while (!round.waiting.empty() && round.may_set_out(range_of(round.waiting.front()))) {
+  while (!round.waiting.empty()) {
     const std::uint32_t next = round.waiting.front();
-    round.waiting.pop_front();
+    if (!round.may_set_out(next, range_of(next))) return;
     advance(round, next, out);
+    round.waiting.pop_front();
   }
 }
 
 Result<void> RingSum::advance_header(RingRound& round, std::string_view who, RingOutcome& out) {
   if (round.sent || round.headers < options_.replicas) return {};
   const auto role = role_of(pipeline::kHeaderBucket);
-  if (!role.begins && !round.part) return {};
-  if (round.part && round.part->exponents.size() != round.own->exponents.size()) {
-    return refusal(who, beside(*round.part, *round.own));
+  if (round.before.size() < role.parts) return {};
+  for (const auto& [reducer, part] : std::exchange(round.before, {})) {
+    if (part.exponents.size() != round.own->exponents.size()) {
+      return refusal(who, beside(part, *round.own));
+    }
+    pipeline::combine(part, *round.own);
   }
-  if (round.part) pipeline::combine(*round.part, *round.own);
-  round.part.reset();
   round.sent = true;
-  if (role.completes) {
-    round.combined = true;
-    round.sums.header = *round.own;
+  const auto send = [&](std::uint32_t to) {
+    out.sendings.push_back({RingHeader{*round.own, role.completes(), view_}, {}, to});
+  };
+  if (!role.completes()) {
+    send(*role.part_to);
+    return {};
   }
-  const bool goes_on = !role.completes || role.passes_sum;
-  if (goes_on) out.sendings.push_back({RingHeader{*round.own, role.completes, view_}, {}});
+  round.combined = true;
+  round.sums.header = *round.own;
+  std::ranges::for_each(role.sum_to, send);
   return {};
 }
 

@@ -5,18 +5,22 @@
 // A round is one attempt at a step. In it every bucket of the step goes through these stations:
 //
 //   own        the parts of the node's replicas are here
-//   part       what the members before in the ring have added up is here
-//   sent       own and part were added and have gone on, or have become the sum
+//   parts      what other members have added up is here: of those before in the ring, or in both
+//              rings that meet here
+//   sent       own and parts were added and have gone on, or have become the sum
 //   sum        the sum of all members is here, goes on, and is told to the replicas
 //
 // Where a bucket begins, is complete and stops says pipeline/steps/ring_schedule.h. The step's
 // header takes the same way. A bucket sets out as soon as it is here, with one exception: while
 // kMostUnderWay bytes that began at this member are under way, further buckets of the attempt wait
-// for sums to come back. So what travels stays in the caches, and a fast node does not fill the
-// memory of a slow one.
+// for sums to come back, in their order: in a ring of rings a bucket begins at several members, and
+// they would wait for each other's if each let another one go first. So what travels stays in the
+// caches, and a fast node does not fill the memory of a slow one.
 //
-// Two rounds may be open, the first attempt at a step beside any attempt at the step before. What
-// fits into neither is refused: the run ends, and the error names the sender.
+// Two rounds may be open, the first attempt at a step beside any attempt at the step before. In a
+// ring of rings there may be one more: a member of another row can have had the sums of an attempt
+// that are still on their way here, and have gone on. What fits into none is refused: the run ends,
+// and the error names the sender.
 //
 // A member that lacks the sums of a step can also be given them complete (take_given). Nothing here
 // sends, waits or knows the time: each call returns what its caller has to send. One thread.
@@ -77,11 +81,12 @@ struct StepSums {
 
 // The consequences of something that has come.
 struct RingOutcome {
-  // To be sent, in this order. A RingBucket or RingHeader goes to the next member of the ring, a
+  // To be sent, in this order. A RingBucket or RingHeader goes to a position of the ring, a
   // BucketMessage or HeaderMessage to every replica of the node.
   struct Sending {
     std::variant<RingBucket, RingHeader, BucketMessage, HeaderMessage> body;
     runtime::Buffer sums;  // the payload of a bucket
+    std::uint32_t to = 0;  // the position
   };
   std::vector<Sending> sendings;
   // The attempt is over: when its first part came, and how many bytes were added up.
@@ -103,22 +108,23 @@ struct RingRound {
   };
   // The parts of a bucket that are here, besides its sum.
   struct Parts {
-    std::map<std::string, runtime::Buffer, ByNumber> own;  // by replica
-    std::optional<runtime::Message> before;  // of the members before in the ring, not added yet
+    std::map<std::string, runtime::Buffer, ByNumber> own;      // by replica
+    std::map<std::string, runtime::Message, ByNumber> before;  // by Reducer, not added yet
     bool sent = false;
   };
   StepSums sums;
-  std::map<std::uint32_t, Parts> parts;      // by bucket, for the same buckets as the sums
-  runtime::TimePoint begun_at{0};            // when the first part of it came
-  std::size_t under_way = 0;                 // bytes that began here and are not summed
-  std::deque<std::uint32_t> waiting;         // complete buckets that are to begin here, in order
-  std::uint32_t headers = 0;                 // of the node's replicas
-  std::optional<pipeline::StepHeader> own;   // combined of these
-  std::optional<pipeline::StepHeader> part;  // of the members before in the ring
-  bool sent = false;                         // own and part have gone on
-  bool combined = false;                     // sums.header is that of all members
+  std::map<std::uint32_t, Parts> parts;     // by bucket, for the same buckets as the sums
+  runtime::TimePoint begun_at{0};           // when the first part of it came
+  std::size_t under_way = 0;                // bytes that began here and are not summed
+  std::deque<std::uint32_t> waiting;        // complete buckets that are to begin here, in order
+  std::uint32_t headers = 0;                // of the node's replicas
+  std::optional<pipeline::StepHeader> own;  // combined of these
+  std::map<std::string, pipeline::StepHeader, ByNumber> before;  // by Reducer
+  bool sent = false;                                             // own and parts have gone on
+  bool combined = false;  // sums.header is that of all members
 
-  bool may_set_out(const pipeline::Bucket& bucket) const {
+  bool may_set_out(std::uint32_t number, const pipeline::Bucket& bucket) const {
+    if (!waiting.empty() && waiting.front() != number) return false;
     return under_way == 0 || under_way + bucket.bytes() <= kMostUnderWay;
   }
   std::size_t reduced() const;  // how many buckets are summed
@@ -147,9 +153,9 @@ class RingSum {
   // Something came round the ring. A part keeps its message, and with it the credit of its link,
   // until it is added.
   runtime::Result<RingOutcome> take_ring(const RingBucket& body, runtime::Message& message,
-                                         runtime::TimePoint now);
+                                         std::string_view who, runtime::TimePoint now);
   runtime::Result<RingOutcome> take_ring(const RingHeader& body, runtime::Message& message,
-                                         runtime::TimePoint now);
+                                         std::string_view who, runtime::TimePoint now);
   // Another member gives the sums of the next step, the buckets first and then the header.
   runtime::Result<RingOutcome> take_given(const RingBucket& body, runtime::Message& message);
   runtime::Result<RingOutcome> take_given(const RingHeader& body, runtime::Message& message);
@@ -165,7 +171,7 @@ class RingSum {
   bool may_open(std::uint64_t step, std::uint32_t attempt) const;
   runtime::Result<RingRound::Parts*> parts_of(RingRound& round, const BucketMessage& body,
                                               std::string_view who) const;
-  pipeline::RingRole role_of(std::uint32_t bucket) const;
+  pipeline::BucketRole role_of(std::uint32_t bucket) const;
   std::uint32_t slot_of(const RingRound& round) const;
   // Sends the bucket on if it is complete as far as this member.
   void advance(RingRound& round, std::uint32_t number, RingOutcome& out);
@@ -182,10 +188,12 @@ class RingSum {
   RingSumOptions options_;
   std::optional<pipeline::BucketArithmetic> arithmetic_;  // of this View
   pipeline::ViewId view_;
-  std::uint32_t position_ = 0, members_ = 1;  // in the View's ring
+  pipeline::BucketRoutes routes_{1};  // of the View's ring
+  std::uint32_t position_ = 0;        // in it
+  std::uint32_t ahead_ = 0;           // attempts that another member may have ended before this one
   std::uint64_t next_step_ = 0;
   std::uint32_t next_attempt_ = 0;
-  std::deque<RingRound> rounds_;   // under way, in order: two at most
+  std::deque<RingRound> rounds_;   // under way, in order
   std::optional<StepSums> given_;  // of next_step_, as far as another member's sums are here
 };
 

@@ -26,10 +26,21 @@ STEPS = {
 APPLY = 0.012  # seconds of an iteration
 
 
+LEAST_ROWS = 4  # pipeline/steps/ring_rows.h
+
+
 def ring_seconds(members, size, bucket, delay, rate):
-    """All-reduce of `size` bytes in buckets: 2 (N - 1) turns, each as long as an edge is busy, or
-    as a bucket takes alone, whichever is more."""
-    return 2 * (members - 1) * max(size / members / rate, delay + bucket / rate)
+    """All-reduce of `size` bytes in buckets, in one ring or in rows of about one length: turns of
+    rows and of columns, each as long as an edge is busy, or as a bucket takes alone, whichever is
+    more."""
+    def seconds(rows):
+        longest = -(-members // rows)
+        alone = delay + bucket / rate
+        return (2 * (longest - 1) * max(size / longest / rate, alone) +
+                2 * (rows - 1) * max(size / longest / rows / rate, alone))
+
+    rows = round(members**0.5)
+    return seconds(1) if rows < LEAST_ROWS else min(seconds(1), seconds(rows))
 
 
 def exposed_seconds(step, members, arguments):

@@ -1,7 +1,6 @@
 #include "config/member_ring.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <string_view>
@@ -15,12 +14,11 @@
 namespace troupe::config {
 namespace {
 
-constexpr std::uint64_t kUnnamed = std::numeric_limits<std::uint64_t>::max();
-
 struct Hosts {
   std::vector<std::string> names;        // each once, in the order of the file
   std::vector<std::uint32_t> of_member;  // indices of these
-  pipeline::HostBandwidths bandwidths;   // between these, bits per second, or kUnnamed
+  pipeline::HostBandwidths bandwidths;   // between these, bits per second, or
+                                         // pipeline::kUnnamedBandwidth
 };
 
 // Members are numbered entry by entry, in the order of the file. A host with several entries is one
@@ -34,8 +32,8 @@ Hosts hosts_of(const ClusterSection& cluster) {
     if (fresh) hosts.names.push_back(host.address);
     hosts.of_member.insert(hosts.of_member.end(), host.workers, known->second);
   }
-  hosts.bandwidths.assign(hosts.names.size(),
-                          std::vector<std::uint64_t>(hosts.names.size(), kUnnamed));
+  hosts.bandwidths.assign(hosts.names.size(), std::vector<std::uint64_t>(
+                                                  hosts.names.size(), pipeline::kUnnamedBandwidth));
   for (const BandwidthSection& bandwidth : cluster.bandwidth) {
     const auto rate = static_cast<std::uint64_t>(bandwidth.bits_per_second);
     for (const std::string& one : bandwidth.between[0]) {
@@ -65,10 +63,25 @@ std::string slowest_edge(const Hosts& hosts, const std::vector<std::uint32_t>& o
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (rate(i) < rate(slowest)) slowest = i;
   }
-  if (rate(slowest) == kUnnamed) return "cluster.bandwidth says nothing of its edges";
+  if (rate(slowest) == pipeline::kUnnamedBandwidth)
+    return "cluster.bandwidth says nothing of its edges";
   return fmt::format("slowest edge {} -> {}, {}", hosts.names[order[slowest]],
                      hosts.names[order[(slowest + 1) % order.size()]],
                      print_rate(static_cast<std::int64_t>(rate(slowest))));
+}
+
+// "a (member.0, member.1) -> b (member.2) -> a; slowest edge a -> b, 100Mbit"
+std::string hosts_text(const Hosts& hosts, const std::vector<std::uint32_t>& ring) {
+  const auto order = hosts_in_order(hosts, ring);
+  std::string text;
+  for (const std::uint32_t host : order) {
+    std::vector<std::string> there;
+    for (const std::uint32_t member : ring) {
+      if (hosts.of_member[member] == host) there.push_back(member_name(member));
+    }
+    text += fmt::format("{} ({}) -> ", hosts.names[host], fmt::join(there, ", "));
+  }
+  return text + fmt::format("{}; {}", hosts.names[order.front()], slowest_edge(hosts, order));
 }
 
 }  // namespace
@@ -83,20 +96,28 @@ std::vector<std::uint32_t> member_ring(const ClusterSection& cluster, std::uint3
   return numbers;
 }
 
-std::string ring_text(const ClusterSection& cluster, std::uint32_t members) {
+pipeline::RingCosts ring_costs(const ClusterSection& cluster, std::uint32_t members) {
+  Hosts hosts = hosts_of(cluster);
+  if (hosts.of_member.size() != members) return {};
+  return {.hosts = std::move(hosts.of_member), .bandwidths = std::move(hosts.bandwidths)};
+}
+
+std::string ring_text(const ClusterSection& cluster, std::uint32_t members,
+                      const pipeline::RingCosts& costs) {
   const Hosts hosts = hosts_of(cluster);
-  if (hosts.of_member.size() != members || hosts.names.size() < 2) return {};
-  const auto ring = pipeline::ring_order(hosts.of_member, hosts.bandwidths);
-  const auto order = hosts_in_order(hosts, ring);
-  std::string text = "ring: ";
-  for (const std::uint32_t host : order) {
-    std::vector<std::string> there;
-    for (const std::uint32_t member : ring) {
-      if (hosts.of_member[member] == host) there.push_back(member_name(member));
-    }
-    text += fmt::format("{} ({}) -> ", hosts.names[host], fmt::join(there, ", "));
+  const auto ring = member_ring(cluster, members);
+  std::vector<std::string> parts;
+  if (hosts.of_member.size() == members && hosts.names.size() > 1) {
+    parts.push_back(hosts_text(hosts, ring));
   }
-  return text + fmt::format("{}; {}", hosts.names[order.front()], slowest_edge(hosts, order));
+  const std::vector<std::uint32_t> rows = pipeline::ring_rows(ring, costs);
+  if (!rows.empty()) {
+    std::vector<std::string> firsts;
+    for (const std::uint32_t row : rows) firsts.push_back(member_name(ring[row]));
+    parts.push_back(fmt::format("{} rows, each a ring of its own, begin with {}", rows.size(),
+                                fmt::join(firsts, ", ")));
+  }
+  return parts.empty() ? "" : fmt::format("ring: {}", fmt::join(parts, "; "));
 }
 
 }  // namespace troupe::config

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/topology.h"
+#include "pipeline/steps/ring_rows.h"
 
 namespace troupe::config {
 
@@ -18,8 +19,13 @@ namespace troupe::config {
 // machine stand as they would on theirs, and so repeat a lossy sum.
 std::vector<std::uint32_t> member_ring(const ClusterSection& cluster, std::uint32_t members);
 
-// For people: the hosts in the order of the ring with their members, and its slowest edge; one line
-// without a break. "" unless the members are of several hosts.
-std::string ring_text(const ClusterSection& cluster, std::uint32_t members);
+// Where these members are, and how fast they reach each other; nothing is said of their sums.
+pipeline::RingCosts ring_costs(const ClusterSection& cluster, std::uint32_t members);
+
+// For people: the hosts in the order of the ring with their members, and its slowest edge, if the
+// members are of several hosts; and the rows that `costs` make of the ring, if any. One line
+// without a break, or "".
+std::string ring_text(const ClusterSection& cluster, std::uint32_t members,
+                      const pipeline::RingCosts& costs);
 
 }  // namespace troupe::config

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "config/member_ring.h"
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
 #include "launch/run/judgement.h"
@@ -17,11 +16,10 @@
 namespace troupe {
 namespace {
 
-std::string told(const config::ClusterSection& cluster, const launch::Placement& placement) {
+std::string told(const launch::Placement& placement, const std::string& ring) {
   const std::uint32_t members = placement.members;
   if (members == 0) return "placement: everything in this process\n";
   const std::size_t here = placement.here.size();
-  const std::string ring = config::ring_text(cluster, members);
   return fmt::format("placement: a head and {} member{}, each a process{}\n{}", members,
                      members == 1 ? "" : "s",
                      here == members ? "" : fmt::format("; {} of them on this machine", here),
@@ -62,7 +60,7 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
                                      static_cast<double>(bounds.cache_bytes) / 1e6)
                        : "")
             << line_of(pipeline::strategy_text(loaded.topology.train.options))
-            << told(loaded.topology.cluster, judged.placement) << line_of(judged.device)
+            << told(judged.placement, bounds.ring) << line_of(judged.device)
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 

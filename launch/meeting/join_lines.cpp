@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "config/member_ring.h"
 #include "config/plan.h"
 #include "launch/machine/this_host.h"
 #include "launch/meeting/key_folder.h"
@@ -117,7 +116,6 @@ std::string newcomer_lines(const std::vector<std::string>& addresses, const std:
 void tell_members(const config::ClusterSection& cluster, std::uint32_t members,
                   const std::vector<std::string>& members_here, const std::string& listen,
                   const runtime::Wire& wire, const runtime::Log& log) {
-  if (const std::string ring = config::ring_text(cluster, members); !ring.empty()) log.info(ring);
   const std::set<std::string> here(members_here.begin(), members_here.end());
   bool awaits_others = false;
   for (std::uint32_t i = 0; i < members; ++i) {

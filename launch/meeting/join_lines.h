@@ -35,10 +35,9 @@ std::string join_lines(const config::ClusterSection& cluster, std::uint32_t memb
 std::string newcomer_lines(const std::vector<std::string>& addresses, const std::string& public_key,
                            bool this_machine);
 
-// Says in the log in which order members of several hosts stand in the ring, and which of them
-// other hosts are to start, with the line to type there; or, of a run with keys that awaits nobody,
-// the line with which others join. The head listens at `listen`, and `wire` is its own. May ask the
-// system's resolver.
+// Says in the log which members other hosts are to start, with the line to type there; or, of a run
+// with keys that awaits nobody, the line with which others join. The head listens at `listen`, and
+// `wire` is its own. May ask the system's resolver.
 void tell_members(const config::ClusterSection& cluster, std::uint32_t members,
                   const std::vector<std::string>& members_here, const std::string& listen,
                   const runtime::Wire& wire, const runtime::Log& log);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "config/member_ring.h"
 #include "config/plan.h"
 #include "config/workers.h"
 #include "launch/run/networks.h"
@@ -117,6 +118,9 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   AlternativeLinks first_of_its_kind;
   ASSIGN_OR_RETURN(bounds.plan, plan_of_run(loaded, *gan, size_of_run(topology, members)));
   leave_out_places(members, bounds.plan);
+  if (members > 1) {
+    bounds.ring = config::ring_text(topology.cluster, members, ring_costs(topology, *gan, members));
+  }
   for (const runtime::LinkPlan& link : bounds.plan.links) {
     if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
   }

@@ -18,6 +18,7 @@ struct RunBounds {
   // The part of the members that the run begins with, with the bounds of the run's whole plan,
   // which has slots for others besides.
   runtime::Plan plan;
+  std::string ring;                // config::ring_text() of the members
   std::int64_t message_bytes = 0;  // of all links' byte credits
   // Activations and scratch of one replica, and the sums of its steps under way.
   std::int64_t arena_bytes = 0;

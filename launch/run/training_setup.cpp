@@ -36,6 +36,15 @@ config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan
   return sizes;
 }
 
+pipeline::RingCosts ring_costs(const config::Topology& topology, const model::Gan& gan,
+                               std::uint32_t members) {
+  pipeline::RingCosts costs = config::ring_costs(topology.cluster, members);
+  const std::int64_t elements = sizes_of(topology, gan).contribution_elements;
+  costs.step_bytes = static_cast<double>(elements) * sizeof(std::int64_t);
+  costs.bucket_bytes = static_cast<double>(topology.reducer.segment_bytes);
+  return costs;
+}
+
 std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan) {
   const auto size = [](const model::Program& program, const model::OptimiserOptions& optimiser) {
     const model::ParameterLayout& layout = program.parameters();
@@ -206,6 +215,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   if (setup.size.members == 0) return options;
   options.membership.min_members = cluster.failure.min_members;
   options.membership.ring = config::member_ring(cluster, setup.size.members);
+  options.membership.costs = ring_costs(setup.topology, *setup.gan, setup.size.members);
   options.member_slots.clear();
   for (std::uint32_t member = 0; member < setup.size.slots; ++member) {
     options.member_slots.push_back(

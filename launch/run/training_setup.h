@@ -58,6 +58,9 @@ struct TrainingSetup {
 
 // The sizes from which the plan's bounds follow.
 config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan& gan);
+// By which so many members are one ring or a ring of rings.
+pipeline::RingCosts ring_costs(const config::Topology& topology, const model::Gan& gan,
+                               std::uint32_t members);
 // Weights, moving statistics and optimisers of both networks of one replica.
 std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan);
 

@@ -28,8 +28,17 @@ double slowest_of(double members) {
 double ring_seconds(double bytes, double members, double bucket_bytes, const RingLine& line) {
   const double bucket = std::max(kLeastBucket, std::min(bucket_bytes, bytes / members));
   const double rate = std::min(line.bytes_per_second, line.member_bytes_per_second);
-  return 2.0 * (members - 1.0) *
-         std::max(bytes / members / rate, line.message_seconds + bucket / rate);
+  // As pipeline/steps/ring_rows.h has it, for members of which nothing else is known.
+  const auto seconds = [&](double rows) {
+    const double longest = std::ceil(members / rows);
+    const auto turn = [&](double part) {
+      return std::max(part / rate, line.message_seconds + bucket / rate);
+    };
+    return 2.0 * (longest - 1.0) * turn(bytes / longest) +
+           2.0 * (rows - 1.0) * turn(bytes / longest / rows);
+  };
+  const double rows = std::round(std::sqrt(members));
+  return rows < RingCosts{}.least ? seconds(1.0) : std::min(seconds(1.0), seconds(rows));
 }
 
 double computing_seconds(const IterationWork& work, std::span<const Crew> crews) {

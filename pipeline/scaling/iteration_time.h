@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "pipeline/steps/ring_rows.h"
+
 namespace troupe::pipeline {
 
 // Workers of equal speed.
@@ -29,8 +31,8 @@ struct IterationWork {
 
 // A line from a member of the ring to the next, and how evenly members compute.
 struct RingLine {
-  double bytes_per_second = 1.25e9;
-  double message_seconds = 100e-6;
+  double bytes_per_second = kLineBytesPerSecond;
+  double message_seconds = kMessageSeconds;
   // Each byte is received, added and sent on by the member's processor, at this rate.
   double member_bytes_per_second = std::numeric_limits<double>::infinity();
   double deviation = 0.01;  // of a member's time, relative

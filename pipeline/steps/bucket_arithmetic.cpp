@@ -73,25 +73,19 @@ Buffer BucketArithmetic::sum_of(std::span<const Buffer> parts, SumKind kind) {
   return sum;
 }
 
-Buffer BucketArithmetic::encode(std::uint32_t slot, const Bucket& bucket,
-                                std::span<const float> values) {
+Buffer BucketArithmetic::add(std::uint32_t slot, const Bucket& bucket,
+                             std::span<const Buffer> parts, Buffer own) {
+  if (bucket.kind != SumKind::kFloat32 || !feedback_) {
+    for (const Buffer& part : parts) own = sum_of_two(part, own, bucket.kind);
+    return own;
+  }
+  Buffer sum = parts.empty() ? std::move(own) : Buffer::copy_of(own.bytes());
+  for (const Buffer& part : parts) decode_add(*lossy_, part.bytes(), sum.mutable_as<float>());
+  const std::span<const float> values = std::as_const(sum).as<float>();
   Buffer wire = Buffer::allocate(encoded_bytes(*lossy_, values.size()));
   feedback_->encode(slot, static_cast<std::size_t>(bucket.offset), values,
                     {wire.mutable_data(), wire.size()});
   return wire;
-}
-
-Buffer BucketArithmetic::begin(std::uint32_t slot, const Bucket& bucket, Buffer own) {
-  if (bucket.kind != SumKind::kFloat32 || !feedback_) return own;
-  return encode(slot, bucket, own.as<float>());
-}
-
-Buffer BucketArithmetic::add(std::uint32_t slot, const Bucket& bucket, const Buffer& part,
-                             const Buffer& own) {
-  if (bucket.kind != SumKind::kFloat32 || !feedback_) return sum_of_two(part, own, bucket.kind);
-  Buffer sum = Buffer::copy_of(own.bytes());
-  decode_add(*lossy_, part.bytes(), sum.mutable_as<float>());
-  return encode(slot, bucket, sum.as<float>());
 }
 
 Buffer BucketArithmetic::sum_from(const Bucket& bucket, const Buffer& wire) const {

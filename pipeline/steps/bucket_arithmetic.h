@@ -6,7 +6,7 @@
 //
 // Integer sums are exact in any order. Floats are added in the order of replicas and of the ring,
 // and every member uses the decoded form of the sum that the bucket's home has encoded. So all
-// members have the same bits, and a ring of another size has other bits. One thread.
+// members have the same bits, and a ring of another size or other rows has other bits. One thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,12 +31,11 @@ class BucketArithmetic {
   // buffer is returned as it is.
   static runtime::Buffer sum_of(std::span<const runtime::Buffer> parts, SumKind kind);
 
-  // The bucket as it goes onto the wire; `own` is the sum of the node's replicas. The first call is
-  // for the member that begins the bucket, the second for all others, with the received bytes in
-  // `part`. Each element of a slot at most once between two calls of close() for it.
-  runtime::Buffer begin(std::uint32_t slot, const Bucket& bucket, runtime::Buffer own);
-  runtime::Buffer add(std::uint32_t slot, const Bucket& bucket, const runtime::Buffer& part,
-                      const runtime::Buffer& own);
+  // The bucket as it goes onto the wire; `own` is the sum of the node's replicas, and `parts` are
+  // the received bytes that it is added to: none where the bucket begins. Each element of a slot at
+  // most once between two calls of close() for it.
+  runtime::Buffer add(std::uint32_t slot, const Bucket& bucket,
+                      std::span<const runtime::Buffer> parts, runtime::Buffer own);
   // From the wire to what a replica uses.
   runtime::Buffer sum_from(const Bucket& bucket, const runtime::Buffer& wire) const;
 
@@ -44,8 +43,6 @@ class BucketArithmetic {
   void close(std::uint32_t slot, bool applied);
 
  private:
-  runtime::Buffer encode(std::uint32_t slot, const Bucket& bucket, std::span<const float> values);
-
   std::optional<ReductionFormat> lossy_;
   std::optional<ErrorFeedback> feedback_;  // where something is dropped
 };

@@ -26,6 +26,7 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.id = {options_.term, ++number_};
   view_.first_step = first_step;
   view_.ring = options_.ring;
+  view_.rows = ring_rows(view_.ring, options_.costs);
   view_.reached.assign(view_.ring.size(), first_step);
   view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_));
   return view_;
@@ -213,6 +214,7 @@ View Membership::next_view() const {
     if (rest.erase(member) > 0) take(member);
   }
   for (const std::uint32_t member : rest) take(member);
+  view.rows = ring_rows(view.ring, options_.costs);
 
   const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;
   // An owner keeps its micro-batches, even a member of weight 0 that took them over when no other

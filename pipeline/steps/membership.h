@@ -14,6 +14,7 @@
 #include <set>
 #include <vector>
 
+#include "pipeline/steps/ring_rows.h"
 #include "pipeline/steps/view.h"
 #include "runtime/base/error.h"
 
@@ -22,6 +23,7 @@ namespace troupe::pipeline {
 struct MembershipOptions {
   std::uint32_t term = 1;
   std::vector<std::uint32_t> ring{0};     // the first members in the order of their ring
+  RingCosts costs{};                      // of the rings of Views
   std::uint32_t replicas_per_member = 1;  // numbered over all members in order
   // Weight of each replica of these members, some above 0, and of all that may join.
   std::vector<std::uint64_t> weights{1};

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/steps/micro_batch.h"
+#include "pipeline/steps/ring_schedule.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
@@ -88,6 +89,7 @@ const char* fault_of(const View& view) {
   if (view.reached.size() != view.ring.size()) return "a View that does not tell what all reached";
   const std::set<std::uint32_t> members(view.ring.begin(), view.ring.end());
   if (members.size() != view.ring.size()) return "a View with a member twice";
+  if (!are_rows(view.rows, view.ring.size())) return "a View with rows of no ring";
   bool is_reached = false;
   for (std::size_t i = 0; i < view.ring.size(); ++i) {
     const std::uint64_t step = view.reached[i];

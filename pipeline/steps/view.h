@@ -34,6 +34,8 @@ struct View {
   // Numbers of its members, in the order of the ring: each sends to the next, the last to the
   // first.
   std::vector<std::uint32_t> ring;
+  // Positions in it at which a row begins, as BucketRoutes has them; empty: it is one ring.
+  std::vector<std::uint32_t> rows;
   // The step that each of them would make next. A member below first_step lacks the sums of the
   // step before, which are not made again.
   std::vector<std::uint64_t> reached;
@@ -109,6 +111,7 @@ void fields(auto& archive, runtime::Like<View> auto& view) {
   archive.object("id", view.id);
   archive.number("first_step", view.first_step);
   archive.list("ring", view.ring, kMostViewMembers);
+  archive.list("rows", view.rows, kMostViewMembers);
   archive.list("reached", view.reached, kMostViewMembers);
   archive.list("owners", view.owners, kMostMicroBatches);
   archive.list("later", view.later, kMostAssignments);

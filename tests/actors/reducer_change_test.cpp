@@ -203,7 +203,7 @@ Message ring_header(ViewId view, std::uint64_t step = 3, bool combined = true) {
 
 // As far as step 3 is made, of which the sums are 42.
 void make_step(Scene& scene) {
-  ASSERT_TRUE(pipeline::ring_role(0, 1, 3).begins);
+  ASSERT_TRUE(pipeline::BucketRoutes(3).role(0, 1).begins());
   scene.root(view(kFirstView, {0, 1, 2})).replica(own_bucket(kFirstView, 5));
   scene.replica(own_header(kFirstView, 1));
   scene.other(ring_bucket(kFirstView, 42)).other(ring_header(kFirstView));

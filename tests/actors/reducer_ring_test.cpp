@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "actors/reducer.h"
+#include "pipeline/steps/ring_rows.h"
 #include "pipeline/steps/ring_schedule.h"
 #include "runtime/base/random.h"
 #include "tests/actors/theatre.h"
@@ -43,6 +45,7 @@ struct Drama {
   bool repeats = false;        // some steps are flagged, and made again
   bool ahead = true;           // buckets of a step are out before the step before it is summed
   std::uint64_t steps = 6;
+  std::vector<std::uint32_t> rows{};
 
   static constexpr std::size_t kSlotFloats[] = {3000, 700};
 
@@ -128,14 +131,19 @@ class Reference {
     Buffer sums = Buffer::zeroed(layout.bytes());
     std::uint32_t number = 0;
     for (const pipeline::Bucket& bucket : drama_.buckets(step)) {
-      const std::uint32_t home = pipeline::home_of(number++, drama_.members);
-      std::uint32_t at = (home + 1) % drama_.members;
-      Buffer wire = members_[at].begin(slot, bucket, own(step, attempt, at, bucket));
-      while (at != home) {
-        at = (at + 1) % drama_.members;
-        wire = members_[at].add(slot, bucket, wire, own(step, attempt, at, bucket));
-      }
-      const Buffer sum = members_[home].sum_from(bucket, wire);
+      const pipeline::BucketRoutes routes(drama_.members, drama_.rows);
+      const auto role = [&](std::uint32_t at) { return routes.role(number, at); };
+      // What a member sends, or has in the end.
+      const std::function<Buffer(std::uint32_t)> wire = [&](std::uint32_t at) {
+        std::vector<Buffer> parts;
+        for (std::uint32_t i = 0; i < drama_.members; ++i) {
+          if (role(i).part_to == at) parts.push_back(wire(i));
+        }
+        return members_[at].add(slot, bucket, parts, own(step, attempt, at, bucket));
+      };
+      const std::uint32_t home = routes.home_of(number);
+      const Buffer sum = members_[home].sum_from(bucket, wire(home));
+      ++number;
       std::ranges::copy(sum.bytes(), sums.mutable_data() + layout.offset(bucket.offset));
     }
     for (auto& member : members_) member.close(slot, applied);
@@ -245,7 +253,9 @@ std::vector<Sums> play_ring(const Drama& drama, std::uint64_t seed) {
   Play play;
   Script root;
   root.start = [&drama](Context& context) {
-    const ViewPointer view = view_of(drama.members, drama.all(), drama.replicas);
+    pipeline::View told = *view_of(drama.members, drama.all(), drama.replicas);
+    told.rows = drama.rows;
+    const auto view = std::make_shared<const pipeline::View>(std::move(told));
     for (std::uint32_t member = 0; member < drama.members; ++member) {
       context.send_control(numbered("reducer", member), Message::of(ViewMessage{view}));
     }
@@ -318,8 +328,25 @@ TEST(ReducerRing, EveryReplicaGetsTheSameBitsInEveryFormat) {
 }
 
 TEST(ReducerRing, Of64MembersReduces) {
-  const Drama drama{std::nullopt, 64, 1, true, true, 3};
+  Drama drama{std::nullopt, 64, 1, true, true, 3};
   EXPECT_TRUE(same(play_ring(drama, 1).back(), Reference(drama).sums()));
+  drama.rows = pipeline::even_rows(64, 8);
+  EXPECT_TRUE(same(play_ring(drama, 1).back(), Reference(drama).sums()));
+}
+
+// Exact sums are those of one ring; those of a lossy format are the same for all members.
+TEST(ReducerRing, InRowsEveryReplicaGetsTheSameBitsInEveryFormat) {
+  const std::pair<std::uint32_t, std::vector<std::uint32_t>> shapes[] = {
+      {4, {0, 2}}, {5, {1, 3}}, {5, {0, 1}}, {3, {0, 1, 2}}, {7, {2, 4, 5}}};
+  for (const auto& [members, rows] : shapes) {
+    for (const Format format : kFormats) {
+      Drama drama{format, members, 2, true};
+      const Sums in_one_ring = Reference(drama).sums();
+      drama.rows = rows;
+      ASSERT_NO_FATAL_FAILURE(expect_same_sums(drama)) << testing::PrintToString(rows);
+      EXPECT_TRUE(format || same(Reference(drama).sums(), in_one_ring));
+    }
+  }
 }
 
 // Int8 drops most of what is small, and gives it later: the tests of the formats say how well.
@@ -368,13 +395,14 @@ TEST(ReducerRing, WhatASlotsStepLeavesOverGoesIntoItsNextAndIntoNoOther) {
     const auto slot = static_cast<std::uint32_t>(step % 2);
     const std::vector<pipeline::Bucket> buckets = drama.buckets(step);
     const pipeline::Bucket bucket = buckets.back();
-    const std::uint32_t home = pipeline::home_of(static_cast<std::uint32_t>(buckets.size()) - 1, 2);
+    const std::uint32_t home =
+        pipeline::BucketRoutes(2).home_of(static_cast<std::uint32_t>(buckets.size()) - 1);
     const std::size_t offset = drama.layout(step).offset(bucket.offset);
     const auto part = [&](std::uint32_t member) {
       return drama.part(step, 0, member).slice(offset, bucket.bytes());
     };
-    const Buffer wire = fresh[home].add(
-        slot, bucket, fresh[1 - home].begin(slot, bucket, part(1 - home)), part(home));
+    const Buffer first = fresh[1 - home].add(slot, bucket, {}, part(1 - home));
+    const Buffer wire = fresh[home].add(slot, bucket, {{first}}, part(home));
     const Buffer alone = fresh[home].sum_from(bucket, wire);
     EXPECT_EQ(same(sums.at(step).slice(offset, bucket.bytes()), alone), step < 2) << step;
   }

@@ -45,7 +45,7 @@ Event ring_bucket(std::uint64_t step, std::uint32_t number, bool summed, std::in
         RingBucket{
             {step, 0, number, 0, end, pipeline::SumKind::kInt64, kFirstView}, summed, std::nullopt},
         {Buffer::zeroed(static_cast<std::size_t>(end) * 8)});
-    return sum.take_ring(*message.as<RingBucket>(), message, {});
+    return sum.take_ring(*message.as<RingBucket>(), message, "reducer", {});
   };
 }
 
@@ -58,8 +58,21 @@ Event ring_header(std::size_t tensors, bool combined, std::uint32_t micro_batche
     body.header.micro_batches = micro_batches;
     body.combined = combined;
     Message message = Message::of(std::move(body));
-    return sum.take_ring(*message.as<RingHeader>(), message, {});
+    return sum.take_ring(*message.as<RingHeader>(), message, "reducer", {});
   };
+}
+
+// At `position` of a ring of nine in rows of three.
+RingSum one_of_nine(std::uint32_t position) {
+  RingSumOptions options;
+  options.member = position;
+  options.micro_batches = 9;
+  options.events = 0;
+  RingSum sum(options);
+  pipeline::View view = *view_of(9, 9);
+  view.rows = {0, 3, 6};
+  sum.enter(view);
+  return sum;
 }
 
 // At `position` of a ring of three, in iterations of two micro-batches without events.
@@ -78,8 +91,8 @@ RingSum one_of_three(std::uint32_t position, std::uint32_t replicas = 1,
 }
 
 TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
-  ASSERT_TRUE(pipeline::ring_role(0, 1, 3).begins);
-  ASSERT_TRUE(pipeline::ring_role(0, 0, 3).completes);
+  ASSERT_TRUE(pipeline::BucketRoutes(3).role(0, 1).begins());
+  ASSERT_TRUE(pipeline::BucketRoutes(3).role(0, 0).completes());
   struct Case {
     const char* situation;
     std::uint32_t position;
@@ -198,7 +211,7 @@ TEST(RingSum, BucketInAnotherFormatIsRefusedAndItsSenderNamed) {
           Message message = Message::of(
               RingBucket{{0, 0, 0, 0, kElements, kind_of(other), kFirstView}, false, other},
               {Buffer::zeroed(bytes)});
-          return sum.take_ring(*message.as<RingBucket>(), message, {});
+          return sum.take_ring(*message.as<RingBucket>(), message, "reducer", {});
         };
         runtime::Result<RingOutcome> outcome = own_first ? contribute() : hear();
         if (outcome.ok()) outcome = own_first ? hear() : contribute();
@@ -229,6 +242,106 @@ TEST(RingSum, BucketsBeyondWhatMayBeUnderWaySetOutAsSumsComeBack) {
   EXPECT_THAT(set_out(own_bucket(6, kElements)(sum)), ElementsAre());
   EXPECT_THAT(set_out(ring_bucket(0, 0, true, kElements)(sum)), ElementsAre(3U));
   EXPECT_THAT(set_out(ring_bucket(0, 3, true, kElements)(sum)), ElementsAre(6U));
+}
+
+// In a ring of rings a bucket begins in each row. Were a later one to go first here and another one
+// elsewhere, they would wait for each other.
+TEST(RingSum, SmallBucketDoesNotPassALargeOneThatWaits) {
+  constexpr std::int64_t kLarge = 3 * static_cast<std::int64_t>(kMostUnderWay) / 8 / 5;
+  RingSum sum = one_of_three(1);
+  EXPECT_THAT(set_out(own_bucket(0, kLarge)(sum)), ElementsAre(0U));
+  EXPECT_THAT(set_out(own_bucket(3, kLarge)(sum)), ElementsAre());
+  EXPECT_THAT(set_out(own_bucket(6, 4)(sum)), ElementsAre());
+  EXPECT_THAT(set_out(ring_bucket(0, 0, true, kLarge)(sum)), ElementsAre(3U, 6U));
+}
+
+// By position: where its part of bucket 0 goes.
+std::vector<std::uint32_t> destinations(const runtime::Result<RingOutcome>& outcome) {
+  std::vector<std::uint32_t> all;
+  if (!outcome.ok()) return {99};
+  for (const auto& sending : outcome->sendings) {
+    const bool goes_round = std::holds_alternative<RingBucket>(sending.body) ||
+                            std::holds_alternative<RingHeader>(sending.body);
+    if (goes_round) all.push_back(sending.to);
+  }
+  return all;
+}
+
+Event from(const char* reducer, bool header, bool summed) {
+  return [=](RingSum& sum) {
+    RingHeader told;
+    told.header.exponents.resize(2);
+    told.header.micro_batches = 3;
+    told.combined = summed;
+    const RingBucket bucket{
+        {0, 0, 0, 0, 4, pipeline::SumKind::kInt64, kFirstView}, summed, std::nullopt};
+    Message message = header ? Message::of(std::move(told))
+                             : Message::of(RingBucket(bucket), {Buffer::zeroed(32)});
+    return header ? sum.take_ring(*message.as<RingHeader>(), message, reducer, {})
+                  : sum.take_ring(*message.as<RingBucket>(), message, reducer, {});
+  };
+}
+
+// A neighbour of another row may have ended an attempt whose sums are on their way here, and no
+// more than one.
+TEST(RingSum, InRowsOthersMayBeOneAttemptAhead) {
+  const auto begins = [](std::uint64_t step, std::uint32_t attempt) {
+    return [=](RingSum& sum) {
+      Message message = Message::of(
+          RingBucket{{step, attempt, 0, 0, 4, pipeline::SumKind::kInt64, kFirstView}, false, {}},
+          {Buffer::zeroed(32)});
+      return sum.take_ring(*message.as<RingBucket>(), message, "reducer.3", {});
+    };
+  };
+  for (const auto& [step, attempt] : {std::pair{0U, 1U}, {1U, 0U}, {2U, 0U}}) {
+    RingSum sum = one_of_nine(6);
+    EXPECT_TRUE(begins(step, attempt)(sum).ok());
+    const bool is_further_for_one_ring = step + attempt > 1 || attempt > 0;
+    RingSum in_one_ring = one_of_three(0);
+    EXPECT_EQ(begins(step, attempt)(in_one_ring).ok(), !is_further_for_one_ring);
+  }
+  for (const auto& [step, attempt] : {std::pair{0U, 2U}, {1U, 1U}, {3U, 0U}}) {
+    RingSum sum = one_of_nine(6);
+    EXPECT_FALSE(begins(step, attempt)(sum).ok());
+  }
+  RingSum sum = one_of_nine(6);
+  for (const std::uint64_t step : {0, 1, 2}) EXPECT_TRUE(begins(step, 0)(sum).ok());
+  EXPECT_FALSE(begins(0, 1)(sum).ok());  // a fourth round
+}
+
+// Position 0 is the home of bucket 0 and the last of its row; 3 and 6 are those of the others.
+TEST(RingSum, InRowsBothRingsOfAMemberAreWaitedFor) {
+  for (const bool header : {false, true}) {
+    const auto own = [&](RingSum& sum) {
+      const auto outcome = own_bucket(0)(sum);
+      return header ? own_header()(sum) : outcome;
+    };
+    RingSum home = one_of_nine(0);
+    EXPECT_THAT(destinations(own(home)), ElementsAre());
+    EXPECT_THAT(destinations(from("reducer.2", header, false)(home)), ElementsAre());
+    EXPECT_FALSE(from("reducer.2", header, false)(home).ok());  // a second time
+    EXPECT_THAT(destinations(from("reducer.6", header, false)(home)), ElementsAre(3, 1));
+    EXPECT_FALSE(from("reducer.3", header, false)(home).ok());  // a third part
+
+    RingSum first = one_of_nine(3);  // of the column
+    EXPECT_THAT(destinations(from("reducer.5", header, false)(first)), ElementsAre());
+    EXPECT_THAT(destinations(own(first)), ElementsAre(6));
+    EXPECT_THAT(destinations(from("reducer.0", header, true)(first)), ElementsAre(6, 4));
+
+    RingSum second = one_of_nine(6);
+    EXPECT_THAT(destinations(own(second)), ElementsAre());
+    EXPECT_THAT(destinations(from("reducer.3", header, false)(second)), ElementsAre());
+    EXPECT_THAT(destinations(from("reducer.8", header, false)(second)), ElementsAre(0));
+    EXPECT_THAT(destinations(from("reducer.3", header, true)(second)), ElementsAre(7));
+
+    RingSum aside = one_of_nine(4);
+    EXPECT_THAT(destinations(own(aside)), ElementsAre(5));
+    EXPECT_THAT(destinations(from("reducer.3", header, true)(aside)), ElementsAre(5));
+    RingSum last = one_of_nine(5);
+    EXPECT_THAT(destinations(own(last)), ElementsAre());
+    EXPECT_THAT(destinations(from("reducer.4", header, false)(last)), ElementsAre(3));
+    EXPECT_THAT(destinations(from("reducer.4", header, true)(last)), ElementsAre());
+  }
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ pipeline::View make_sound(pipeline::View view, Draw& draw) {
     view.reached.push_back(view.first_step - draw.up_to(1));
   }
   view.reached[draw.up_to(members - 1)] = view.first_step;
+  view.rows.clear();
+  if (members > 1 && draw.up_to(1) == 1) view.rows = {0, static_cast<std::uint32_t>(members) - 1};
   view.owners.push_back(draw.number32());
   return view;
 }

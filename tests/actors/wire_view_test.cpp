@@ -62,6 +62,22 @@ TEST(WireMessages, ViewThatNoCoordinatorTellsIsRefused) {
               HasSubstr("that nobody has reached"));
 }
 
+TEST(WireMessages, ViewWithRowsOfNoRingIsRefused) {
+  const auto with_rows = [](std::vector<std::uint32_t> rows) {
+    return problem_of_view([rows](pipeline::View& view) {
+      view.ring = {4, 5, 6};
+      view.reached.assign(3, view.first_step);
+      view.newcomers.clear();
+      view.rows = rows;
+    });
+  };
+  EXPECT_EQ(with_rows({}), "");
+  EXPECT_EQ(with_rows({1, 2}), "");
+  for (const auto& rows : std::vector<std::vector<std::uint32_t>>{{0}, {1, 1}, {2, 1}, {0, 3}}) {
+    EXPECT_THAT(with_rows(rows), HasSubstr("a View with rows of no ring"));
+  }
+}
+
 TEST(WireMessages, ViewThatNoMemberCanReadIsNotPacked) {
   EXPECT_EQ(problem_of_view(
                 [](pipeline::View& view) { view.owners.assign(pipeline::kMostMicroBatches, 2); }),

@@ -179,7 +179,8 @@ TEST(ClusterPlan, EdgesOfTheRingHaveRoomForTwoStepsAndTheSumsOfAnother) {
   const auto count = static_cast<std::uint32_t>(buckets.size());
   std::int64_t messages = 0;
   for (std::uint32_t position = 0; position < 3; ++position) {
-    messages = std::max(messages, 2 * pipeline::ring_messages(count, position, 3));
+    messages = std::max(
+        messages, 2 * pipeline::BucketRoutes(3).messages(count, position, (position + 1) % 3));
   }
   EXPECT_GE(edge.message_credits, messages + count + 1);
   EXPECT_GE(edge.byte_credits, 2 * 2 * 8'000'000 * 2 / 3 + 8'000'000);

@@ -19,30 +19,42 @@ ClusterSection cluster(const std::string& text) {
   return parsed(kLeast + "cluster: {" + text + "}\n").topology.cluster;
 }
 
+std::string text_of(const ClusterSection& cluster, std::uint32_t members) {
+  return ring_text(cluster, members, ring_costs(cluster, members));
+}
+
 constexpr const char* kSites =
     "hosts: [{address: a1, workers: 2}, {address: b1}, {address: a2}, {address: b2, workers: 2}], "
     "bandwidth: [{between: [[a1, a2], [b1, b2]], rate: 100Mbit}]";
 
 TEST(MemberRing, CrossesBetweenTwoSitesOnceEachWay) {
   EXPECT_THAT(member_ring(cluster(kSites), 6), ElementsAre(0, 1, 2, 4, 5, 3));
-  EXPECT_EQ(ring_text(cluster(kSites), 6),
-            "ring: a1 (member.0, member.1) -> b1 (member.2) -> b2 (member.4, member.5) -> a2 "
-            "(member.3) -> a1; slowest edge a1 -> b1, 100Mbit");
+  EXPECT_EQ(
+      text_of(cluster(kSites), 6),
+      "ring: a1 (member.0, member.1) -> b1 (member.2) -> b2 (member.4, member.5) -> a2 "
+      "(member.3) -> a1; slowest edge a1 -> b1, 100Mbit; 2 rows, each a ring of its own, begin "
+      "with member.2, member.3");
 }
 
 TEST(MemberRing, WithoutBandwidthsIsTheOrderOfTheFile) {
   const ClusterSection three =
       cluster("hosts: [{address: c, workers: 2}, {address: a}, {address: b}]");
   EXPECT_THAT(member_ring(three, 4), ElementsAre(0, 1, 2, 3));
-  EXPECT_EQ(ring_text(three, 4),
+  EXPECT_EQ(text_of(three, 4),
             "ring: c (member.0, member.1) -> a (member.2) -> b (member.3) -> c; "
             "cluster.bandwidth says nothing of its edges");
+}
+
+TEST(MemberRing, OfManyMembersHasRows) {
+  EXPECT_EQ(text_of({}, 16),
+            "ring: 4 rows, each a ring of its own, begin with member.0, member.4, member.8, "
+            "member.12");
 }
 
 TEST(MemberRing, MembersOfOneAddressStandTogether) {
   const ClusterSection twice = cluster("hosts: [{address: a}, {address: b}, {address: a}]");
   EXPECT_THAT(member_ring(twice, 3), ElementsAre(0, 2, 1));
-  EXPECT_THAT(ring_text(twice, 3), testing::StartsWith("ring: a (member.0, member.2) -> b "));
+  EXPECT_THAT(text_of(twice, 3), testing::StartsWith("ring: a (member.0, member.2) -> b "));
 }
 
 TEST(MemberRing, LaterItemsWin) {
@@ -69,12 +81,12 @@ TEST(MemberRing, OtherNumbersOfMembersStandInTheirOrder) {
   EXPECT_THAT(member_ring(cluster(kSites), 5), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(member_ring(cluster(kSites), 7), ElementsAre(0, 1, 2, 3, 4, 5, 6));
   EXPECT_THAT(member_ring({}, 2), ElementsAre(0, 1));
-  EXPECT_EQ(ring_text(cluster(kSites), 5), "");
-  EXPECT_EQ(ring_text({}, 2), "");
+  EXPECT_EQ(text_of(cluster(kSites), 5), "");
+  EXPECT_EQ(text_of({}, 2), "");
 }
 
 TEST(MemberRing, OfOneHostIsNotToldOf) {
-  EXPECT_EQ(ring_text(cluster("hosts: [{address: a, workers: 4}]"), 4), "");
+  EXPECT_EQ(text_of(cluster("hosts: [{address: a, workers: 4}]"), 4), "");
 }
 
 // A cluster with so many members and some rates, and what ring_order() is to be asked for it.

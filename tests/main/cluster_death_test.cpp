@@ -130,6 +130,22 @@ TEST_F(ClusterDeath, KilledMembersAreReplacedAndCostNeitherStepNorBit) {
   expect_goes_on({"--workers", "0"});
 }
 
+// Sixteen members are four rows of four, fifteen are one ring.
+TEST_F(ClusterDeath, RingOfRingsThatBreaksAndIsMadeAgainCostsNeitherStepNorBit) {
+  Process process(endless("a", 16, 2));
+  wait_until_training(process);
+  EXPECT_THAT(log(), HasSubstr("ring: 4 rows, each a ring of its own, begin with member.0, "
+                               "member.4, member.8, member.12"));
+  for (const auto& [victim, next] : {std::pair{6, "member.16"}, {0, "member.17"}}) {
+    ASSERT_GT(member(victim), 0);
+    ::kill(member(victim), SIGKILL);
+    ASSERT_TRUE(process.wait_until([&] { return has_stepped_with(next); })) << process.wait().err;
+  }
+  stop(process);
+  EXPECT_EQ(parse_json(read_text(path("a/summary.json")))["failures_survived"].integer(), 2U);
+  expect_goes_on({"--workers", "0"});
+}
+
 // With data that lie elsewhere, and with an epoch that ends with fewer micro-batches (180 events
 // are 11 iterations of 16, and 4 more). Both members of the beginning are killed, and others join.
 TEST_F(ClusterDeath, DataOfEveryKindGoOnToTheSameHashBehindKillsAndJoins) {

@@ -27,11 +27,12 @@ Buffer floats_of(std::mt19937& random) {
 std::vector<Buffer> reduce(std::vector<BucketArithmetic>& members,
                            const std::vector<Buffer>& parts) {
   const auto count = static_cast<std::uint32_t>(members.size());
-  std::uint32_t at = (home_of(0, count) + 1) % count;
-  Buffer wire = members[at].begin(0, kBucket, parts[at]);
-  while (at != home_of(0, count)) {
+  const std::uint32_t home = BucketRoutes(count).home_of(0);
+  std::uint32_t at = (home + 1) % count;
+  Buffer wire = members[at].add(0, kBucket, {}, parts[at]);
+  while (at != home) {
     at = (at + 1) % count;
-    wire = members[at].add(0, kBucket, wire, parts[at]);
+    wire = members[at].add(0, kBucket, {{wire}}, parts[at]);
   }
   std::vector<Buffer> sums;
   for (const BucketArithmetic& member : members) sums.push_back(member.sum_from(kBucket, wire));
@@ -103,8 +104,8 @@ TEST(BucketArithmetic, IntegersAreAddedAsTheyAreInEveryFormat) {
   own.mutable_as<std::int64_t>()[0] = INT64_MAX / 4;
   own.mutable_as<std::int64_t>()[1] = -1;
   own.mutable_as<std::int64_t>()[2] = (std::int64_t{1} << 61) + 1;
-  const Buffer wire = member.begin(0, bucket, own);
-  const Buffer sum = member.sum_from(bucket, member.add(0, bucket, wire, own));
+  const Buffer wire = member.add(0, bucket, {}, own);
+  const Buffer sum = member.sum_from(bucket, member.add(0, bucket, {{wire}}, own));
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(sum.as<std::int64_t>()[i], 2 * own.as<std::int64_t>()[i]);
   }
@@ -116,8 +117,8 @@ TEST(BucketArithmetic, RoundedNumbersAreAddedIn16Bits) {
   Buffer own = Buffer::allocate(bucket.bytes());
   std::ranges::copy(std::vector<std::int16_t>{127, -127, 5},
                     own.mutable_as<std::int16_t>().begin());
-  Buffer wire = member.begin(0, bucket, own);
-  for (int i = 1; i < 256; ++i) wire = member.add(0, bucket, wire, own);
+  Buffer wire = member.add(0, bucket, {}, own);
+  for (int i = 1; i < 256; ++i) wire = member.add(0, bucket, {{wire}}, own);
   const auto sum = member.sum_from(bucket, wire);
   EXPECT_EQ(sum.as<std::int16_t>()[0], 127 * 256);
   EXPECT_EQ(sum.as<std::int16_t>()[1], -127 * 256);

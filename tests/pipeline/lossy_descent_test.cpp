@@ -52,12 +52,12 @@ Buffer gradient(const std::vector<float>& x, std::uint32_t step, std::uint32_t m
 
 // Once round the ring, and what all members use of it.
 Buffer total_of(std::vector<BucketArithmetic>& members, const std::vector<Buffer>& parts) {
-  const std::uint32_t home = home_of(0, kMembers);
+  const std::uint32_t home = BucketRoutes(kMembers).home_of(0);
   std::uint32_t at = (home + 1) % kMembers;
-  Buffer wire = members[at].begin(0, kAllUnknowns, parts[at]);
+  Buffer wire = members[at].add(0, kAllUnknowns, {}, parts[at]);
   while (at != home) {
     at = (at + 1) % kMembers;
-    wire = members[at].add(0, kAllUnknowns, wire, parts[at]);
+    wire = members[at].add(0, kAllUnknowns, {{wire}}, parts[at]);
   }
   for (BucketArithmetic& member : members) member.close(0, true);
   return members[home].sum_from(kAllUnknowns, wire);

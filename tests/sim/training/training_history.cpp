@@ -94,7 +94,10 @@ Script script_of(std::uint64_t seed) {
     death.after = 100 + dice.below(1800);
     death.stands_still = dice.between(1ms, 6s);
   }
-  if (dice.below(2) == 0) script.order = RingOrder::kDescending;
+  if (dice.below(2) == 0) {
+    script.order = RingOrder::kDescending;
+    script.members += 2;  // more of them are a ring of rings
+  }
   script.partial = !script.needs_two && dice.below(3) == 0;
   script.local = dice.below(4) == 0;
   script.rounded = dice.below(2) == 0;

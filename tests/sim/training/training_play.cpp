@@ -40,7 +40,10 @@ NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint
   parts.coordinator = launch::coordinator_options(setup, state);
   parts.coordinator.validate = false;
   std::vector<std::uint32_t>& ring = parts.coordinator.membership.ring;
-  if (stage.ring_order() == RingOrder::kDescending) std::reverse(ring.begin(), ring.end());
+  if (stage.ring_order() == RingOrder::kDescending) {
+    std::reverse(ring.begin(), ring.end());
+    parts.coordinator.membership.costs.least = 2;
+  }
   // Also a broken member knows what is to be compared.
   parts.loader.checks.seed = stage.topology().train.options.seed;
   parts.replica.checks.seed = stage.topology().train.options.seed;

@@ -47,7 +47,8 @@ inline constexpr const char* kShortTraining =
     "cluster: {failure: {check_every: 8}}\n";
 
 // The order of members. Ascending, the first has the sum of a step before all others. Descending,
-// the first, which leads and teaches, has it last, as it may be where steps are cut into pieces.
+// the first, which leads and teaches, has it last, as it may be where steps are cut into pieces;
+// and four members or more are a ring of rings.
 enum class RingOrder : std::uint8_t { kAscending, kDescending };
 
 // The parts that all runs have in common. One for a whole test program: it opens the data and

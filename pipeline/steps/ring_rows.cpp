@@ -1,0 +1,155 @@
+#include "pipeline/steps/ring_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "pipeline/steps/ring_schedule.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr double kLeastBucket = 4096;
+constexpr double kGain = 0.01;  // that rows have to bring
+
+// The lines between the hosts of a ring, by the positions of its members.
+class Lines {
+ public:
+  Lines(std::span<const std::uint32_t> ring, const RingCosts& costs) : costs_(costs) {
+    for (const std::uint32_t member : ring) {
+      const auto known = static_cast<std::uint32_t>(costs.bandwidths.size());
+      hosts_.push_back(member < costs.hosts.size() ? costs.hosts[member] : known + member);
+    }
+  }
+
+  std::size_t members() const { return hosts_.size(); }
+  std::uint32_t host(std::size_t position) const { return hosts_[position % hosts_.size()]; }
+  bool are_together(std::size_t a, std::size_t b) const { return host(a) == host(b); }
+  // Bytes per second between members of two hosts.
+  double rate(std::size_t a, std::size_t b) const {
+    const std::size_t from = host(a), to = host(b), known = costs_.bandwidths.size();
+    const std::uint64_t bits =
+        from < known && to < known ? costs_.bandwidths[from][to] : kUnnamedBandwidth;
+    return bits == kUnnamedBandwidth ? kLineBytesPerSecond
+                                     : std::max(static_cast<double>(bits), 1.0) / 8.0;
+  }
+
+ private:
+  const RingCosts& costs_;
+  std::vector<std::uint32_t> hosts_;  // by position
+};
+
+// Members of a ring send to the next at the same time, again and again: the seconds of one such
+// turn, in which each host sends what its members have to send to other hosts.
+class Turn {
+ public:
+  Turn(const Lines& lines, double bucket) : lines_(lines), bucket_(bucket) {}
+
+  void send(std::size_t from, std::size_t to, double bytes) {
+    if (lines_.are_together(from, to)) return;
+    const double rate = lines_.rate(from, to);
+    busiest_ = std::max(busiest_, busy_[lines_.host(from)] += bytes / rate);
+    slowest_ = std::max(slowest_, bucket_ / rate);
+  }
+  double seconds() const { return std::max(busiest_, kMessageSeconds + slowest_); }
+
+ private:
+  const Lines& lines_;
+  const double bucket_;
+  std::map<std::uint32_t, double> busy_;  // by host, seconds
+  double busiest_ = 0.0, slowest_ = 0.0;
+};
+
+double seconds_of(const Lines& lines, std::vector<std::uint32_t> rows, const RingCosts& costs) {
+  const std::size_t members = lines.members();
+  if (rows.empty()) rows = {0};
+  const double bytes = costs.step_bytes;
+  const double bucket =
+      std::max(kLeastBucket, std::min(costs.bucket_bytes, bytes / static_cast<double>(members)));
+  std::vector<std::size_t> lengths;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t end = i + 1 < rows.size() ? rows[i + 1] : members + rows.front();
+    lengths.push_back(end - rows[i]);
+  }
+  const std::size_t longest = std::ranges::max(lengths);
+  Turn along(lines, bucket), across(lines, bucket);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t length = lengths[i];
+    for (std::size_t place = 0; length > 1 && place < length; ++place) {
+      along.send(rows[i] + place, rows[i] + (place + 1) % length,
+                 bytes / static_cast<double>(length));
+    }
+    const std::size_t next = (i + 1) % rows.size();
+    for (std::size_t column = 0; rows.size() > 1 && column < longest; ++column) {
+      across.send(rows[i] + column % length, rows[next] + column % lengths[next],
+                  bytes / static_cast<double>(longest * rows.size()));
+    }
+  }
+  return 2.0 * (static_cast<double>(longest - 1) * along.seconds() +
+                static_cast<double>(rows.size() - 1) * across.seconds());
+}
+
+// Rows that begin behind the edges of the ring that are as slow as this, or slower.
+std::vector<std::uint32_t> sites(const Lines& lines, double rate) {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t i = 0; i < lines.members(); ++i) {
+    const std::size_t before = i + lines.members() - 1;
+    if (!lines.are_together(before, i) && lines.rate(before, i) <= rate) rows.push_back(i);
+  }
+  return rows;
+}
+
+// The same rows, each beginning at the first member of a host.
+std::vector<std::uint32_t> of_whole_hosts(const Lines& lines, std::vector<std::uint32_t> rows) {
+  for (std::uint32_t& row : rows) {
+    while (row > 0 && lines.are_together(row - 1, row)) --row;
+  }
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> even_rows(std::uint32_t members, std::uint32_t rows) {
+  std::vector<std::uint32_t> firsts;
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    firsts.push_back(static_cast<std::uint32_t>(i * members / rows));
+  }
+  return firsts;
+}
+
+double ring_seconds(std::span<const std::uint32_t> ring, const std::vector<std::uint32_t>& rows,
+                    const RingCosts& costs) {
+  return seconds_of(Lines(ring, costs), rows, costs);
+}
+
+std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const RingCosts& costs) {
+  const Lines lines(ring, costs);
+  const auto members = static_cast<std::uint32_t>(ring.size());
+  std::vector<std::vector<std::uint32_t>> choices;
+  std::set<double> rates;
+  for (std::size_t i = 0; i < ring.size(); ++i) {
+    if (!lines.are_together(i, i + 1)) rates.insert(lines.rate(i, i + 1));
+  }
+  // Where all edges between hosts are alike, none of them is between sites.
+  if (!rates.empty()) rates.erase(std::prev(rates.end()));
+  for (const double rate : rates) choices.push_back(sites(lines, rate));
+  const auto root = static_cast<std::uint32_t>(std::lround(std::sqrt(members)));
+  for (const std::uint32_t rows : {root / 2, root, 2 * root}) {
+    const bool is_enough = rows >= costs.least && members / std::max(rows, 1U) >= costs.least;
+    if (is_enough) choices.push_back(of_whole_hosts(lines, even_rows(members, rows)));
+  }
+  std::vector<std::uint32_t> best;
+  double least = seconds_of(lines, best, costs) * (1.0 - kGain);
+  for (std::vector<std::uint32_t>& rows : choices) {
+    if (rows.size() < 2) continue;
+    const double seconds = seconds_of(lines, rows, costs);
+    if (seconds >= least) continue;
+    least = seconds;
+    best = std::move(rows);
+  }
+  return best;
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,55 @@
+#pragma once
+
+// Whether the members of a View are one ring or a ring of rings (pipeline/steps/ring_schedule.h),
+// and where its rows begin. Exact sums do not depend on it; sums in a lossy format do, as they do
+// on the number of members.
+//
+// With x bytes to sum, rows of L members and R of them, buckets of b bytes, d seconds for a message
+// and B bytes per second of a line, a step's sums take about
+//
+//   2 (L - 1) max(x / (L B), d + b / B) + 2 (R - 1) max(x / (L R B), d + b / B)
+//
+// which is that of one ring for R = 1. Rows save messages where members are many, and bytes on slow
+// lines: where rows are sites, members of each send their part of the sums to the other one, and
+// not one of them all.
+//
+// Pure functions: every member finds the same. Any thread.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pipeline/steps/ring_order.h"
+
+namespace troupe::pipeline {
+
+// Of a line between two hosts of which nothing is said.
+inline constexpr double kLineBytesPerSecond = 1.25e9;
+inline constexpr double kMessageSeconds = 100e-6;
+
+struct RingCosts {
+  // The host of each member, by their numbers. Later members are alone on theirs.
+  std::vector<std::uint32_t> hosts{};
+  // Between these, bits per second; kUnnamedBandwidth where nothing is said.
+  HostBandwidths bandwidths{};
+  double step_bytes = 0.0;        // that the largest step sums
+  double bucket_bytes = 1 << 20;  // of the largest bucket
+  // Rows that are not sites have so many members at least, and there are as many: fewer members
+  // have too little to gain.
+  std::uint32_t least = 4;
+};
+inline constexpr std::uint64_t kUnnamedBandwidth = UINT64_MAX;
+
+// For View::rows, of members in the order of their ring. One ring, unless the model finds a
+// hundredth less time for one of these: rows whose edges between them are the slow ones of the
+// ring, or some rows of about one length, each of whole hosts.
+std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const RingCosts& costs);
+
+// What the model finds for such rows, seconds.
+double ring_seconds(std::span<const std::uint32_t> ring, const std::vector<std::uint32_t>& rows,
+                    const RingCosts& costs);
+
+// Rows of about one length for so many members, of whose hosts nothing is known; none for few.
+std::vector<std::uint32_t> even_rows(std::uint32_t members, std::uint32_t rows);
+
+}  // namespace troupe::pipeline

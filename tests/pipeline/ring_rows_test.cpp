@@ -1,0 +1,113 @@
+#include "pipeline/steps/ring_rows.h"
+
+#include <gmock/gmock.h>
+
+#include <numeric>
+#include <vector>
+
+#include "pipeline/steps/ring_schedule.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Order = std::vector<std::uint32_t>;
+
+Order ascending(std::uint32_t members) {
+  Order ring(members);
+  std::iota(ring.begin(), ring.end(), 0U);
+  return ring;
+}
+
+constexpr double kStep = 8.0 * 873'000;
+
+// Hosts of one member each, of whose lines nothing is said.
+HostBandwidths unnamed(std::size_t hosts) {
+  return HostBandwidths(hosts, std::vector<std::uint64_t>(hosts, kUnnamedBandwidth));
+}
+
+TEST(RingRows, FewMembersAreOneRing) {
+  for (const double bytes : {100.0, kStep}) {
+    for (std::uint32_t members = 1; members < 16; ++members) {
+      EXPECT_THAT(ring_rows(ascending(members), {.step_bytes = bytes}), IsEmpty()) << members;
+    }
+  }
+}
+
+TEST(RingRows, ManyAreRowsOfAboutTheSquareRoot) {
+  EXPECT_THAT(ring_rows(ascending(16), {.step_bytes = 100}), ElementsAre(0, 4, 8, 12));
+  EXPECT_THAT(ring_rows(ascending(17), {.step_bytes = 100}), ElementsAre(0, 4, 8, 12));
+  Order rows = ring_rows(ascending(1024), {.step_bytes = 100});
+  EXPECT_EQ(BucketRoutes(1024, rows).longest_way(), 124U);
+  // Longer rows, whose edges carry smaller parts.
+  rows = ring_rows(ascending(1024), {.step_bytes = kStep});
+  EXPECT_EQ(BucketRoutes(1024, rows).longest_way(), 156U);
+  // Bytes decide, and rows save none.
+  EXPECT_THAT(ring_rows(ascending(16), {.step_bytes = 1e9}), IsEmpty());
+  EXPECT_THAT(ring_rows(ascending(16), {.step_bytes = 100, .least = 5}), IsEmpty());
+}
+
+TEST(RingRows, BeginWithAHost) {
+  // Four members on each of ten hosts: rows of 6 or 7 would cut hosts apart.
+  RingCosts costs{.bandwidths = unnamed(10), .step_bytes = 1e5};
+  for (std::uint32_t member = 0; member < 40; ++member) costs.hosts.push_back(member / 4);
+  const Order rows = ring_rows(ascending(40), costs);
+  ASSERT_FALSE(rows.empty());
+  for (const std::uint32_t row : rows) EXPECT_EQ(row % 4, 0U);
+}
+
+// Two sites: hosts 0, 2 and 4 at one, 1, 3 and 5 at the other. The ring of ring_order() begins
+// within the first site, which is the last row.
+TEST(RingRows, AreSitesWhereTheLineBetweenTheseIsSlow) {
+  RingCosts costs{.hosts = ascending(6), .bandwidths = unnamed(6), .step_bytes = kStep};
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t j = 0; j < 6; ++j) {
+      if ((i + j) % 2 == 1) costs.bandwidths[i][j] = 100'000'000;
+    }
+  }
+  const Order ring = ring_order(ascending(6), costs.bandwidths);
+  ASSERT_THAT(ring, ElementsAre(0, 1, 3, 5, 2, 4));
+  const Order rows = ring_rows(ring, costs);
+  EXPECT_THAT(rows, ElementsAre(1, 4));
+  // 2 (6 - 1) / 6 of the bytes pass a slow edge in one ring; in rows each of three carries a third.
+  EXPECT_NEAR(ring_seconds(ring, {}, costs), 10.0 / 6.0 * kStep / 12.5e6, 0.02);
+  EXPECT_NEAR(ring_seconds(ring, rows, costs), kStep / 3 / 12.5e6, 0.03);
+  // Members that come later are on hosts of which nothing is said.
+  Order more = ring;
+  more.push_back(9);
+  EXPECT_THAT(ring_rows(more, costs), ElementsAre(1, 4));
+}
+
+// The third host is slow to reach, and a row by itself.
+TEST(RingRows, MayBeOneMember) {
+  RingCosts costs{.hosts = ascending(3), .bandwidths = unnamed(3), .step_bytes = kStep};
+  for (const std::size_t other : {0, 1}) {
+    costs.bandwidths[2][other] = costs.bandwidths[other][2] = 100'000'000;
+  }
+  EXPECT_THAT(ring_rows(ascending(3), costs), ElementsAre(0, 2));
+}
+
+TEST(RingRows, MembersOfOneHostHaveNoSites) {
+  const RingCosts costs{
+      .hosts = {0, 0, 1, 1}, .bandwidths = {{0, 1'000}, {1'000, 0}}, .step_bytes = kStep};
+  EXPECT_THAT(ring_rows(ascending(4), costs), IsEmpty());
+}
+
+TEST(RingRows, EvenRowsDifferByOneMember) {
+  for (const std::uint32_t members : {4U, 17U, 100U}) {
+    for (std::uint32_t rows = 2; rows <= members; ++rows) {
+      Order firsts = even_rows(members, rows);
+      ASSERT_TRUE(are_rows(firsts, members));
+      ASSERT_EQ(firsts.size(), rows);
+      firsts.push_back(members);
+      for (std::size_t i = 0; i < rows; ++i) {
+        const std::uint32_t length = firsts[i + 1] - firsts[i];
+        ASSERT_TRUE(length == members / rows || length == members / rows + 1);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

@@ -10,8 +10,9 @@ end in the same state as one with the same global batch.
 
 cable: the same over two hosts with 100 Mbit/s and 5 ms between them (slow_cable.py; needs root),
 per format of the reduction, waiting for each step and computing meanwhile: which must end in the
-same state. Exposed is what the first replica spends waiting for sums. With --small the model is
-gan3d_12, but for PyTorch, and the cable is ten times as fast.
+same state. Exposed is what the first replica spends waiting for sums. Then two members on each host, in
+one ring and with a row for each host, which must end in the same state too. With --small the model
+is gan3d_12, but for PyTorch, and the cable is ten times as fast.
 """
 
 import json
@@ -111,17 +112,17 @@ class Bench:
             program.finish(self.timeout)
         return [Run(out) for out in outs]
 
-    def over_cable(self, hosts, iterations, keys, reduction, overlap):
+    def over_cable(self, hosts, iterations, keys, settings, workers=1):
         out = self.out()
-        members = ", ".join(f"{{address: {hosts.address(i)}, workers: 1}}" for i in (0, 1))
+        members = ", ".join(f"{{address: {hosts.address(i)}, workers: {workers}}}" for i in (0, 1))
         head = self.start(hosts.on(0, self.words(out, iterations, [
             f"cluster.hosts=[{members}]", f'cluster.listen="{hosts.address(0)}:8500"',
-            f"cluster.keys={keys}", f"actors.reducer.reduction={reduction}",
-            f"actors.replica.overlap={overlap}"])))
+            f"cluster.keys={keys}", *settings])))
         with open(f"{keys}/public.key") as file:
             key = next(line.split()[1] for line in file if line.startswith("public "))
         member = self.start(hosts.on(1, [self.troupe, "join", f"{hosts.address(0)}:8500#{key}",
-                                         "--key", keys, "--data", f"{self.folder}/data"]))
+                                         "--key", keys, "--data", f"{self.folder}/data",
+                                         "--workers", str(workers)]))
         head.finish(self.timeout)
         member.finish(self.timeout)
         return Run(out)
@@ -176,8 +177,23 @@ def weak(bench):
         print("  PyTorch is not installed")
 
 
-def cable(bench):
+def compare_over_cable(bench, hosts, keys, what, ways, workers=1):
+    """Runs with each of these settings in turns, which must end in one state."""
     rounds, iterations = (1, 2) if bench.small else (3, 4)
+    several = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, settings in ways.items():
+            several[name].append(bench.over_cable(hosts, iterations, keys, settings, workers))
+    for name, those in several.items():
+        print(f"  {name}: exposed {spread([run.exposed_ms for run in those])} ms of "
+              f"{spread([run.iteration_ms for run in those])} ms an iteration", flush=True)
+    hashes = {run.hash for those in several.values() for run in those}
+    if len(hashes) != 1:
+        sys.exit(f"{what}: different states at the end: {hashes}")
+
+
+def cable(bench):
+    rounds = 1 if bench.small else 3
     rate = 10 * RATE if bench.small else RATE
     keys = f"{bench.folder}/keys"
     subprocess.run([bench.troupe, "keygen", keys], check=True, stdout=subprocess.DEVNULL,
@@ -192,17 +208,14 @@ def cable(bench):
         print(f"Two hosts, {rate / 1e6:.0f} Mbit/s, {DELAY * 1e3:.0f} ms one way, {bench.model}, "
               f"{bench.events} events per process and step; medians of {rounds} [lowest, highest]")
         for reduction in FORMATS[:1] if bench.small else FORMATS:
-            hashes = set()
-            for overlap in ("false", "true"):
-                several = [bench.over_cable(hosts, iterations, keys, reduction, overlap)
-                        for _ in range(rounds)]
-                hashes |= {run.hash for run in several}
-                print(f"  {reduction:5} {'meanwhile' if overlap == 'true' else 'waiting  '}: exposed "
-                      f"{spread([run.exposed_ms for run in several])} ms of "
-                      f"{spread([run.iteration_ms for run in several])} ms an iteration",
-                      flush=True)
-            if len(hashes) != 1:
-                sys.exit(f"{reduction}: different states at the end: {hashes}")
+            compare_over_cable(bench, hosts, keys, reduction, {
+                f"{reduction:5} {name}": [f"actors.reducer.reduction={reduction}",
+                                          f"actors.replica.overlap={overlap}"]
+                for name, overlap in (("waiting  ", "false"), ("meanwhile", "true"))})
+        line = f"{{between: [{hosts.address(0)}, {hosts.address(1)}], rate: {rate / 1e6:.0f}Mbit}}"
+        compare_over_cable(bench, hosts, keys, "two members on each host", {
+            "one ring       ": ["actors.replica.overlap=false"],
+            "a row each host": ["actors.replica.overlap=false", f"cluster.bandwidth=[{line}]"]}, 2)
     finally:
         bench.close()
         hosts.close()

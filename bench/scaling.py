@@ -10,9 +10,9 @@ end in the same state as one with the same global batch.
 
 cable: the same over two hosts with 100 Mbit/s and 5 ms between them (slow_cable.py; needs root),
 per format of the reduction, waiting for each step and computing meanwhile: which must end in the
-same state. Exposed is what the first replica spends waiting for sums. Then two members on each host, in
-one ring and with a row for each host, which must end in the same state too. With --small the model
-is gan3d_12, but for PyTorch, and the cable is ten times as fast.
+same state. Exposed is what the first replica spends waiting for sums. Then two members on each
+host, which are rows of a ring of rings. With --small the model is gan3d_12, but for PyTorch, and
+the cable is ten times as fast.
 """
 
 import json
@@ -213,9 +213,9 @@ def cable(bench):
                                           f"actors.replica.overlap={overlap}"]
                 for name, overlap in (("waiting  ", "false"), ("meanwhile", "true"))})
         line = f"{{between: [{hosts.address(0)}, {hosts.address(1)}], rate: {rate / 1e6:.0f}Mbit}}"
-        compare_over_cable(bench, hosts, keys, "two members on each host", {
-            "one ring       ": ["actors.replica.overlap=false"],
-            "a row each host": ["actors.replica.overlap=false", f"cluster.bandwidth=[{line}]"]}, 2)
+        compare_over_cable(bench, hosts, keys, "rows", {
+            "exact waiting  , two members on each host":
+                ["actors.replica.overlap=false", f"cluster.bandwidth=[{line}]"]}, 2)
     finally:
         bench.close()
         hosts.close()

@@ -132,8 +132,6 @@ std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const 
   for (std::size_t i = 0; i < ring.size(); ++i) {
     if (!lines.are_together(i, i + 1)) rates.insert(lines.rate(i, i + 1));
   }
-  // Where all edges between hosts are alike, none of them is between sites.
-  if (!rates.empty()) rates.erase(std::prev(rates.end()));
   for (const double rate : rates) choices.push_back(sites(lines, rate));
   const auto root = static_cast<std::uint32_t>(std::lround(std::sqrt(members)));
   for (const std::uint32_t rows : {root / 2, root, 2 * root}) {
@@ -143,7 +141,7 @@ std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const 
   std::vector<std::uint32_t> best;
   double least = seconds_of(lines, best, costs) * (1.0 - kGain);
   for (std::vector<std::uint32_t>& rows : choices) {
-    if (rows.size() < 2) continue;
+    if (rows.size() < 2 || rows.size() == members) continue;
     const double seconds = seconds_of(lines, rows, costs);
     if (seconds >= least) continue;
     least = seconds;

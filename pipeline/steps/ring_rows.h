@@ -41,8 +41,8 @@ struct RingCosts {
 inline constexpr std::uint64_t kUnnamedBandwidth = UINT64_MAX;
 
 // For View::rows, of members in the order of their ring. One ring, unless the model finds a
-// hundredth less time for one of these: rows whose edges between them are the slow ones of the
-// ring, or some rows of about one length, each of whole hosts.
+// hundredth less time for one of these: hosts, or sites, between which the edges of the ring are the
+// slow ones; or some rows of about one length, each of whole hosts.
 std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const RingCosts& costs);
 
 // What the model finds for such rows, seconds.

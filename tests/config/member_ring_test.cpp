@@ -40,9 +40,11 @@ TEST(MemberRing, WithoutBandwidthsIsTheOrderOfTheFile) {
   const ClusterSection three =
       cluster("hosts: [{address: c, workers: 2}, {address: a}, {address: b}]");
   EXPECT_THAT(member_ring(three, 4), ElementsAre(0, 1, 2, 3));
-  EXPECT_EQ(text_of(three, 4),
-            "ring: c (member.0, member.1) -> a (member.2) -> b (member.3) -> c; "
-            "cluster.bandwidth says nothing of its edges");
+  EXPECT_EQ(
+      text_of(three, 4),
+      "ring: c (member.0, member.1) -> a (member.2) -> b (member.3) -> c; "
+      "cluster.bandwidth says nothing of its edges; 3 rows, each a ring of its own, begin with "
+      "member.0, member.2, member.3");
 }
 
 TEST(MemberRing, OfManyMembersHasRows) {

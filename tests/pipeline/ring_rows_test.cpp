@@ -88,9 +88,13 @@ TEST(RingRows, MayBeOneMember) {
   EXPECT_THAT(ring_rows(ascending(3), costs), ElementsAre(0, 2));
 }
 
-TEST(RingRows, MembersOfOneHostHaveNoSites) {
-  const RingCosts costs{
-      .hosts = {0, 0, 1, 1}, .bandwidths = {{0, 1'000}, {1'000, 0}}, .step_bytes = kStep};
+// Two members on each of two hosts: one ring passes the line 2 (4 - 1) / 4 times, rows once.
+TEST(RingRows, MayBeHosts) {
+  RingCosts costs{.hosts = {0, 0, 1, 1}, .bandwidths = unnamed(2), .step_bytes = kStep};
+  EXPECT_THAT(ring_rows(ascending(4), costs), ElementsAre(0, 2));
+  EXPECT_NEAR(ring_seconds(ascending(4), {}, costs), 1.5 * kStep / kLineBytesPerSecond, 1e-4);
+  EXPECT_NEAR(ring_seconds(ascending(4), {0, 2}, costs), kStep / kLineBytesPerSecond, 1e-3);
+  costs.hosts = {0, 0, 0, 0};
   EXPECT_THAT(ring_rows(ascending(4), costs), IsEmpty());
 }
 

@@ -65,6 +65,7 @@ Result<void> ZmqDialer::attempt(TimePoint now) {
   begun_ = now;
   // The monitor tells when nobody listens there. From the attach on, time counts.
   deadline_ = TimePoint::max();
+  lacks_data_ = false;
   // Both sockets are made although one cannot connect: there are both, or none.
   bool connecting = true;
   for (const SocketId id : {SocketId::kControl, SocketId::kData}) {
@@ -171,6 +172,10 @@ bool ZmqDialer::read_events(SocketId id, TimePoint now) {
   ZmqEvent event;
   while (socket(id).next_event(event)) {
     if (event.what == ZmqEvent::What::kReady) {
+      if (lacks_data_) {
+        rest(now);
+        return false;
+      }
       attach(id);
     } else if (!socket_failed(id, event.what, now)) {
       return false;
@@ -179,8 +184,9 @@ bool ZmqDialer::read_events(SocketId id, TimePoint now) {
   return true;
 }
 
-// While it attaches, a lost socket ends the attempt and not the dial. Once the connection is open
-// it ends that, unless the other end has said goodbye on this socket.
+// While it attaches, a lost socket ends the attempt and not the dial. Where nobody listens for
+// data, the control socket still tells who listens there, so that one is waited for. Once the
+// connection is open a lost socket ends that, unless the other end has said goodbye on this socket.
 bool ZmqDialer::socket_failed(SocketId id, ZmqEvent::What what, TimePoint now) {
   // A refusal may stand on the control socket, before the other end hung up.
   if (state_ == State::kAttaching && what == ZmqEvent::What::kDisconnected) read_answer();
@@ -193,6 +199,10 @@ bool ZmqDialer::socket_failed(SocketId id, ZmqEvent::What what, TimePoint now) {
   } else if (state_ == State::kAttaching) {
     if (auto failure = last_failure(what, now)) {
       end(std::move(failure->message), failure->kind);
+    } else if (id == SocketId::kData && what == ZmqEvent::What::kNotReached &&
+               deadline_ == TimePoint::max()) {
+      lacks_data_ = true;
+      return true;
     } else {
       rest(now);
     }

@@ -106,6 +106,7 @@ class ZmqDialer {
   State state_ = State::kResting;
   TimePoint deadline_{};
   TimePoint begun_{};          // since when the newest sockets are there
+  bool lacks_data_ = false;    // nobody listens for data, and control is not ready yet
   int attempts_ = 0;           // since the dial
   int failed_handshakes_ = 0;  // broken off by the other end for no reason that was told
   Token token_{};

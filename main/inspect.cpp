@@ -30,15 +30,21 @@ std::string parts_text(const pipeline::TrainingState& state) {
                      state.outer ? " events each" : "");
 }
 
+// A line of its own, where the checkpoint has one.
+std::string mean_text(const pipeline::TrainingState& state) {
+  if (!state.mean) return "";
+  return fmt::format("  mean of the weights: of {} updates\n", state.mean->updates);
+}
+
 // Names and texts are the file's, and that may be anybody's.
 void print_for_people(const pipeline::CheckpointSummary& summary) {
   std::cout << fmt::format(
       "{}\n  format version {}, model {}\n  next step: epoch {}, iteration {}, slot {}; seed {}; "
-      "{}\n  first weights: {}\n  numerics class: {}\n  data fingerprint {}\n"
+      "{}\n{}  first weights: {}\n  numerics class: {}\n  data fingerprint {}\n"
       "  topology hash {}\n  state hash {} ({})\n\n",
       printable(summary.path), summary.version, printable(summary.model), summary.state.epoch,
       summary.state.iteration, summary.state.slot, summary.state.seed, parts_text(summary.state),
-      summary.origin.empty() ? "by the seed" : printable(summary.origin),
+      mean_text(summary.state), summary.origin.empty() ? "by the seed" : printable(summary.origin),
       printable(summary.state.numerics_class), summary.state.data_fingerprint.text(),
       summary.topology_hash.text(), summary.recomputed_hash.text(),
       is_right(summary) ? "as stored" : "STORED: " + summary.state_hash.text());
@@ -56,12 +62,13 @@ std::string json(const pipeline::CheckpointSummary& summary) {
   }
   return fmt::format(
       R"("path":{},"version":{},"model":{},"epoch":{},"iteration":{},"slot":{},"seed":{},)"
-      R"("micro_batch":{},"micro_batches":{},"workers":{},"numerics_class":{},)"
+      R"("micro_batch":{},"micro_batches":{},"workers":{},"mean_updates":{},"numerics_class":{},)"
       R"("data_fingerprint":"{}","origin":{},"topology_hash":"{}","state_hash":"{}","recomputed_hash":"{}","tensors":[{}])",
       json_string(summary.path), summary.version, json_string(summary.model), summary.state.epoch,
       summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batch,
       summary.state.micro_batches,
       summary.state.outer ? fmt::to_string(summary.state.micro_batches) : "null",
+      summary.state.mean ? fmt::to_string(summary.state.mean->updates) : "null",
       json_string(summary.state.numerics_class), summary.state.data_fingerprint.text(),
       summary.origin.empty() ? "null" : json_string(summary.origin), summary.topology_hash.text(),
       summary.state_hash.text(), summary.recomputed_hash.text(), tensors);

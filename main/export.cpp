@@ -64,10 +64,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Trained& trained
       {"state_hash", checkpoint.state_hash.text()},
       {"first_weights", checkpoint.origin.empty() ? "by the seed" : checkpoint.origin},
       {"written_by", kProducer}};
-  if (trained.is_mean) {
-    facts.emplace_back("weights", fmt::format("their exponential mean, decay {}",
-                                              topology.train.options.mean->decay));
-  }
+  if (!trained.mean.empty()) facts.emplace_back("weights", trained.mean);
   return facts;
 }
 

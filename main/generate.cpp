@@ -263,6 +263,7 @@ Result<pipeline::ShowerFileOptions> file_options(const CommandLine& line, const 
                         {"first_event", line.get<std::uint64_t>("first")},
                         {"energy_gev", line.get<std::string>("energy")}};
   options.attributes.emplace_back("precision", precision_text(line, trained));
+  if (!trained.mean.empty()) options.attributes.emplace_back("weights", trained.mean);
   if (knows_angles(trained.topology)) {
     options.attributes.emplace_back("angle_degrees", angle_text(line));
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "config/topology_file.h"
 #include "launch/run/backend_choice.h"
 #include "runtime/base/disk.h"
@@ -30,7 +32,9 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
       pipeline::decode_checkpoint(file, path, *gan, pipeline::options_between_members(options)));
   pipeline::TrainingState& state = trained.checkpoint.state;
   if (computing.raw) state.mean.reset();
-  trained.is_mean = state.mean.has_value();
+  if (state.mean) {
+    trained.mean = fmt::format("their exponential mean, decay {}", options.mean->decay);
+  }
   pipeline::put_mean_in_place(state);
   return trained;
 }

@@ -27,7 +27,8 @@ struct Trained {
   // Checked against the networks. The mean of the weights is in the place of those that it is of,
   // unless these were asked for.
   pipeline::Checkpoint checkpoint;
-  bool is_mean = false;  // what is there
+  // For people, what these weights are where they are a mean; "": as training left them.
+  std::string mean;
 
   // The state of the network that makes showers.
   const pipeline::NetworkState& maker() const { return checkpoint.state.result(); }

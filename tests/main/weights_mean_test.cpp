@@ -57,8 +57,11 @@ TEST_F(WeightsMean, ChangesNoStepAndHasOneHashOverProcessesKillsAndResume) {
 TEST_F(WeightsMean, IsWhatLeavesUnlessRawWeightsAreAskedFor) {
   run("a", kMean + until_iteration(15));
   run("without", until_iteration(15));
+  const auto told = [&] { return call({"data", "info", path("g.h5")}).out; };
   const auto mean = showers(path("a"));
+  EXPECT_THAT(told(), HasSubstr("their exponential mean, decay 0.9"));
   const auto raw = showers(path("a"), {"--raw"});
+  EXPECT_THAT(told(), testing::Not(HasSubstr("exponential mean")));
   EXPECT_NE(mean, raw);
   EXPECT_EQ(raw, showers(path("without")));
   EXPECT_EQ(raw, showers(path("without"), {"--raw"}));
@@ -77,6 +80,20 @@ TEST_F(WeightsMean, IsWhatLeavesUnlessRawWeightsAreAskedFor) {
   EXPECT_THAT(read_text(path("w.h5.md")), HasSubstr("their exponential mean, decay 0.9"));
   EXPECT_EQ(way_through_keras({"--raw"}), raw);
   EXPECT_THAT(read_text(path("w.h5.md")), testing::Not(HasSubstr("exponential mean")));
+}
+
+// The toy updates its generator twice in an iteration.
+TEST_F(WeightsMean, IsToldOfByInspect) {
+  run("a", kMean + until_iteration(3));
+  run("without", until_iteration(3));
+  const auto json = [&](const char* name) {
+    return last_line(call({"inspect", path(name), "--json"}));
+  };
+  EXPECT_EQ(json("a")["mean_updates"].integer(), 6);
+  EXPECT_TRUE(json("without")["mean_updates"].is_null());
+  EXPECT_THAT(call({"inspect", path("a")}).out,
+              HasSubstr("\n  mean of the weights: of 6 updates\n"));
+  EXPECT_THAT(call({"inspect", path("without")}).out, testing::Not(HasSubstr("mean of")));
 }
 
 TEST_F(WeightsMean, IsWhatIsValidated) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <utility>
+
 #include "tests/main/cluster_run.h"
 
 namespace troupe {
@@ -96,6 +98,31 @@ TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {
   }
   EXPECT_EQ(steps, 22u);
   EXPECT_EQ(validations, 2u);
+}
+
+// A mean of decay 0 is of the newest weights alone.
+TEST_F(Supervised, MeanOfTheWeightsIsWhatIsJudgedAndLeaves) {
+  write_task();
+  const auto loss = [&](const std::string& name, const Words& more) {
+    const JsonValue summary = summary_of(name, more);
+    return summary["validation"]["rows"].list().front()["comparison"]["loss"].number();
+  };
+  // Some of the weights, and moving statistics.
+  const auto weights = [&](const std::string& name, const Words& more = {}) {
+    const ProcessEnd end =
+        call(Words{"export", checkpoint(name, 0), "--keras", path("w.h5"), "--force"} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return std::pair(rows_of(path("w.h5"), "model_1/conv3d_1/kernel:0", 2, 16),
+                     rows_of(path("w.h5"), "model_1/batch_normalization_1/moving_mean:0", 4, 1));
+  };
+  const double without = loss("without", {});
+  EXPECT_EQ(loss("newest", {"--set", "train.mean=0"}), without);
+  EXPECT_NE(loss("mean", {"--set", "train.mean=0.9"}), without);
+  const auto without_mean = weights("without");
+  EXPECT_EQ(weights("newest"), without_mean);
+  EXPECT_NE(weights("mean").first, without_mean.first);
+  EXPECT_NE(weights("mean").second, without_mean.second);
+  EXPECT_EQ(weights("mean", {"--raw"}), without_mean);
 }
 
 TEST_F(Supervised, VerbsThatNeedAGeneratorSaySoAndExportTakesTheNetwork) {

@@ -36,6 +36,8 @@ BookedNode::BookedNode(const PoolNode& known, bool lists, TimePoint now)
       changed_(false) {
   // Nobody has seen it, and why it is stopped is known: its start seemed to fail.
   failed_ = known.state == State::kStopping && known.where.empty() && !known.cause.empty();
+  // Any other one was there, and has ended where no list has it.
+  seen_ = known.state == State::kStopping && !failed_;
   if (facts_.state == State::kAsked && !lists) facts_.state = State::kStarting;
 }
 

@@ -148,6 +148,16 @@ std::vector<actors::PoolNode> nodes_left(const PoolHistory& history) {
   return left;
 }
 
+std::vector<actors::PoolNode> nodes_to_adopt(const PoolHistory& history, bool returns) {
+  using State = actors::PoolNodeState;
+  std::vector<actors::PoolNode> nodes = history.nodes;
+  for (actors::PoolNode& node : nodes) {
+    const bool had_members = node.state >= State::kLearning && node.state <= State::kDraining;
+    if (had_members && !returns) node.state = State::kStopping;
+  }
+  return nodes;
+}
+
 std::map<std::string, actors::PoolAccount> read_pool_accounts(const std::string& path) {
   actors::CostBook costs;
   runtime::TimePoint newest{0};

@@ -41,6 +41,9 @@ struct PoolHistory {
 PoolHistory read_pool_journal(const std::string& path);
 // Those that are not gone.
 std::vector<actors::PoolNode> nodes_left(const PoolHistory& history);
+// All nodes, as the next head begins with them. Where it `returns` to its run, members come back to
+// it. To a run that is resumed they do not, so nodes that had some are to be stopped.
+std::vector<actors::PoolNode> nodes_to_adopt(const PoolHistory& history, bool returns);
 // By pool, as of the newest line: for how long its nodes were paid, how long they took to start,
 // and how often they were lost. Prices are left out.
 std::map<std::string, actors::PoolAccount> read_pool_accounts(const std::string& path);

@@ -120,9 +120,8 @@ actors::ProvisionerOptions RunPools::options(const TrainingSetup& setup,
   actors::ProvisionerOptions options;
   options.pools = pools_;
   options.treasurer = treasurer(setup, first_iteration);
-  for (const actors::PoolNode& node : journal_.history().nodes) {
-    if (has_pool(node.pool)) options.adopted.push_back(node);
-  }
+  options.adopted = nodes_to_adopt(journal_.history(), returns);
+  std::erase_if(options.adopted, [&](const auto& node) { return !has_pool(node.pool); });
   if (returns) options.wanted = journal_.history().wanted;
   options.note_node = [this](const actors::PoolNode& node) { return journal_.add(node); };
   options.note_wanted = [this](const std::string& pool, std::uint32_t nodes) {

@@ -272,9 +272,10 @@ TEST_F(PoolBookTest, NextHeadWaitsForANodeWhoseStartSeemedToFail) {
               .where = "vm-4",
               .cause = "its members are gone"},
              at(0));
+  next.listed("hpc", {}, at(1));
+  EXPECT_EQ(next.nodes()[1].state, PoolNodeState::kGone) << "it was there";
   next.listed("hpc", {}, at(30));
   EXPECT_EQ(next.nodes()[0].state, PoolNodeState::kStopping);
-  EXPECT_EQ(next.nodes()[1].state, PoolNodeState::kGone);
   EXPECT_TRUE(next.nodes()[1].was_there);
   next.listed("hpc", {}, at(60));
   EXPECT_EQ(next.nodes()[0].state, PoolNodeState::kGone);

@@ -50,6 +50,25 @@ TEST_F(PoolJournalTest, NextHeadGoesOnFromWhatIsWritten) {
   EXPECT_EQ(history.first_forecast->cost, 1.25);
 }
 
+// Nobody waits for members that cannot come back.
+TEST_F(PoolJournalTest, RunThatIsResumedStopsNodesThatHadMembers) {
+  PoolHistory history;
+  std::vector<PoolNodeState> all;
+  for (int i = 0; i <= static_cast<int>(PoolNodeState::kGone); ++i) {
+    all.push_back(static_cast<PoolNodeState>(i));
+    history.nodes.push_back({.name = fmt::format("hpc.{}", i), .pool = "hpc", .state = all.back()});
+  }
+  const auto states = [&](bool returns) {
+    std::vector<PoolNodeState> found;
+    for (const auto& node : nodes_to_adopt(history, returns)) found.push_back(node.state);
+    return found;
+  };
+  EXPECT_EQ(states(true), all);
+  using enum PoolNodeState;
+  EXPECT_THAT(states(false), ElementsAre(kAsked, kQueued, kStarting, kStopping, kStopping,
+                                         kStopping, kStopping, kGone));
+}
+
 TEST_F(PoolJournalTest, NodeOfWhichToolsHaveSaidMuchIsReadAgain) {
   const std::string text(100'000, 'x');
   ASSERT_TRUE(open().add({.name = "hpc.0", .pool = "hpc", .where = text, .cause = text}).ok());

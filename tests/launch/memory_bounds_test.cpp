@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "config/plan.h"
+#include "launch/run/networks.h"
 
 namespace troupe::launch {
 namespace {
@@ -107,6 +108,19 @@ TEST(RunBounds, MicroBatchesOfAWorkerThatTrainsAloneCount) {
   const std::int64_t one = arena_bytes("4") - arena_bytes("2");
   EXPECT_GT(one, 0);
   EXPECT_EQ(arena_bytes("8") - arena_bytes("4"), 2 * one);
+}
+
+TEST(RunBounds, MeanOfTheGeneratorsWeightsIsPartOfTheState) {
+  const auto loaded = [](const std::string& train) {
+    return config::parse_topology(
+        "model: {zoo: toy}\ndata: {train: toy.h5}\ntrain: {" + train + "}\n", "t.yaml", ".");
+  };
+  const auto state_bytes = [&](const std::string& train) {
+    return run_bounds(loaded(train).value(), 0).value().state_bytes;
+  };
+  const auto networks = compile_networks(loaded("").value().topology, 0);
+  const std::int64_t numbers = networks.value().gan->generator().parameters().size();
+  EXPECT_EQ(state_bytes("mean: 0.9"), state_bytes("") + 4 * numbers);
 }
 
 TEST(RunBounds, SharesAreThoseOfTheMembers) {

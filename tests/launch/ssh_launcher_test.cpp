@@ -248,6 +248,8 @@ TEST_F(SshLauncher, RunsThatShareHostsHaveANodeOnAHostOneAtATime) {
   // The next head of that run has its host, and frees it when the node is gone.
   second = *make_launcher(pool_, other);
   second->adopt("campus.0", "node-b");
+  EXPECT_THAT(launcher_->start({"campus.1", 1, ""}).error().message,
+              HasSubstr("node-b has a node of another run"));
   EXPECT_THAT(*second->list(), testing::SizeIs(1));
   ASSERT_TRUE(second->stop("campus.0", "node-b").ok());
   EXPECT_THAT(*second->list(), IsEmpty());

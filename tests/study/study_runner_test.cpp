@@ -14,7 +14,10 @@
 namespace troupe::study {
 namespace {
 
+using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // It notes its words, a line for each process, in the file of the name $calls.
 constexpr const char* kScript = R"(#!/bin/sh
@@ -49,7 +52,7 @@ class StudyRunnerTest : public testing::Test {
     EXPECT_TRUE(journal.ok()) << journal.error().message;
     const auto method = make_method(loaded.study);
     TrialBook book(loaded.study, *method, loaded.rungs.size());
-    const auto end = run_study({loaded, *folder, folder_ / "troupe", {}}, *journal, book,
+    const auto end = run_study({loaded, *folder, folder_ / "troupe", {"--quiet"}}, *journal, book,
                                runtime::Log::silent());
     EXPECT_TRUE(end.ok()) << end.error().message;
     return book.jobs().empty() || book.jobs()[0].results.empty() ? RunResult{}
@@ -108,7 +111,7 @@ TEST_F(StudyRunnerTest, RunWhoseMembersAreKilledOneAfterTheOtherGetsNoMore) {
 }
 
 // One that people have let go has no successor, and is no sign that its run is over: another one
-// that is killed is replaced.
+// that is killed is replaced. What it tells is read, however little people want to read.
 TEST_F(StudyRunnerTest, WorkerThatIsLetGoIsNotReplacedAndItsRunGoesOn) {
   const RunResult result = run(R"(case "$*" in
 run*) await join 3 ;;
@@ -129,6 +132,8 @@ esac
                                "method: {kind: random, trials: 1}\nworkers: 3\n");
   EXPECT_EQ(result.figure, 7.0) << result.error;
   EXPECT_EQ(calls("join").size(), 3u);
+  EXPECT_THAT(calls("join"), Each(Not(HasSubstr("--quiet"))));
+  EXPECT_THAT(calls("run"), ElementsAre(HasSubstr("--quiet")));
 }
 
 // Three runs have two workers each. The second one ends, and the third trial waits for the first;

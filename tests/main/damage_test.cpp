@@ -112,8 +112,6 @@ TEST_F(Damage, TextsOfACheckpointDoNotCommandTheTerminal) {
 
 // As on a disk that is full from now on: what is there stays whole, and the run says what failed.
 TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
-  std::filesystem::create_directory(path("temporary"));
-  ::setenv("TMPDIR", path("temporary").c_str(), 1);
   for (const char* workers : {"0", "2"}) {
     std::filesystem::remove_all(path("a"));
     run("a");
@@ -121,7 +119,7 @@ TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
     const std::string before = read_text(newest);
     const ProcessEnd end =
         call({"run", "--resume", path("a"), "--set", "train.epochs=3", "--workers", workers},
-             {.folder = folder_.path(), .largest_file_bytes = 16384});
+             {.largest_file_bytes = 16384});
     EXPECT_EQ(end.signal, 0);
     EXPECT_EQ(end.exit_code, 4) << end.err;
     EXPECT_THAT(end.err, HasSubstr("cannot write " + path("a/")));
@@ -133,7 +131,22 @@ TEST_F(Damage, FullDiskLeavesTheOlderCheckpointsAsTheyAre) {
     EXPECT_EQ(resumed("a", {"--set", "train.epochs=3"})["state_hash"].text(),
               hash_of("whole", {"--set", "train.epochs=3"}));
     std::filesystem::remove_all(path("whole"));
-    EXPECT_FALSE(std::filesystem::exists(path("runs"))) << "of what could not be saved there";
+  }
+}
+
+// The last state fits neither the run's folder, nor one beside it, nor one of temporary files.
+TEST_F(Damage, StateThatCanBeSavedNowhereLeavesNoFolderBehind) {
+  std::filesystem::create_directory(path("temporary"));
+  ::setenv("TMPDIR", path("temporary").c_str(), 1);
+  for (const char* workers : {"0", "2"}) {
+    std::filesystem::remove_all(path("a"));
+    const ProcessEnd end = run("a",
+                               {"--set", "actors.checkpointer.every=none", "--set",
+                                "train.iterations=4", "--workers", workers},
+                               {.folder = folder_.path(), .largest_file_bytes = 16384});
+    EXPECT_EQ(end.exit_code, 4) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("the state after 16 steps was not saved"));
+    EXPECT_FALSE(std::filesystem::exists(path("runs")));
     EXPECT_TRUE(std::filesystem::is_empty(path("temporary")));
   }
   ::unsetenv("TMPDIR");

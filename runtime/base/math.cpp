@@ -7,19 +7,13 @@
 #include <limits>
 #include <numbers>
 
+#include "runtime/base/math_series.h"
+
 namespace troupe::runtime::math {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// ln 2 and pi / 2 in parts whose leading ones have trailing zero bits, so that their products with
-// small integers are exact (Cody and Waite).
-constexpr double kLn2High = 0x1.62e42fee00000p-1;
-constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
-constexpr double kHalfPi1 = 0x1.921fb54400000p+0;
-constexpr double kHalfPi2 = 0x1.0b4611a600000p-34;
-constexpr double kHalfPi3 = 0x1.3198a2e037073p-69;
 
 // Coefficients first to last of c0 + x (c1 + x (c2 + ...)).
 template <std::size_t N>
@@ -28,41 +22,6 @@ double horner(const std::array<double, N>& coefficients, double x) {
   for (std::size_t i = N - 1; i-- > 0;) sum = sum * x + coefficients[i];
   return sum;
 }
-
-// sign^k / (first + step k)! and friends, worked out by the compiler.
-template <std::size_t N>
-constexpr std::array<double, N> inverse_factorials(int first, int step, double sign) {
-  std::array<double, N> values{};
-  double factorial = 1.0;
-  int reached = 1;
-  double s = 1.0;
-  for (std::size_t k = 0; k < N; ++k) {
-    const int n = first + step * static_cast<int>(k);
-    for (; reached <= n; ++reached) factorial *= reached;
-    values[k] = s / factorial;
-    s *= sign;
-  }
-  return values;
-}
-
-// sign^k / (2 k + 1).
-template <std::size_t N>
-constexpr std::array<double, N> odd_reciprocals(double sign) {
-  std::array<double, N> values{};
-  double s = 1.0;
-  for (std::size_t k = 0; k < N; ++k) {
-    values[k] = s / static_cast<double>(2 * k + 1);
-    s *= sign;
-  }
-  return values;
-}
-
-// Taylor series, cut where the next term is under 1e-17 of the sum on the reduced range.
-constexpr auto kExp = inverse_factorials<14>(0, 1, 1.0);  // |x| <= ln 2 / 2
-constexpr auto kSin = inverse_factorials<9>(1, 2, -1.0);  // |x| <= pi / 4
-constexpr auto kCos = inverse_factorials<9>(0, 2, -1.0);  // |x| <= pi / 4
-constexpr auto kAtanh = odd_reciprocals<12>(1.0);         // |x| <= 3 - 2 sqrt 2
-constexpr auto kAtan = odd_reciprocals<21>(-1.0);         // |x| <= sqrt 2 - 1
 
 // x 2^n, exact unless the result is subnormal or overflows.
 double scale(double x, int n) {

@@ -1,11 +1,14 @@
 #include <cfenv>
 
 #include "model/backend.h"
+#include "model/backend/cpu/activations.h"
 #include "model/backend/cpu/batch_norm.h"
 #include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/convolution.h"
 #include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
+#include "model/backend/cpu/group_norm.h"
+#include "model/backend/cpu/max_pool.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/float_environment.h"
 #include "model/backend/reference/kernels.h"

@@ -10,16 +10,6 @@
 namespace troupe::model::reference {
 namespace {
 
-// The largest of the numbers; NaN where there is one.
-template <class T>
-T largest_of(const T* values, std::int64_t count) {
-  T largest = values[0];
-  for (std::int64_t i = 1; i < count; ++i) {
-    if (largest == largest && !(values[i] <= largest)) largest = values[i];
-  }
-  return largest;
-}
-
 // weights = softmax(weights).
 void weigh(double* weights, std::int64_t count) {
   const double largest = largest_of(weights, count);

@@ -67,11 +67,12 @@ void mirror_kernel(const ConvolutionGeometry& geometry, const T* kernel, T* out)
 TROUPE_DECLARE_RUN(GroupedConvolutionForward);
 TROUPE_DECLARE_RUN(GroupedConvolutionBackwardInput);
 TROUPE_DECLARE_RUN(GroupedConvolutionBackwardParameters);
-// The gradient of one tap.
+// The gradient.
 inline std::size_t scratch_bytes(const GroupedConvolutionBackwardParameters& convolution,
                                  std::size_t) {
   const GroupedGeometry& g = convolution.geometry;
-  return static_cast<std::size_t>(g.in_channels / g.groups * g.out_channels) * sizeof(double);
+  const std::int64_t tap = g.in_channels / g.groups * g.out_channels;
+  return static_cast<std::size_t>(g.kernel[0] * g.kernel[1] * g.kernel[2] * tap) * sizeof(double);
 }
 
 // Phases, parts and axes are moved; nothing is computed.
@@ -145,6 +146,15 @@ void activate(const Activation& activation, const T* x, T* y, std::int64_t eleme
 
 TROUPE_DECLARE_RUN(Product);
 
+// The largest of the numbers; NaN where there is one.
+template <class T>
+T largest_of(const T* values, std::int64_t count) {
+  T largest = values[0];
+  for (std::int64_t i = 1; i < count; ++i) {
+    if (largest == largest && !(values[i] <= largest)) largest = values[i];
+  }
+  return largest;
+}
 // Exponentials through runtime/base/math.h, of the differences from the largest number; sums in
 // double.
 TROUPE_DECLARE_RUN(SoftmaxForward);

@@ -173,25 +173,43 @@ Windows windows(const MaxPoolForward& pool) {
 }
 
 // Calls use(place in the coarse image, place in the fine one of the window's first largest cell).
+// Channels are compared side by side.
 template <class T, class Use>
 void for_each_largest(const Windows& w, const T* x, const Use& use) {
+  constexpr std::int64_t kAtOnce = 16;
+  const std::int64_t row = w.fine[2] * w.channels, plane = w.fine[1] * row;
   std::int64_t to = 0;
-  for (std::int64_t plane = 0; plane < w.batch * w.coarse[0]; ++plane) {
-    const std::int64_t n = plane / w.coarse[0], cx = plane % w.coarse[0];
-    for (std::int64_t cy = 0; cy < w.coarse[1]; ++cy) {
-      for (std::int64_t i = 0; i < w.coarse[2] * w.channels; ++i) {
-        const std::int64_t cz = i / w.channels, channel = i % w.channels;
-        std::int64_t largest = -1;
-        for (std::int64_t k = 0; k < w.window[0] * w.window[1] * w.window[2]; ++k) {
-          const std::int64_t fx = cx * w.window[0] + k / (w.window[1] * w.window[2]),
-                             fy = cy * w.window[1] + k / w.window[2] % w.window[1],
-                             fz = cz * w.window[2] + k % w.window[2];
-          const std::int64_t from =
-              (((n * w.fine[0] + fx) * w.fine[1] + fy) * w.fine[2] + fz) * w.channels + channel;
-          const bool larger = largest < 0 || (x[largest] == x[largest] && !(x[from] <= x[largest]));
-          if (larger) largest = from;
+  const auto search = [&](const T* window, std::int64_t channels) {
+    T largest[kAtOnce];
+    std::int32_t numbers[kAtOnce] = {}, number = 0;  // of cells in the window
+    std::copy_n(window, channels, largest);
+    for (std::int64_t kx = 0; kx < w.window[0]; ++kx) {
+      for (std::int64_t ky = 0; ky < w.window[1]; ++ky) {
+        const T* cell = window + kx * plane + ky * row;
+        for (std::int64_t kz = 0; kz < w.window[2]; ++kz, cell += w.channels, ++number) {
+          for (std::int64_t c = 0; c < channels; ++c) {
+            const bool larger = largest[c] == largest[c] && !(cell[c] <= largest[c]);
+            largest[c] = larger ? cell[c] : largest[c];
+            numbers[c] = larger ? number : numbers[c];
+          }
         }
-        use(to++, largest);
+      }
+    }
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t of_row = numbers[c] / w.window[2], kz = numbers[c] % w.window[2];
+      const std::int64_t place = of_row / w.window[1] * plane + of_row % w.window[1] * row;
+      use(to++, window - x + place + kz * w.channels + c);
+    }
+  };
+  for (std::int64_t n = 0; n < w.batch; ++n) {
+    for (std::int64_t cx = 0; cx < w.coarse[0]; ++cx) {
+      for (std::int64_t cy = 0; cy < w.coarse[1]; ++cy) {
+        const T* window = x + (n * w.fine[0] + cx * w.window[0]) * plane + cy * w.window[1] * row;
+        for (std::int64_t cz = 0; cz < w.coarse[2]; ++cz, window += w.window[2] * w.channels) {
+          for (std::int64_t c = 0; c < w.channels; c += kAtOnce) {
+            search(window + c, std::min(kAtOnce, w.channels - c));
+          }
+        }
       }
     }
   }

@@ -1,0 +1,280 @@
+#include "model/backend/cpu/activations.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model/backend/cpu/plane_vectors.h"
+#include "model/backend/kernel_call.h"
+#include "model/backend/reference/kernels.h"
+#include "runtime/base/math.h"
+
+// This file is compiled once for each kind of vector, as plane_vectors.cpp is.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "model/backend/cpu/activations.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/highway.h>
+
+#include "model/backend/cpu/exponential_vectors.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::model::cpu::HWY_NAMESPACE {
+
+using HalfFloats = hn::Rebind<float, Doubles>;
+
+HWY_INLINE DoubleVector load_doubles(const float* from) {
+  return hn::PromoteTo(Doubles(), hn::LoadU(HalfFloats(), from));
+}
+
+// Whether the steps of exponential_vectors.h are those of math.h for all of these; not for NaN.
+HWY_INLINE bool within(DoubleVector x, double most) {
+  const Doubles tag;
+  return hn::AllTrue(tag, hn::Le(hn::Abs(x), hn::Set(tag, most)));
+}
+
+// Calls write(i) for whole vectors of elements whose arguments are of a size that vectors know, and
+// single(first, end) for the others.
+template <class Write, class Single>
+HWY_INLINE void over_vectors(const float* arguments, std::int64_t count, double most,
+                             const Write& write, const Single& single) {
+  std::int64_t i = 0;
+  for (; i + kDoubles <= count; i += kDoubles) {
+    if (within(load_doubles(arguments + i), most)) {
+      write(i);
+    } else {
+      single(i, i + kDoubles);
+    }
+  }
+  if (i < count) single(i, count);
+}
+
+constexpr double kGeluScale = 0.79788456080286536;  // as the reference has them
+constexpr double kGeluCube = 0.044715;
+constexpr double kMostOfGelu = 20.0;  // its cube is within kMostExponent
+
+HWY_INLINE DoubleVector gelu_tanh(DoubleVector x) {
+  const Doubles tag;
+  const auto cube = hn::Mul(hn::Mul(hn::Mul(hn::Set(tag, kGeluCube), x), x), x);
+  return tanh(hn::Mul(hn::Set(tag, kGeluScale), hn::Add(x, cube)));
+}
+
+void activate(const Activation& activation, const float* x, float* y, std::int64_t count) {
+  const Doubles tag;
+  const auto set = [&](double value) { return hn::Set(tag, value); };
+  const auto one = set(1.0), zero = hn::Zero(tag);
+  const auto loop = [&](double most, const auto& function) {
+    over_vectors(
+        x, count, most,
+        [&](std::int64_t i) {
+          hn::StoreU(hn::DemoteTo(HalfFloats(), function(load_doubles(x + i))), HalfFloats(),
+                     y + i);
+        },
+        [&](std::int64_t i, std::int64_t end) {
+          reference::activate(activation, x + i, y + i, end - i);
+        });
+  };
+  switch (activation.kind) {
+    case ActivationKind::kSigmoid:
+      return loop(kMostExponent, [&](DoubleVector v) { return sigmoid(v); });
+    case ActivationKind::kTanh:
+      return loop(kMostExponent / 2, [&](DoubleVector v) { return tanh(v); });
+    case ActivationKind::kSoftplus:
+      return loop(kMostExponent, [&](DoubleVector v) {
+        const auto positive = hn::IfThenElse(hn::Lt(v, zero), zero, v);
+        return hn::Add(positive, logarithm(hn::Add(one, exponential(hn::Neg(hn::Abs(v))))));
+      });
+    case ActivationKind::kGelu:
+      return loop(kMostOfGelu, [&](DoubleVector v) {
+        return hn::Mul(hn::Mul(set(0.5), v), hn::Add(one, gelu_tanh(v)));
+      });
+    case ActivationKind::kSilu:
+      return loop(kMostExponent, [&](DoubleVector v) { return hn::Mul(v, sigmoid(v)); });
+    case ActivationKind::kElu:
+      return loop(kMostExponent, [&](DoubleVector v) {
+        const auto negative = hn::Lt(v, zero);
+        if (hn::AllFalse(tag, negative)) return v;
+        return hn::IfThenElse(negative, hn::Sub(exponential(v), one), v);
+      });
+    case ActivationKind::kLinear:
+    case ActivationKind::kRelu:
+    case ActivationKind::kLeakyRelu:
+      return reference::activate(activation, x, y, count);
+  }
+}
+
+// `known`: y, or x where the result does not tell the slope.
+void activate_backward(const Activation& activation, const float* known, const float* dy, float* dx,
+                       std::int64_t count) {
+  const Doubles tag;
+  const auto set = [&](double value) { return hn::Set(tag, value); };
+  const auto one = set(1.0);
+  const auto single = [&](std::int64_t i, std::int64_t end) {
+    const std::array<void*, 3> places{const_cast<float*>(known + i), const_cast<float*>(dy + i),
+                                      dx + i};
+    reference::run<float>(ActivationBackward{end - i, activation}, KernelCall{places, {}});
+  };
+  const auto loop = [&](double most, const auto& slope) {
+    over_vectors(
+        known, count, most,
+        [&](std::int64_t i) {
+          const auto value = hn::Mul(load_doubles(dy + i), slope(load_doubles(known + i)));
+          hn::StoreU(hn::DemoteTo(HalfFloats(), value), HalfFloats(), dx + i);
+        },
+        single);
+  };
+  switch (activation.kind) {
+    case ActivationKind::kSoftplus:
+      return loop(kMostExponent,
+                  [&](DoubleVector v) { return hn::Sub(one, exponential(hn::Neg(v))); });
+    case ActivationKind::kGelu:
+      return loop(kMostOfGelu, [&](DoubleVector v) {
+        const auto t = gelu_tanh(v);
+        const auto square = hn::Mul(hn::Mul(set(3.0 * kGeluCube), v), v);
+        const auto inner = hn::Mul(set(kGeluScale), hn::Add(one, square));
+        const auto bend = hn::Mul(hn::Mul(set(0.5), v), hn::Sub(one, hn::Mul(t, t)));
+        return hn::Add(hn::Mul(set(0.5), hn::Add(one, t)), hn::Mul(bend, inner));
+      });
+    case ActivationKind::kSilu:
+      return loop(kMostExponent, [&](DoubleVector v) {
+        const auto s = sigmoid(v);
+        return hn::Mul(s, hn::Add(one, hn::Mul(v, hn::Sub(one, s))));
+      });
+    default:
+      return single(0, count);
+  }
+}
+
+void exponentials(double* values, std::int64_t count) {
+  const Doubles tag;
+  std::int64_t i = 0;
+  for (; i + kDoubles <= count; i += kDoubles) {
+    const auto x = hn::LoadU(tag, values + i);
+    if (within(x, kMostExponent)) {
+      hn::StoreU(exponential(x), tag, values + i);
+    } else {
+      for (std::int64_t k = i; k < i + kDoubles; ++k) values[k] = runtime::math::exp(values[k]);
+    }
+  }
+  for (; i < count; ++i) values[i] = runtime::math::exp(values[i]);
+}
+
+}  // namespace troupe::model::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace troupe::model::cpu {
+
+HWY_EXPORT(activate);
+HWY_EXPORT(activate_backward);
+HWY_EXPORT(exponentials);
+
+namespace {
+
+constexpr std::int64_t kElementsAtOnce = 1 << 15;  // by one thread
+
+template <class Op>
+class ActivationKernel final : public Kernel {
+ public:
+  explicit ActivationKernel(const Op& activation) : activation_(activation) {}
+
+  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+           std::byte* scratch) const override {
+    run_together(operands, random, Crew(scratch));
+  }
+  void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const Crew& crew) const override {
+    const std::int64_t elements = activation_.elements;
+    crew.run((elements + kElementsAtOnce - 1) / kElementsAtOnce, [&](std::int64_t i, int) {
+      run_elements(operands, random,
+                   {i * kElementsAtOnce, std::min((i + 1) * kElementsAtOnce, elements)});
+    });
+  }
+  bool runs_elements() const override { return true; }
+  void run_elements(std::span<void* const> operands, const runtime::RandomPosition& random,
+                    const ElementRange& range) const override {
+    const KernelCall call{operands, random};
+    const std::int64_t first = range.begin, count = range.end - range.begin;
+    const auto* x = call.operand<const float>(0) + first;
+    if constexpr (std::is_same_v<Op, ActivationForward>) {
+      HWY_DYNAMIC_DISPATCH(activate)
+      (activation_.activation, x, call.operand<float>(1) + first, count);
+    } else {
+      HWY_DYNAMIC_DISPATCH(activate_backward)
+      (activation_.activation, x, call.operand<const float>(1) + first,
+       call.operand<float>(2) + first, count);
+    }
+  }
+
+ private:
+  Op activation_;
+};
+
+// Several short rows at once fill vectors.
+class SoftmaxKernel final : public Kernel {
+ public:
+  explicit SoftmaxKernel(const SoftmaxForward& softmax)
+      : softmax_(softmax), rows_at_once_(std::max<std::int64_t>(512 / softmax.channels, 1)) {}
+
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(rows_at_once_ * softmax_.channels) * sizeof(double);
+  }
+  void run(std::span<void* const> operands, const runtime::RandomPosition& random,
+           std::byte* scratch) const override {
+    const KernelCall call{operands, random, scratch};
+    const std::int64_t channels = softmax_.channels;
+    const auto* x = call.operand<const float>(0);
+    auto* y = call.operand<float>(1);
+    auto* powers = reinterpret_cast<double*>(scratch);
+    for (std::int64_t row = 0; row < softmax_.rows; row += rows_at_once_) {
+      const std::int64_t rows = std::min(rows_at_once_, softmax_.rows - row);
+      const std::int64_t first = row * channels;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const float* of_row = x + first + r * channels;
+        const double largest = static_cast<double>(reference::largest_of(of_row, channels));
+        for (std::int64_t c = 0; c < channels; ++c) {
+          powers[r * channels + c] = static_cast<double>(of_row[c]) - largest;
+        }
+      }
+      HWY_DYNAMIC_DISPATCH(exponentials)(powers, rows * channels);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const double* of_row = powers + r * channels;
+        double sum = 0.0;
+        for (std::int64_t c = 0; c < channels; ++c) sum += of_row[c];
+        for (std::int64_t c = 0; c < channels; ++c) {
+          y[first + r * channels + c] = static_cast<float>(of_row[c] / sum);
+        }
+      }
+    }
+  }
+
+ private:
+  const SoftmaxForward softmax_;
+  const std::int64_t rows_at_once_;
+};
+
+// Hosts without the vectors' instructions use the reference.
+template <class Ours, class Op>
+std::unique_ptr<Kernel> choose(const Op& operation) {
+  if (plane_vectors_supported()) return std::make_unique<Ours>(operation);
+  return reference::make_kernel<float>(operation);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const ActivationForward& activation) {
+  return choose<ActivationKernel<ActivationForward>>(activation);
+}
+
+std::unique_ptr<Kernel> make_kernel(const ActivationBackward& activation) {
+  return choose<ActivationKernel<ActivationBackward>>(activation);
+}
+
+std::unique_ptr<Kernel> make_kernel(const SoftmaxForward& softmax) {
+  return choose<SoftmaxKernel>(softmax);
+}
+
+}  // namespace troupe::model::cpu
+
+#endif

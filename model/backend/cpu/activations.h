@@ -1,0 +1,17 @@
+#pragma once
+
+// Activations with exponentials, several elements at once through Highway (plane_vectors.h), and
+// the others as the reference has them; the same values as the reference's bit by bit.
+
+#include <memory>
+
+#include "model/backend.h"
+#include "model/operation.h"
+
+namespace troupe::model::cpu {
+
+std::unique_ptr<Kernel> make_kernel(const ActivationForward& activation);
+std::unique_ptr<Kernel> make_kernel(const ActivationBackward& activation);
+std::unique_ptr<Kernel> make_kernel(const SoftmaxForward& softmax);
+
+}  // namespace troupe::model::cpu

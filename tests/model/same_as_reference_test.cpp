@@ -1,0 +1,130 @@
+// Kernels of the cpu backends that have the reference's bits: exponentials, softmax, norms of
+// samples, pools.
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "model/backend/cpu/plane_vectors.h"
+#include "tests/model/only_targets.h"
+#include "tests/model/op_support.h"
+
+namespace troupe::model {
+namespace {
+
+// By the reference and, with AVX2 and the widest vectors, by the portable backend.
+void expect_same_bits(const Operation& operation, const Operands<float>& given) {
+  const auto portable = make_portable_backend();
+  ASSERT_TRUE(portable.ok());
+  (*portable)->prepare_thread();
+  Operands<float> want = given, narrow = given, wide = given;
+  run_operation(*make_reference_backend(DataType::kFloat32), operation, want);
+  {
+    const OnlyTargets only(HWY_AVX2);
+    run_operation(**portable, operation, narrow);
+  }
+  run_operation(**portable, operation, wide);
+  EXPECT_TRUE(same_bits(want, narrow)) << operation_name(operation);
+  EXPECT_TRUE(same_bits(want, wide)) << operation_name(operation);
+}
+
+void expect_same_bits(const Operation& operation, Draw& draw) {
+  expect_same_bits(operation, converted<float>(random_operands(operation, draw)));
+}
+
+class SameAsReference : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  }
+};
+
+// Every order of magnitude, both signs, the ends of the ranges that vectors know, and beyond.
+std::vector<float> magnitudes() {
+  std::vector<float> values;
+  for (int exponent = -149; exponent <= 127; ++exponent) {
+    for (int step = 0; step < 6; ++step) {
+      const float value = std::ldexp(1.0F + 0.17F * static_cast<float>(step), exponent);
+      values.insert(values.end(), {value, -value});
+    }
+  }
+  for (const float edge : {20.0F, 87.3F, 88.8F, 350.0F, 699.9F, 700.1F, 710.0F, 745.3F}) {
+    values.insert(values.end(), {edge, -edge});
+  }
+  return values;
+}
+
+TEST_F(SameAsReference, ActivationsOfEveryMagnitude) {
+  const std::vector<float> x = magnitudes();
+  std::vector<float> dy(x.size());
+  Draw draw(4);
+  for (float& value : dy) value = static_cast<float>(2.0 * draw.uniform() - 1.0);
+  const auto elements = static_cast<std::int64_t>(x.size());
+  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kElu); ++kind) {
+    SCOPED_TRACE(kind);
+    const Activation activation{static_cast<ActivationKind>(kind), 0.3};
+    const std::vector<float> nothing(x.size(), NAN);
+    expect_same_bits(ActivationForward{elements, activation}, {x, nothing});
+    expect_same_bits(ActivationBackward{elements, activation}, {x, dy, nothing});
+  }
+}
+
+TEST_F(SameAsReference, ActivationsKeepNotANumberAndInfinity) {
+  const auto backend = make_portable_backend();
+  ASSERT_TRUE(backend.ok());
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (int kind = 0; kind <= static_cast<int>(ActivationKind::kElu); ++kind) {
+    const Activation activation{static_cast<ActivationKind>(kind), 0.3};
+    Operands<float> found(2, std::vector<float>(21, 0.5F));
+    found[0][3] = NAN;
+    found[0][11] = infinity;
+    Operands<float> want = found;
+    run_operation(**backend, ActivationForward{21, activation}, found);
+    run_operation(*make_reference_backend(DataType::kFloat32), ActivationForward{21, activation},
+                  want);
+    EXPECT_TRUE(std::isnan(found[1][3])) << kind;
+    EXPECT_EQ(found[1][11], want[1][11]) << kind;
+    EXPECT_EQ(found[1][2], want[1][2]) << kind;
+    EXPECT_EQ(found[1][20], want[1][20]) << kind;
+  }
+}
+
+TEST_F(SameAsReference, SoftmaxOfShortAndLongRows) {
+  for (const std::int64_t channels : {1, 3, 10, 16, 700}) {
+    Draw draw(static_cast<std::uint64_t>(channels));
+    expect_same_bits(SoftmaxForward{41, channels}, draw);
+  }
+}
+
+TEST_F(SameAsReference, NormsOfGroups) {
+  struct Case {
+    std::int64_t rows, channels, groups;
+  };
+  for (const Case& c : {Case{50, 8, 2}, Case{27, 48, 8}, Case{1, 16, 1}, Case{40, 16, 16},
+                        Case{33, 19, 1}, Case{9, 30, 3}, Case{1, 1, 1}}) {
+    Draw draw(static_cast<std::uint64_t>(c.channels));
+    expect_same_bits(GroupNormForward{3, c.rows, c.channels, c.groups, 1e-3}, draw);
+    expect_same_bits(GroupNormBackward{3, c.rows, c.channels, c.groups}, draw);
+  }
+}
+
+TEST_F(SameAsReference, PoolsOfEqualCellsAndNotANumber) {
+  const Extent in{5, 4, 7}, size{2, 2, 3};
+  for (const std::int64_t channels : {1, 8, 24, 13}) {
+    Draw draw(static_cast<std::uint64_t>(channels));
+    const MaxPoolForward pool{2, channels, in, size};
+    const MaxPoolBackward backward{2, channels, in, size};
+    Operands<float> operands = converted<float>(random_operands(pool, draw));
+    Operands<float> derived = converted<float>(random_operands(backward, draw));
+    // Few different numbers, so that windows have equal ones.
+    for (float& value : operands[0]) value = std::round(3.0F * value) / 3.0F;
+    operands[0][4] = operands[0][static_cast<std::size_t>(7 * channels)] = NAN;
+    derived[0] = operands[0];
+    expect_same_bits(pool, operands);
+    expect_same_bits(backward, derived);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::model

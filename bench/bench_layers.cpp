@@ -76,8 +76,11 @@ class Ours {
       parts_.push_back(
           std::make_unique<ProgramRunner<float>>(network, backend, layer.events / team.threads()));
       std::vector<float>& input = parts_.back()->input;
-      for (std::size_t i = 0; embedding != nullptr && i < input.size(); ++i) {
-        input[i] = static_cast<float>(static_cast<std::int64_t>(i) % embedding->classes);
+      for (std::size_t i = 0; i < input.size(); ++i) {
+        const auto number = static_cast<std::int64_t>(i);
+        // Both signs, or classes.
+        input[i] = embedding == nullptr ? 2.0F * input[i] - 1.0F
+                                        : static_cast<float>(number % embedding->classes);
       }
     }
     gradient_of_input_ = embedding == nullptr;

@@ -1,5 +1,5 @@
-// Training events per second of gan3d_25 and gan3d_51 next to PyTorch doing the same iteration (D
-// on real, D on fakes, G, G with RMSprop) with as many events per optimiser step and as many
+// Training events per second of the zoo's models next to PyTorch doing the same iteration, with the
+// schedule and optimisers of the shipped topology, as many events per optimiser step and as many
 // threads. Both sides first compute one iteration from the same weights, noise, masks and flips and
 // must find the same losses, and two of our runs the same state; then both train in turns, each in
 // a process of its own.
@@ -32,7 +32,7 @@ constexpr std::uint32_t kCheckedEvents = 2;
 
 struct Model {
   const char* name;
-  double gflop_per_event;  // of the plain network, whatever a side saves
+  double gflop_per_event;  // of the plain network, whatever a side saves; 0: not counted
   std::uint32_t events;    // per optimiser step
 };
 
@@ -43,8 +43,26 @@ struct Extent {
   bool choose;  // let PyTorch try its ways before it is timed
 };
 
-const Extent kFull{{{"gan3d_25", 19.3, 8}, {"gan3d_51", 80.8, 4}}, {1, 2}, 5, true};
-const Extent kSmall{{{"gan3d_25", 19.3, 2}}, {1}, 1, false};
+const Extent kFull{{{"gan3d_25", 19.3, 8},
+                    {"gan3d_51", 80.8, 4},
+                    {"gan3d_12", 0.0, 32},
+                    {"gan3d_12_dense", 0.0, 64},
+                    {"dcgan_mnist", 0.0, 64},
+                    {"calo_unet_12", 0.0, 32},
+                    {"calo_unet_25", 0.0, 16},
+                    {"particle_12", 0.0, 32},
+                    {"digits", 0.0, 64}},
+                   {1, 2},
+                   5,
+                   true};
+const Extent kSmall{{{"gan3d_25", 19.3, 2},
+                     {"gan3d_12_dense", 0.0, 2},
+                     {"dcgan_mnist", 0.0, 2},
+                     {"calo_unet_12", 0.0, 2},
+                     {"particle_12", 0.0, 2}},
+                    {1},
+                    1,
+                    false};
 
 // One of the two that train, with what it measured.
 class Side {
@@ -210,9 +228,12 @@ class Pair {
   }
 
   void print_detail(const char* name, Side& side, const Spread& rate, double work) {
-    fmt::print("  {:<7} {:5.1f} GFLOP/s, {:.3f} s of processor an event, peak memory {} MiB; {}\n",
-               name, rate.median * model_.gflop_per_event, work, side.peak_mebibytes(),
-               side.version());
+    fmt::print("  {:<7} ", name);
+    if (model_.gflop_per_event > 0) {
+      fmt::print("{:5.1f} GFLOP/s, ", rate.median * model_.gflop_per_event);
+    }
+    fmt::print("{:.6f} s of processor an event, peak memory {} MiB; {}\n", work,
+               side.peak_mebibytes(), side.version());
     std::fflush(stdout);
   }
 
@@ -271,8 +292,7 @@ int run(Extent extent, const std::string& wanted, std::uint32_t events) {
   for (Model model : extent.models) {
     if (!wanted.empty() && wanted != model.name) continue;
     if (events > 0) model.events = events;
-    fmt::print("{}, {} events per optimiser step, {} GFLOP an event\n", model.name, model.events,
-               model.gflop_per_event);
+    fmt::print("{}, {} events per optimiser step\n", model.name, model.events);
     Hashes hashes;
     for (const int threads : extent.threads) {
       if (!compare(model, threads, extent, hashes)) return 1;
@@ -284,8 +304,9 @@ int run(Extent extent, const std::string& wanted, std::uint32_t events) {
 }  // namespace
 }  // namespace troupe::bench
 
-// bench_training [--small] [MODEL [EVENTS]]: with a number of events for each optimiser step, on
-// two threads only. With --worker MODEL THREADS EVENTS PRECISION it is our side of a comparison.
+// bench_training [--small] [--threads N] [MODEL [EVENTS]]: by default on one thread and on two, and
+// with a number of events for each optimiser step on two only. With --worker MODEL THREADS EVENTS
+// PRECISION it is our side of a comparison.
 int main(int argc, char** argv) {
   using namespace troupe::bench;
   const auto number = [](const char* text) {
@@ -300,9 +321,12 @@ int main(int argc, char** argv) {
   bool small = false;
   std::string model;
   std::uint32_t events = 0;
+  int threads = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--small") == 0) {
       small = true;
+    } else if (std::strcmp(argv[i], "--threads") == 0 && i + 1 < argc) {
+      threads = std::max(std::atoi(argv[++i]), 1);
     } else if (model.empty()) {
       model = argv[i];
     } else if (events = number(argv[i]); events == 0) {
@@ -310,5 +334,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return run(small ? kSmall : kFull, model, events);
+  Extent extent = small ? kSmall : kFull;
+  if (threads > 0) extent.threads = {threads};
+  return run(extent, model, events);
 }

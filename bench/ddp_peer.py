@@ -32,14 +32,11 @@ class AsModule(torch.nn.Module):
         network.parameters = [torch.nn.Parameter(p.detach().clone(memory_format=torch.preserve_format))
                               for p in network.parameters]
         self.weights = torch.nn.ParameterList(network.parameters)
-        network.optimiser = torch.optim.RMSprop(
-            network.parameters, lr=training_peer.make_oracle.LEARNING_RATE,
-            alpha=training_peer.make_oracle.RHO, eps=training_peer.EPSILON, foreach=True)
+        network.optimiser = training_peer.make_optimiser(network.parameters, "rmsprop",
+                                                         training_peer.EPSILON)
 
-    def forward(self, x, training, drop):
-        trunk, heads = self.network.run(x, training, drop)
-        # Heads are used outside: as outputs they belong to what the backward pass prepares for.
-        return (trunk, *heads)
+    def forward(self, *arguments):
+        return tuple(self.network.run(*arguments))
 
 
 class Parallel:
@@ -49,12 +46,14 @@ class Parallel:
         self.module = AsModule(network)
         self.wrapped = DistributedDataParallel(self.module, broadcast_buffers=False,
                                                gradient_as_bucket_view=True)
-        self.parameters, self.optimiser = network.parameters, network.optimiser
+        self.network = network
 
-    def run(self, x, training, drop):
+    def __getattr__(self, name):
+        return getattr(self.network, name)
+
+    def run(self, x, training=True, drop=None, conditions=None):
         trained = training and torch.is_grad_enabled() and self.parameters[0].requires_grad
-        trunk, *heads = (self.wrapped if trained else self.module)(x, training, drop)
-        return trunk, heads
+        return list((self.wrapped if trained else self.module)(x, training, drop, conditions))
 
 
 def work(rank, model, processes, events, iterations, folder):
@@ -62,7 +61,7 @@ def work(rank, model, processes, events, iterations, folder):
     training_peer.keep_memory()
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank,
                                          world_size=processes)
-    iteration = training_peer.Iteration(model, events, "channels_last_3d", 1, False)
+    iteration = training_peer.Iteration(model, events, "channels_last", 1, False)
     if processes > 1:
         iteration.g, iteration.d = Parallel(iteration.g), Parallel(iteration.d)
     torch.manual_seed(rank)

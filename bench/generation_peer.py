@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """generation_peer.py MODEL FOLDER: PyTorch's side of bench_generation.
 
-bench_generation.cpp says what is read, asked and answered. The network is that of training_peer.py.
+bench_generation.cpp says what is read, asked and answered. The network is that of torch_network.py.
 """
 
 import pathlib
@@ -9,38 +9,31 @@ import sys
 import time
 
 import training_peer  # ends with "missing ..." without PyTorch
-from training_peer import make_oracle, np, torch
+from training_peer import np, torch, torch_network
 
 BATCHES = (1, 8, 32)
 
 
+def latent_size(model):
+    return torch_network.zoo(model)["generator"]["latent"]["size"]
+
+
 class Generator:
     def __init__(self, model, folder, layout):
-        description = training_peer.models.MODELS[model]
-        self.network = training_peer.Network(
-            description["generator"], (description["latent"],), 0, 0,
-            training_peer.LAYOUTS[layout], make_oracle.EPSILON, False)
+        description = torch_network.zoo(model)["generator"]
+        self.network = torch_network.Network(dict(description, input=[latent_size(model)]), layout)
         self.load(folder)
 
     def load(self, folder):
         """Both files have the order of Keras, the moving statistics mean and variance in turn."""
+        sizes = [int(np.prod(shape)) for _, shape, *_ in self.network.tensors]
         weights = np.fromfile(folder / "weights.f32", dtype="<f4")
-        moving = np.fromfile(folder / "moving.f32", dtype="<f4")
-        network, at = self.network, 0
-        for parameter in network.parameters:
-            shape = tuple(parameter.shape)
-            if len(shape) == 5:  # (out, in, x, y, z), in the file (x, y, z, in, out)
-                shape = shape[2:] + (shape[1], shape[0])
-            count = int(np.prod(shape))
-            values = torch.tensor(weights[at:at + count].reshape(shape))
-            if values.dim() == 5:
-                values = values.permute(4, 3, 0, 1, 2)
-            with torch.no_grad():
-                parameter.copy_(values)
-            at += count
-        assert at == len(weights), (at, len(weights))
-        at = 0
-        for pair in network.moving:
+        assert sum(sizes) == len(weights), (sum(sizes), len(weights))
+        parts = np.split(weights, np.cumsum(sizes)[:-1])
+        self.network.take([part.reshape(shape) for part, (_, shape, *_)
+                           in zip(parts, self.network.tensors)])
+        moving, at = np.fromfile(folder / "moving.f32", dtype="<f4"), 0
+        for pair in self.network.moving:
             for statistic in pair:
                 statistic.copy_(torch.tensor(moving[at:at + len(statistic)]))
                 at += len(statistic)
@@ -48,14 +41,14 @@ class Generator:
 
     def make(self, latents, batch):
         with torch.inference_mode():
-            return [self.network.run(some, False, None)[0] for some in latents.split(batch)]
+            return [self.network.run(some, False)[0] for some in latents.split(batch)]
 
 
 class Peer:
     def __init__(self, model, folder):
         torch.set_num_threads(1)
         self.folder = pathlib.Path(folder)
-        size = training_peer.models.MODELS[model]["latent"]
+        size = latent_size(model)
         latents = np.fromfile(self.folder / "latents.f32", dtype="<f4").reshape(-1, size)
         self.latents = torch.tensor(latents)
         self.generators = {layout: Generator(model, self.folder, layout)

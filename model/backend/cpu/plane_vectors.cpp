@@ -281,12 +281,55 @@ void add_planes(std::span<const float* const> planes, std::int64_t positions, fl
 }
 
 // Adds to totals[i], for i < count, sixteen lanes each, in the order that plane_vectors.h gives.
-// Lanes behind the last are read up to an even number of sums.
+// Lanes behind the last are read up to a multiple of kSumsAtOnce.
 #if HWY_MAX_BYTES < 32
 
+constexpr std::int64_t kSumsAtOnce = 2;
 void add_lanes(const float*, std::int64_t, float*) {}
 
+#elif HWY_MAX_BYTES >= 64
+
+constexpr std::int64_t kSumsAtOnce = 8;
+
+// Eight sums take each step in common: a step adds one half of what is left of a sum to the other.
+HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals) {
+  const Tag tag;
+  using Pairs = hn::RepartitionToWide<hn::RebindToUnsigned<Tag> >;
+  const Pairs pairs;
+  for (std::int64_t i = 0; i < count; i += kSumsAtOnce) {
+    const float* from = lanes + i * kPositionLanes;
+    const auto sum = [&](int number) { return hn::Load(tag, from + number * kPositionLanes); };
+    // Halves of eight lanes: [a, b].
+    const auto eights = [&](Vector a, Vector b) {
+      return hn::Add(hn::ConcatLowerLower(tag, b, a), hn::ConcatUpperUpper(tag, b, a));
+    };
+    // Blocks of four lanes: [a, c, b, d] of [a, b] and [c, d].
+    const auto fours = [&](Vector ab, Vector cd) {
+      return hn::Add(hn::OddEvenBlocks(hn::SwapAdjacentBlocks(cd), ab),
+                     hn::OddEvenBlocks(cd, hn::SwapAdjacentBlocks(ab)));
+    };
+    const Vector even = fours(eights(sum(0), sum(4)), eights(sum(2), sum(6)));
+    const Vector odd = fours(eights(sum(1), sum(5)), eights(sum(3), sum(7)));
+    const auto low = hn::InterleaveLower(pairs, hn::BitCast(pairs, even), hn::BitCast(pairs, odd));
+    const auto high = hn::InterleaveUpper(pairs, hn::BitCast(pairs, even), hn::BitCast(pairs, odd));
+    const Vector twos = hn::Add(hn::BitCast(tag, low), hn::BitCast(tag, high));
+    // Each sum is in two neighbouring lanes now, in order.
+    const Vector doubled = hn::Add(twos, hn::Shuffle2301(twos));
+    const auto ones = hn::LowerHalf(hn::ConcatEven(tag, doubled, doubled));
+    const hn::Half<Tag> half;
+    if (count - i >= kSumsAtOnce) {
+      hn::StoreU(hn::Add(hn::LoadU(half, totals + i), ones), half, totals + i);
+      continue;
+    }
+    alignas(32) float rest[kSumsAtOnce];
+    hn::Store(ones, half, rest);
+    for (std::int64_t k = 0; k < count - i; ++k) totals[i + k] += rest[k];
+  }
+}
+
 #else
+
+constexpr std::int64_t kSumsAtOnce = 2;
 
 HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals) {
   const hn::FixedTag<float, 8> eight;
@@ -294,7 +337,7 @@ HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals)
     const auto halves = hn::Add(hn::Load(eight, sixteen), hn::Load(eight, sixteen + 8));
     return hn::Add(halves, hn::ConcatLowerUpper(eight, halves, halves));
   };
-  for (std::int64_t i = 0; i < count; i += 2) {
+  for (std::int64_t i = 0; i < count; i += kSumsAtOnce) {
     const float* first = lanes + i * kPositionLanes;
     const auto both = hn::ConcatUpperLower(eight, of_four(first + kPositionLanes), of_four(first));
     const auto of_two = hn::Add(both, hn::Shuffle1032(both));
@@ -361,7 +404,7 @@ HWY_NOINLINE void dot_block(const PlaneDots<Element>& p, std::int64_t row, std::
 
 template <class Arithmetic, class Element, int kRows, int kOutputs>
 void add_dot_block(const PlaneDots<Element>& p, std::int64_t row, std::int64_t output) {
-  alignas(64) float lanes[(kRows * kOutputs + 1) * kPositionLanes];
+  alignas(64) float lanes[(kRows * kOutputs + kSumsAtOnce - 1) * kPositionLanes];
   {
     [[maybe_unused]] const typename Arithmetic::Environment environment;
     dot_block<Arithmetic, Element, kRows, kOutputs>(p, row, output, lanes);

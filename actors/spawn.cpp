@@ -32,6 +32,10 @@ std::unique_ptr<Actor> make_judge(const NodeParts& parts) {
   if (parts.training.gan.description().task == model::Task::kSupervised) {
     return std::make_unique<Evaluator>(parts.validator, parts.training, *parts.test_dataset);
   }
+  if (parts.judge != nullptr) {
+    return std::make_unique<ImageValidator>(parts.validator, parts.training, *parts.test_dataset,
+                                            *parts.judge);
+  }
   return std::make_unique<Validator>(parts.validator, parts.training, *parts.test_dataset);
 }
 

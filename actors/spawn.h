@@ -7,6 +7,7 @@
 #include "actors/checkpointer.h"
 #include "actors/coordinator.h"
 #include "actors/evaluator.h"
+#include "actors/image_validator.h"
 #include "actors/loader.h"
 #include "actors/member.h"
 #include "actors/monitor.h"
@@ -26,6 +27,7 @@ struct NodeParts {
   pipeline::Dataset* dataset = nullptr;
   pipeline::Sampler* sampler = nullptr;
   pipeline::Dataset* test_dataset = nullptr;  // null: no validator in the plan
+  pipeline::ImageJudge* judge = nullptr;      // null: images are judged as showers
 
   CoordinatorOptions coordinator = {};
   LoaderOptions loader = {};

@@ -7,6 +7,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
+#include "model/physics/class_figures.h"
 #include "model/physics/figures.h"
 #include "pipeline/data/remote_source.h"
 
@@ -127,6 +128,7 @@ CodecOf<std::array<double, 2>> bin(double most) {
 CodecOf<std::string> figure() {
   std::vector<Word<std::string>> words;
   for (const std::string& each : model::figure_words()) words.push_back({each, each});
+  for (const std::string& each : model::class_figure_words()) words.push_back({each, each});
   return word<std::string>(std::move(words), {}, {},
                            "merit, sampling_fraction or another figure of `troupe validate`");
 }
@@ -151,6 +153,13 @@ RecordOf<ValidatorSection> validator_record() {
       .field("best", &ValidatorSection::best, figure(), Scope::kFixed,
              "The figure by which the best state is chosen, that whose figure is nearest to what "
              "equal samples have; docs/physics.md lists them.")
+      .field(
+          "judge", &ValidatorSection::judge,
+          newer(optional(path("a checkpoint of a supervised run")), std::optional<std::string>()),
+          Scope::kFixed,
+          "Checkpoint of a classifier, for images that are no showers: they are compared by "
+          "what it says of generated ones and of those kept for testing. `best` is then one of "
+          "the figures that begin with judge_, judge_frechet unless it is given.")
       .field("test_losses", &ValidatorSection::test_losses, boolean(), Scope::kFree,
              "Whether losses of the test events are told, too. The discriminator of a GAN judges "
              "them and as many showers for that.");

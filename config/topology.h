@@ -135,9 +135,12 @@ struct ValidatorSection {
   Bins angle_bins;
   // A cell above it is a hit, GeV; default 3e-4.
   double hit_threshold_gev = 3e-4;
-  // A word of model/physics/figures.h for the figure by which the best state is chosen; default
-  // merit.
+  // A word of model/physics/figures.h for the figure by which the best state is chosen, or one of
+  // model/physics/class_figures.h where there is a judge; default merit.
   std::string best = "merit";
+  // A checkpoint of a classifier, absolute, which judges the images; default none: they are
+  // showers.
+  std::optional<std::string> judge;
   // Whether the losses of the test events are told with each validation; default true.
   bool test_losses = true;
 

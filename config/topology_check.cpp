@@ -9,6 +9,7 @@
 #include "config/network_check.h"
 #include "config/shipped.h"
 #include "config/workers.h"
+#include "model/physics/class_figures.h"
 #include "model/physics/figures.h"
 #include "model/rounded_sum.h"
 #include "pipeline/data/dataset_file.h"
@@ -221,12 +222,17 @@ void check_validator(const Topology& topology, Reader& reader) {
         {"actors.validator.test_losses", "model.task"},
         "a supervised task is judged by losses of test events, and tells them always");
   }
+  if (gan.task == model::Task::kSupervised && topology.validator.judge) {
+    reader.broken_rule({"actors.validator.judge", "model.task"},
+                       "a classifier judges generated images, and a supervised task makes none");
+  }
   if (!topology.validator.validates()) return;
   const std::uint32_t one_in = topology.data.dataset.test_one_in;
   const std::int64_t channels = model::image_shape(gan).channels;
-  if (gan.task != model::Task::kSupervised && channels != 1) {
+  if (gan.task != model::Task::kSupervised && !topology.validator.judge && channels != 1) {
     reader.broken_rule({"actors.validator.every", judge_path(gan) + ".input"},
-                       fmt::format("showers have one channel, and the images here {}; set "
+                       fmt::format("showers have one channel, and the images here {}; give a "
+                                   "classifier as actors.validator.judge, or set "
                                    "actors.validator.every to none",
                                    channels));
   } else if (one_in == 0) {
@@ -256,6 +262,12 @@ void check_figure(const Topology& topology, const std::string& field, const std:
   }
 }
 
+// Of a word for the best state, or for train.stop.
+std::string no_class_figure(const std::string& word) {
+  return fmt::format("a classifier judges, and finds no {}; take one of {}", shown(word),
+                     fmt::join(model::class_figure_words(), ", "));
+}
+
 void check_best(const Topology& topology, Reader& reader) {
   const ValidatorSection& validator = topology.validator;
   if (!model::uses_angle(topology.model.gan.latent) && !validator.angle_bins.empty()) {
@@ -265,6 +277,15 @@ void check_best(const Topology& topology, Reader& reader) {
       validator.best != ValidatorSection{}.best) {
     return reader.broken_rule({"actors.validator.best", "model.task"},
                               "figures compare showers; a supervised task is judged by its loss");
+  }
+  if (validator.judge) {
+    if (!model::class_figure_meant(validator.best).empty()) return;
+    return reader.broken_rule({"actors.validator.best", "actors.validator.judge"},
+                              no_class_figure(validator.best));
+  }
+  if (model::is_class_figure(validator.best)) {
+    return reader.broken_rule({"actors.validator.best"},
+                              "a classifier finds it; give one as actors.validator.judge");
   }
   check_figure(topology, "actors.validator.best", model::figure_meant(validator.best), reader);
 }
@@ -305,6 +326,10 @@ void check_stop_by_figure(const Topology& topology, Reader& reader) {
     if (word == "loss") return;
     return reader.broken_rule({field, "model.task"},
                               "a supervised task is judged by its loss: give validator/loss");
+  }
+  if (topology.validator.judge) {
+    if (model::is_class_figure(word)) return;
+    return reader.broken_rule({field, "actors.validator.judge"}, no_class_figure(word));
   }
   const std::string figure = model::figure_meant(word);
   if (!figure.empty()) return check_figure(topology, field, figure, reader);

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "launch/run/trained.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/ending_signal.h"
 #include "main/files.h"
-#include "main/trained.h"
 #include "pipeline/data/generation.h"
 #include "pipeline/data/remote_source.h"
 #include "pipeline/leaving/keras_file.h"
@@ -29,6 +29,7 @@
 namespace troupe {
 namespace {
 
+using launch::Trained;
 using pipeline::TrainedModel;
 using runtime::Error;
 using runtime::ErrorKind;
@@ -260,9 +261,9 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
 
 // All files that are asked for. The card of a format is behind its files.
 Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::string& checkpoint) {
-  Computing computing;
+  launch::Computing computing;
   computing.raw = line.get<bool>("raw");
-  ASSIGN_OR_RETURN(const Trained trained, open_trained(checkpoint, computing));
+  ASSIGN_OR_RETURN(const Trained trained, launch::open_trained(checkpoint, computing));
   const TrainedModel model{trained.topology.model.gan, trained.checkpoint.state,
                            pipeline::image_units(trained.topology.data.dataset),
                            facts_of(trained, line.get<std::string>("licence"))};

@@ -15,11 +15,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "launch/run/trained.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/ending_signal.h"
 #include "main/files.h"
-#include "main/trained.h"
 #include "model/physics/observables.h"
 #include "model/streams.h"
 #include "pipeline/data/condition_law.h"
@@ -34,6 +34,8 @@
 namespace troupe {
 namespace {
 
+using launch::Computing;
+using launch::Trained;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -51,7 +53,8 @@ pipeline::DataSchema written_schema(const config::Topology& topology) {
   if (schema == pipeline::DataSchema::kLcdFixed || schema == pipeline::DataSchema::kLcdAngle) {
     return schema;
   }
-  return knows_angles(topology) ? pipeline::DataSchema::kLcdAngle : pipeline::DataSchema::kLcdFixed;
+  return launch::knows_angles(topology) ? pipeline::DataSchema::kLcdAngle
+                                        : pipeline::DataSchema::kLcdFixed;
 }
 
 // From images as the generator makes them to cells as `schema` stores them.
@@ -264,7 +267,7 @@ Result<pipeline::ShowerFileOptions> file_options(const CommandLine& line, const 
                         {"energy_gev", line.get<std::string>("energy")}};
   options.attributes.emplace_back("precision", precision_text(line, trained));
   if (!trained.mean.empty()) options.attributes.emplace_back("weights", trained.mean);
-  if (knows_angles(trained.topology)) {
+  if (launch::knows_angles(trained.topology)) {
     options.attributes.emplace_back("angle_degrees", angle_text(line));
   }
   std::vector<std::string> conditions;
@@ -308,14 +311,14 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
                            const EndingSignal& ending) {
   ASSIGN_OR_RETURN(Wanted wants, wanted(line, laws, checkpoint));
   ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
-  ASSIGN_OR_RETURN(Trained trained, open_maker(checkpoint, computing));
+  ASSIGN_OR_RETURN(Trained trained, launch::open_maker(checkpoint, computing));
   if (line.has("steps")) {
     if (trained.topology.model.gan.task != model::Task::kDiffusion) {
       return Error{ErrorKind::kUsage, "--steps: this model makes a shower at once"};
     }
     line.take("steps", trained.topology.model.gan.diffusion.steps);
   }
-  if (line.has("angle") && !knows_angles(trained.topology)) {
+  if (line.has("angle") && !launch::knows_angles(trained.topology)) {
     return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
   RETURN_IF_ERROR(order_columns(model::columns_of(trained.topology.model.gan.latent), wants.laws));

@@ -8,6 +8,7 @@
 #include "main/common_options.h"
 #include "main/files.h"
 #include "main/validation.h"
+#include "model/physics/class_figures.h"
 #include "model/physics/figures.h"
 #include "model/physics/figures_text.h"
 #include "model/physics/validation_report.h"
@@ -22,17 +23,19 @@ std::string json(const Validated& sides, const std::string& against) {
   std::string members;
   runtime::JsonWriter out(members);
   out.text("against", against, 0);
-  out.number("events", sides.data.sample.showers().size());
+  out.number("events", sides.events());
   out.list("remarks", sides.remarks, 0);
   if (sides.generated.size() > 1) out.text("by", sides.by, 0);
   out.list("generated", sides.generated, 0,
-           [](runtime::JsonWriter& items, const model::RankedSample& sample) {
+           [&](runtime::JsonWriter& items, const model::RankedSample& sample) {
              items.group("", [&](runtime::JsonWriter& object) {
                object.text("name", sample.name, 0);
                object.number("events", sample.events);
                object.number("left_out", sample.left_out);
-               object.text("verdict", model::verdict_line(sample.faults), 0);
-               object.list("faults", sample.faults, 0);
+               if (!sides.images) {
+                 object.text("verdict", model::verdict_line(sample.faults), 0);
+                 object.list("faults", sample.faults, 0);
+               }
                object.list("figures", sample.figures, 0);
              });
            });
@@ -45,7 +48,7 @@ void print_for_people(const Validated& sides) {
               << fmt::format("The best by {}, {}:\n", sides.by, sides.generated.front().name);
   }
   const model::RankedSample& best = sides.generated.front();
-  std::cout << model::verdict_text(best.faults);
+  if (!sides.images) std::cout << model::verdict_text(best.faults);
   for (const model::Fault& remark : sides.remarks) std::cout << "  " << remark.text << "\n";
   std::cout << "\n" << model::figures_text(best.figures);
 }
@@ -53,7 +56,7 @@ void print_for_people(const Validated& sides) {
 int validate(const CommandLine& line) {
   if (line.has("by")) {
     const auto by = line.get<std::string>("by");
-    if (model::figure_meant(by).empty()) {
+    if (model::figure_meant(by).empty() && !model::is_class_figure(by)) {
       return line.usage_error(fmt::format("--by: no figure {}; --json lists them", by));
     }
   }
@@ -70,7 +73,7 @@ int validate(const CommandLine& line) {
   line.take("against", against);
   if (reports) {
     const std::string html =
-        model::validation_html({against, sides->data.sample, *sides->best, sides->generated,
+        model::validation_html({against, sides->data->sample, *sides->best, sides->generated,
                                 sides->remarks, sides->outputs});
     runtime::FileDisk disk;
     const auto written =
@@ -99,13 +102,18 @@ std::vector<Option> validate_options() {
        .about = "ranks by this figure's distance from what equal samples have (default: that of "
                 "actors.validator.best)",
        .takes = Takes::kText},
+      {.name = "judge",
+       .value = "FILE",
+       .about = "checkpoint or folder of a supervised run: its classifier says what the images of "
+                "a generator show, and what those of the data do (default: actors.validator.judge)",
+       .takes = Takes::kFile},
       {.name = "report",
        .value = "FILE",
        .about = "writes a page with all figures and plots (HTML)",
        .takes = Takes::kFile},
       {.name = "events",
        .value = "N",
-       .about = "takes the first N showers",
+       .about = "takes the first N showers; of images that a classifier judges, N from all of them",
        .takes = Takes::kWhole,
        .preset = "1000000000",
        .preset_shown = "all",
@@ -150,7 +158,8 @@ Command validate_verb() {
           .about =
               "Compares showers with data and says what is wrong: response, profiles, moments, "
               "hits, cells, correlations, copies, what a classifier can tell, each figure with its "
-              "uncertainty and with what the data have against themselves. GENERATED is a file of "
+              "uncertainty and with what the data have against themselves. Images that are no "
+              "showers are judged by a trained classifier. GENERATED is a file of "
               "showers, or a checkpoint, "
               "which makes a shower for each of the data; a run's folder stands for its best, and "
               "without --against for all of them, ranked.",

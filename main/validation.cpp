@@ -20,6 +20,7 @@
 #include "main/common_options.h"
 #include "main/files.h"
 #include "model/latent.h"
+#include "model/physics/class_figures.h"
 #include "model/physics/figure.h"
 #include "model/physics/figures.h"
 #include "model/physics/sample_comparer.h"
@@ -34,6 +35,7 @@
 namespace troupe {
 namespace {
 
+using launch::Trained;
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -158,6 +160,12 @@ Result<Validated> Validation::run() {
   runtime::FileDisk disk;
   ASSIGN_OR_RETURN(const std::string path, checkpoint_at(generated, disk));
   if (is_checkpoint(path)) return judge_checkpoints({path});
+  if (line_.has("judge")) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("--judge: a classifier judges what a checkpoint makes; {} is a file "
+                             "of showers",
+                             path)};
+  }
   return judge_file(path);
 }
 
@@ -232,7 +240,7 @@ Result<Validated> Validation::judge_file(const std::string& path) {
   model::ShowerSample& sample = generated.measured.sample;
   sample.set_bins(known.options().energy_bins, known.options().angle_bins);
   Validated sides{std::move(data.measured)};
-  sides.remarks = model::find_remarks(sides.data.sample, data.left_out);
+  sides.remarks = model::find_remarks(sides.data->sample, data.left_out);
   sides.by = by({});
   judge(path, sample, generated.left_out, sides);
   return sides;
@@ -265,11 +273,11 @@ Result<pipeline::Dataset> Validation::open_data(const config::Topology& topology
 // where there are others.
 Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& paths) {
   std::optional<Validated> sides;
-  Computing computing;
+  launch::Computing computing;
   line_.take("device", computing.device);
   computing.raw = line_.get<bool>("raw");
   for (const std::string& path : paths) {
-    const Result<Trained> opened = open_maker(path, computing);
+    const Result<Trained> opened = launch::open_maker(path, computing);
     if (opened.ok()) {
       RETURN_IF_ERROR(judge_checkpoint(path, *opened, sides));
       continue;
@@ -284,7 +292,7 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
     return distance(sides->by, sample);
   });
   if (line_.has("report") && backend_ != nullptr) {
-    const Result<Trained> best = open_maker(sides->generated.front().name, computing);
+    const Result<Trained> best = launch::open_maker(sides->generated.front().name, computing);
     const bool has_one = best.ok() && best->topology.model.gan.task == model::Task::kGan;
     Result<void> asked;
     if (has_one) asked = ask_discriminator(*best, *sides);
@@ -300,6 +308,9 @@ Result<Validated> Validation::judge_checkpoints(const std::vector<std::string>& 
 
 Result<void> Validation::judge_checkpoint(const std::string& path, const Trained& trained,
                                           std::optional<Validated>& sides) {
+  if (const std::string classifier = classifier_for(trained.topology); !classifier.empty()) {
+    return judge_images(path, trained, classifier, sides);
+  }
   trained.backend->prepare_thread();
   runtime::ThreadTeam team(team_.threads(), [&] { trained.backend->prepare_thread(); });
   ASSIGN_OR_RETURN(const auto maker, pipeline::ShowerMaker::create(trained.topology.model.gan,
@@ -308,13 +319,58 @@ Result<void> Validation::judge_checkpoint(const std::string& path, const Trained
     ASSIGN_OR_RETURN(sides, open_sides(trained, maker->shape().space));
   }
   const pipeline::NetworkState& network = trained.maker();
-  const std::size_t all = sides->data.energies.size();
+  const std::size_t all = sides->data->energies.size();
   const auto sample = pipeline::measure_generated(
-      *maker, network.weights, network.moving, sides->data,
-      measuring(trained.topology, sides->data.sample.options()), line_.get<std::uint64_t>("seed"),
+      *maker, network.weights, network.moving, *sides->data,
+      measuring(trained.topology, sides->data->sample.options()), line_.get<std::uint64_t>("seed"),
       {}, [&](std::size_t made) { return tell_(made, all).ok(); });
   CHECK(sample.has_value(), "nobody ends it");
   judge(path, *sample, 0, *sides);
+  return {};
+}
+
+std::string Validation::classifier_for(const config::Topology& topology) const {
+  std::string path = topology.validator.judge.value_or("");
+  line_.take("judge", path);
+  return path;
+}
+
+Result<void> Validation::judge_images(const std::string& path, const Trained& trained,
+                                      const std::string& classifier,
+                                      std::optional<Validated>& sides) {
+  const config::Topology& topology = trained.topology;
+  trained.backend->prepare_thread();
+  runtime::ThreadTeam team(team_.threads(), [&] { trained.backend->prepare_thread(); });
+  ASSIGN_OR_RETURN(const auto maker,
+                   pipeline::ShowerMaker::create(topology.model.gan, *trained.backend, team));
+  if (line_.has("report")) {
+    return Error{ErrorKind::kUsage,
+                 "--report: the page is of showers; there is none of images that a classifier "
+                 "judges"};
+  }
+  if (!sides) {
+    runtime::FileDisk disk;
+    ASSIGN_OR_RETURN(const std::string file, checkpoint_at(classifier, disk));
+    ASSIGN_OR_RETURN(judge_, launch::open_judge(file, topology));
+    ASSIGN_OR_RETURN(pipeline::Dataset dataset, open_data(topology));
+    sides.emplace();
+    ASSIGN_OR_RETURN(sides->images,
+                     pipeline::judge_dataset(*judge_, dataset, line_.get<std::uint64_t>("events"),
+                                             topology.model.gan.latent));
+    std::string word = topology.validator.best;
+    line_.take("by", word);
+    const std::string meant = model::class_figure_meant(word);
+    sides->by = meant.empty() ? word : meant;
+  }
+  const std::uint64_t seed = line_.get<std::uint64_t>("seed");
+  const auto made =
+      pipeline::judge_generated(*judge_, *maker, trained.maker(), *sides->images, seed);
+  CHECK(made.has_value(), "nobody ends it");
+  const model::ClassFigureOptions options{line_.get<int>("replicas"), seed, tell_draws()};
+  model::RankedSample& judged = sides->generated.emplace_back();
+  judged.name = path;
+  judged.events = made->count();
+  judged.figures = model::compute_class_figures(sides->images->images, *made, options, team_);
   return {};
 }
 
@@ -328,7 +384,7 @@ Result<Validated> Validation::open_sides(const Trained& trained, const model::Ex
   RETURN_IF_ERROR(check_usable(data.sample));
   set_bins(topology.validator, data.sample);
   Validated sides{std::move(data)};
-  sides.remarks = model::find_remarks(sides.data.sample, bad_of_all(dataset, sides.data.sample));
+  sides.remarks = model::find_remarks(sides.data->sample, bad_of_all(dataset, sides.data->sample));
   sides.by = by(topology.validator);
   if (line_.has("by") && model::find_figure(model::figure_list(angle), sides.by) == nullptr) {
     return Error{ErrorKind::kUsage,
@@ -351,7 +407,7 @@ Result<void> Validation::ask_discriminator(const Trained& trained, Validated& si
     reader->read(discriminator.weights, discriminator.moving, images, side, sides.outputs);
   };
   const auto cells = static_cast<std::size_t>(maker->cells());
-  const std::size_t all = sides.data.energies.size();
+  const std::size_t all = sides.data->energies.size();
   std::vector<float> images(std::min(all, kAskedAtOnce) * cells);
   for (std::size_t first = 0; first < all; first += kAskedAtOnce) {
     std::vector<std::uint64_t> ids(std::min(kAskedAtOnce, all - first));
@@ -382,14 +438,8 @@ Result<void> Validation::ask_discriminator(const Trained& trained, Validated& si
   return {};
 }
 
-void Validation::judge(const std::string& name, const model::ShowerSample& generated,
-                       std::uint64_t left_out, Validated& sides) {
-  model::FigureOptions options;
-  options.replicas = line_.get<int>("replicas");
-  options.seed = line_.get<std::uint64_t>("seed");
-  options.classifier = backend_.get();
-  auto last = runtime::steady_now();
-  options.going_on = [last](double share) mutable {
+std::function<bool(double)> Validation::tell_draws() {
+  return [last = runtime::steady_now()](double share) mutable {
     const auto now = runtime::steady_now();
     if (now - last > std::chrono::seconds(2)) {
       last = now;
@@ -397,12 +447,21 @@ void Validation::judge(const std::string& name, const model::ShowerSample& gener
     }
     return true;
   };
+}
+
+void Validation::judge(const std::string& name, const model::ShowerSample& generated,
+                       std::uint64_t left_out, Validated& sides) {
+  model::FigureOptions options;
+  options.replicas = line_.get<int>("replicas");
+  options.seed = line_.get<std::uint64_t>("seed");
+  options.classifier = backend_.get();
+  options.going_on = tell_draws();
   model::RankedSample judged;
   judged.name = name;
   judged.events = generated.showers().size();
   judged.left_out = left_out;
-  judged.figures = model::compute_figures(sides.data.sample, generated, options, team_);
-  judged.faults = model::find_faults(sides.data.sample, generated, judged.figures, left_out);
+  judged.figures = model::compute_figures(sides.data->sample, generated, options, team_);
+  judged.faults = model::find_faults(sides.data->sample, generated, judged.figures, left_out);
   const auto ahead = [&](const model::RankedSample& other) {
     return distance(sides.by, judged) < distance(sides.by, other);
   };

@@ -115,7 +115,7 @@ std::string mark_of(const ValidationFacts& validation) {
   const json& comparison = field(row, "comparison");
   const json& total = field(field(comparison, "merit"), "total");
   std::string mark = total.is_number() ? fmt::format("figure of merit {:.4g}", total.get<double>())
-                     : field(comparison, "merit").is_null() && comparison.contains("loss")
+                     : comparison.is_object() && !comparison.contains("merit")
                          ? std::string("validation")
                          : std::string("no figure of merit");
   const json& chosen = field(row, "chosen");

@@ -14,6 +14,7 @@
 #include "launch/meeting/socket_folder.h"
 #include "launch/run/networks.h"
 #include "launch/run/run_page.h"
+#include "launch/run/trained.h"
 #include "launch/run/training_data.h"
 #include "pipeline/leaving/warm_start.h"
 #include "runtime/base/clock.h"
@@ -153,6 +154,13 @@ Result<void> judge_by_opening(const config::LoadedTopology& loaded, bool with_da
         pipeline::take_weights(*topology.train.from, topology.model.gan, disk, unused);
     if (!taken.ok()) {
       return Error{taken.error().kind, placed(loaded, "train.from", taken.error().message)};
+    }
+  }
+  if (topology.validator.judge && topology.validator.validates()) {
+    const auto judge = open_judge(*topology.validator.judge, topology);
+    if (!judge.ok()) {
+      return Error{judge.error().kind,
+                   placed(loaded, "actors.validator.judge", judge.error().message)};
     }
   }
   return try_training_data(config::scaled(topology, judgement.placement.members), loaded.origins,

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "config/member_ring.h"
 #include "config/plan.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/run/networks.h"
+#include "launch/run/trained.h"
 #include "launch/run/validator_bins.h"
 #include "pipeline/data/read_ahead.h"
 #include "pipeline/steps/sum_layout.h"
@@ -126,6 +129,19 @@ Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked, const
                                       const std::string& data_folder, bool with_test_data,
                                       runtime::Log& log) {
   ASSIGN_OR_RETURN(TrainingSetup setup, set_up_networks(asked, size));
+  const auto& path = setup.topology.validator.judge;
+  if (with_test_data && path && setup.topology.validator.validates()) {
+    auto judge = open_judge(*path, setup.topology);
+    if (!judge.ok()) {
+      return runtime::Error{
+          judge.error().kind,
+          config::problem_of(asked.origins, "actors.validator.judge", judge.error().message)
+              .text()};
+    }
+    setup.judge = std::move(judge).value();
+    log.info(fmt::format("judge: {}, which knows {} classes by {} features", *path,
+                         setup.judge->classes(), setup.judge->features()));
+  }
   runtime::ThreadTeam team(usable_processors());
   ASSIGN_OR_RETURN(setup.data,
                    open_training_data(setup.topology, data_folder, with_test_data, team, log));
@@ -151,6 +167,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
     parts.dataset = &setup.data->train;
     parts.sampler = &setup.data->sampler;
     if (setup.data->test) parts.test_dataset = &*setup.data->test;
+    parts.judge = setup.judge.get();
   }
   pipeline::SpotChecks checks;
   checks.every = topology.cluster.failure.check_every;

@@ -16,6 +16,7 @@
 #include "launch/run/training_data.h"
 #include "model/backend.h"
 #include "model/gan.h"
+#include "pipeline/data/image_judge.h"
 #include "pipeline/scaling/iteration_time.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -46,12 +47,13 @@ struct TrainingSetup {
   std::unique_ptr<model::Backend> backend;
   std::unique_ptr<const model::Gan> gan;
   runtime::Plan plan;
-  std::vector<std::uint64_t> replica_weights{};  // of all replicas of the run
-  DataIdentity identity{};                       // of the run's data
-  std::optional<TrainingData> data{};            // none: the head has it, and feeds this process
-  pipeline::TrainingOptions options{};           // the topology's, which know the size of the data
-  std::uint64_t iterations = 0;                  // of the whole run
-  std::string origin{};                          // of its first weights, as its checkpoints have it
+  std::vector<std::uint64_t> replica_weights{};   // of all replicas of the run
+  DataIdentity identity{};                        // of the run's data
+  std::optional<TrainingData> data{};             // none: the head has it, and feeds this process
+  std::unique_ptr<pipeline::ImageJudge> judge{};  // of the test data; null: none is asked for
+  pipeline::TrainingOptions options{};            // the topology's, which know the size of the data
+  std::uint64_t iterations = 0;                   // of the whole run
+  std::string origin{};  // of its first weights, as its checkpoints have it
 
   actors::TrainingContext context() const { return {*gan, *backend, options}; }
 };
@@ -69,9 +71,9 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
 runtime::Result<runtime::Plan> plan_of_run(const config::LoadedTopology& asked,
                                            const model::Gan& gan, const RunSize& size);
 
-// Compiles the networks, makes or opens the data. The quick steps come first, so that a run
-// which cannot begin is refused before data is made. `with_test_data`: as far as the topology asks
-// for any.
+// Compiles the networks, opens the judge, makes or opens the data. The quick steps come first, so
+// that a run which cannot begin is refused before data is made. `with_test_data`: as far as the
+// topology asks for any.
 runtime::Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked,
                                                const RunSize& size, const std::string& data_folder,
                                                bool with_test_data, runtime::Log& log);

@@ -11,6 +11,7 @@
 
 #include "model/physics/feature_distances.h"
 #include "model/physics/figure_rules.h"
+#include "model/physics/replicas.h"
 #include "model/physics/sample_comparer.h"
 #include "model/physics/sample_drawer.h"
 #include "model/physics/shower_classifier.h"
@@ -21,67 +22,14 @@ namespace troupe::model {
 namespace {
 
 constexpr double kEqualEnergies = 1e-4;  // relative
-constexpr double kFloorShare = 0.95;
 constexpr double kNormal95 = 1.96;  // standard deviations that 95 % of normal numbers stay within
 constexpr const char* kSamplingFraction = "sampling_fraction";
-constexpr std::size_t kDrawsAtOnce = 16;
 
 using Counts = std::vector<std::uint32_t>;
-using Values = std::vector<std::optional<double>>;
+using Values = Replicas::Values;
 
 // The slots of the streams of numbers: which sample is drawn, and what for.
 enum Use : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kTurns };
-
-double deviation(const std::vector<double>& values) {
-  SpreadSum sum;
-  for (const double value : values) sum.add(value);
-  return sum.spread().deviation;
-}
-
-// The draws of one comparer: of the two samples, or of two from the data.
-class Replicas {
- public:
-  Replicas(std::size_t figures, std::size_t count) : values_(figures), count_(count) {}
-
-  // Calls make(draw) for each; false: ended early.
-  template <class Make>
-  bool run(runtime::ThreadTeam& team, const std::function<bool(double)>& going_on, double before,
-           Make make) {
-    std::vector<Values> found(count_);
-    for (std::size_t first = 0; first < count_; first += kDrawsAtOnce) {
-      const std::size_t some = std::min(kDrawsAtOnce, count_ - first);
-      team.run(static_cast<std::int64_t>(some), [&](std::int64_t i, int) {
-        const std::size_t draw = first + static_cast<std::size_t>(i);
-        found[draw] = make(static_cast<std::uint32_t>(draw));
-      });
-      const double share = static_cast<double>(first + some) / static_cast<double>(count_);
-      if (going_on && !going_on(before + share / 2.0)) return false;
-    }
-    for (const Values& draw : found) {
-      for (std::size_t i = 0; i < values_.size(); ++i) {
-        if (draw[i]) values_[i].push_back(*draw[i]);
-      }
-    }
-    return true;
-  }
-
-  // The values of a figure in the draws that have it.
-  const std::vector<double>& of(std::size_t figure) const { return values_[figure]; }
-
- private:
-  std::vector<std::vector<double>> values_;
-  std::size_t count_;
-};
-
-// From distances of equal samples from the ideal.
-void set_floor(Figure& figure, std::vector<double> distances) {
-  if (distances.empty()) return;
-  std::sort(distances.begin(), distances.end());
-  figure.floor = std::accumulate(distances.begin(), distances.end(), 0.0) /
-                 static_cast<double>(distances.size());
-  const double place = kFloorShare * static_cast<double>(distances.size() - 1);
-  figure.floor_95 = distances[static_cast<std::size_t>(std::ceil(place))];
-}
 
 // From figures of pairs of samples drawn from the data.
 void set_floor(Figure& figure, std::vector<double> draws, double widening) {
@@ -264,7 +212,7 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
   for (std::size_t i = 0; i < figures.size(); ++i) {
     Figure& figure = figures[i];
     figure.value = figure.name == "frechet" ? intercept(across, options) : values[i];
-    figure.uncertainty = widening * deviation(drawn.of(i));
+    figure.uncertainty = widening * deviation_of(drawn.of(i));
     if (figure.name == kAreaFigure) {
       // Nothing says how far it is from the ideal by chance then.
       if (!classified || !classified->deviation) figure.value.reset();

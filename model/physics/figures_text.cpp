@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -10,8 +11,9 @@ namespace troupe::model {
 namespace {
 
 constexpr std::array kRanked{
-    "merit",        "response",           "response_width", "longitudinal", "transverse_x", "hits",
-    "depth_spread", "layer_correlations", "copies",         "frechet",      "auc"};
+    "merit", "response",      "response_width",     "longitudinal", "transverse_x",
+    "hits",  "depth_spread",  "layer_correlations", "copies",       "frechet",
+    "auc",   "judge_frechet", "judge_confidence",   "judge_classes"};
 
 std::string with_unit(const std::string& number, const Figure& figure) {
   return figure.unit.empty() ? number : fmt::format("{} {}", number, figure.unit);
@@ -52,7 +54,7 @@ std::string value_text(const Figure& figure) {
 std::string floor_text(const Figure& figure) {
   if (!figure.value) return "-";
   const std::string floor = with_unit(fmt::format("{:.2g}", figure.floor), figure);
-  return figure.ideal == 0.0 ? floor : fmt::format("{} +- {}", figure.ideal, floor);
+  return figure.ideal == 0.0 ? floor : fmt::format("{:.4g} +- {}", figure.ideal, floor);
 }
 
 std::string verdict_text(std::span<const Fault> faults) {
@@ -87,17 +89,23 @@ std::string figures_text(std::span<const Figure> figures) {
          "below).\n! beyond what 95 of 100 such pairs have.\n";
 }
 
+// The figures are those of the first; where a classifier has judged, nobody looked for faults.
 std::string ranking_text(std::span<const RankedSample> samples) {
   std::vector<std::vector<std::string>> lines{{"checkpoint"}};
-  for (const char* name : kRanked) lines[0].emplace_back(name);
-  lines[0].emplace_back("faults");
+  const auto& figures = samples.front().figures;
+  const bool has_faults = find_figure(figures, "merit") != nullptr;
+  std::vector<const char*> ranked;
+  std::ranges::copy_if(kRanked, std::back_inserter(ranked),
+                       [&](const char* name) { return find_figure(figures, name) != nullptr; });
+  for (const char* name : ranked) lines[0].emplace_back(name);
+  if (has_faults) lines[0].emplace_back("faults");
   for (const RankedSample& sample : samples) {
     auto& line = lines.emplace_back(std::vector{sample.name});
-    for (const char* name : kRanked) {
+    for (const char* name : ranked) {
       const Figure* figure = find_figure(sample.figures, name);
       line.push_back(figure == nullptr ? "-" : value_text(*figure));
     }
-    line.push_back(fmt::format("{}", sample.faults.size()));
+    if (has_faults) line.push_back(fmt::format("{}", sample.faults.size()));
   }
   return aligned(lines);
 }

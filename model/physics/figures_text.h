@@ -33,7 +33,8 @@ struct RankedSample {
   std::vector<Figure> figures;
   std::vector<Fault> faults;
 };
-// A line for each, in the order given, of the figures that people choose by.
+// A line for each of the samples, of which there is at least one, in the order given, of the
+// figures that people choose by. All have the same figures.
 std::string ranking_text(std::span<const RankedSample> samples);
 
 }  // namespace troupe::model

@@ -124,16 +124,6 @@ std::string merit_json(const std::optional<FigureOfMerit>& merit) {
                  {"profile_cells_skipped", fmt::format("{}", merit->profile_cells_skipped)}});
 }
 
-std::string chosen_json(const std::optional<Figure>& chosen) {
-  if (!chosen) return "null";
-  const auto distance = chosen->value ? std::optional(chosen->distance()) : std::nullopt;
-  return object({{"figure", runtime::json_string(chosen->name)},
-                 {"title", runtime::json_string(chosen->title)},
-                 {"unit", runtime::json_string(chosen->unit)},
-                 {"value", number(chosen->value)},
-                 {"distance", number(distance)}});
-}
-
 std::string comparison_json(const std::optional<Comparison>& comparison) {
   if (!comparison.has_value()) return "null";
   const Comparison& c = *comparison;
@@ -152,6 +142,16 @@ std::string comparison_json(const std::optional<Comparison>& comparison) {
 }
 
 }  // namespace
+
+std::string chosen_json(const std::optional<Figure>& chosen) {
+  if (!chosen) return "null";
+  const auto distance = chosen->value ? std::optional(chosen->distance()) : std::nullopt;
+  return object({{"figure", runtime::json_string(chosen->name)},
+                 {"title", runtime::json_string(chosen->title)},
+                 {"unit", runtime::json_string(chosen->unit)},
+                 {"value", number(chosen->value)},
+                 {"distance", number(distance)}});
+}
 
 TableRow data_row(std::string name, const ShowerStatistics& data, std::optional<Comparison> floor) {
   const ShowerGroup& all = data.all();

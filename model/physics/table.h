@@ -47,6 +47,8 @@ std::string table_text(std::span<const TableRow> rows);
 // "energy"), chosen (null, or figure, title, unit, value, and distance from the ideal). Fractions
 // are not percentages. Numbers with 6 significant digits; absent ones are null.
 std::string row_json(const TableRow& row);
+// The member `chosen` of a row.
+std::string chosen_json(const std::optional<Figure>& chosen);
 // {"rows": [row_json, ...]}
 std::string table_json(std::span<const TableRow> rows);
 

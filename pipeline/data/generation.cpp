@@ -30,6 +30,15 @@ std::vector<const float*> conditions_of(const model::LatentDescription& latent,
 
 }  // namespace
 
+GenerationRequest part_of(const GenerationRequest& all, std::size_t first, std::size_t count) {
+  GenerationRequest part = all;
+  part.energies = all.energies.subspan(first, count);
+  if (!all.angles.empty()) part.angles = all.angles.subspan(first, count);
+  for (auto& column : part.columns) column = column.subspan(first, count);
+  part.first_event = all.first_event + first;
+  return part;
+}
+
 runtime::RandomPosition event_position(std::uint64_t seed, std::uint64_t event,
                                        std::uint32_t stream) {
   return {seed, static_cast<std::uint32_t>(event), static_cast<std::uint32_t>(event >> 32), 0,

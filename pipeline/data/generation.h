@@ -30,6 +30,9 @@ struct GenerationRequest {
   std::uint64_t first_event = 0;  // number of the first one, for the noise
 };
 
+// The same for `count` of its events from number `first` on.
+GenerationRequest part_of(const GenerationRequest& all, std::size_t first, std::size_t count);
+
 // Where the random numbers of an event are drawn.
 runtime::RandomPosition event_position(std::uint64_t seed, std::uint64_t event,
                                        std::uint32_t stream);

@@ -70,19 +70,14 @@ std::optional<model::ShowerSample> measure_generated(
   const auto cells = static_cast<std::size_t>(maker.cells());
   const std::size_t all = data.energies.size();
   std::vector<float> images(std::min(kMadeAtOnce, all) * cells);
+  GenerationRequest request{data.energies, data.angles};
+  request.columns.assign(data.columns.begin(), data.columns.end());
+  request.seed = seed;
   for (std::size_t first = 0; first < all; first += kMadeAtOnce) {
     const std::size_t count = std::min(kMadeAtOnce, all - first);
-    GenerationRequest request;
-    request.energies = std::span(data.energies).subspan(first, count);
-    if (!data.angles.empty()) request.angles = std::span(data.angles).subspan(first, count);
-    for (const auto& column : data.columns) {
-      request.columns.push_back(std::span(column).subspan(first, count));
-    }
-    request.seed = seed;
-    request.first_event = static_cast<std::uint32_t>(first);
     const std::span<float> made(images.data(), count * cells);
     const auto asked = [&](std::size_t done) { return !going_on || going_on(first + done); };
-    if (maker.make(weights, moving, request, made, asked) < count) return {};
+    if (maker.make(weights, moving, part_of(request, first, count), made, asked) < count) return {};
     for (std::size_t i = 0; i < count; ++i) {
       const std::span<float> gev = made.subspan(i * cells, cells);
       const std::size_t event = first + i;

@@ -85,7 +85,7 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:21:21: actors.monitor.listen: expected HOST:PORT such as 127.0.0.1:0 with a port of "
     "at most 65535, or none",
     "t.yaml:22:14: actors.validator: expected a section (every, events, energy_bins, angle_bins, "
-    "hit_threshold, best, test_losses), found a list",
+    "hit_threshold, best, judge, test_losses), found a list",
     "t.yaml:23:16: links.0.from: expected one of coordinator, loader",
     "t.yaml:25:38: cluster.hosts.0.workers: expected a whole number from 1 to 1024",
     "t.yaml:26:28: cluster.failure: unknown key \"drain_grace\"; known here: heartbeat, "
@@ -173,6 +173,16 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"model: {zoo: gan3d_51}\ndata: {train: synthetic, schema: lcd-angle}\n"
                 "actors: {validator: {best: longitudinal_angle}}\n",
                 "actors.validator.best: longitudinal_angle needs actors.validator.angle_bins"},
+        Mistake{kModel + kData + "actors: {validator: {best: judge_classes}}\n",
+                "t.yaml:3:28: actors.validator.best: a classifier finds it; give one as "
+                "actors.validator.judge"},
+        Mistake{kModel + kData + "actors: {validator: {best: hits, judge: a.h5}}\n",
+                "t.yaml:3:28: actors.validator.best: a classifier judges, and finds no hits; take "
+                "one of judge_frechet, judge_confidence, judge_classes"},
+        Mistake{kModel + kData +
+                    "actors: {validator: {judge: a.h5}}\n"
+                    "train: {stop: {metric: validator/merit, patience: 1}}\n",
+                "train.stop.metric: a classifier judges, and finds no merit"},
         Mistake{kModel + kData + "actors: {validator: {best: longitudnal}}\n",
                 "expected merit, sampling_fraction or another figure of `troupe validate`, found "
                 "text \"longitudnal\"; did you mean \"longitudinal\"?"},
@@ -410,8 +420,11 @@ TEST(TopologyErrors, ImagesHaveTwoOrThreeAxesAndOneChannelWhereTheyAreValidated)
   std::vector<std::string> two{"model.generator.layers.5.convolution.filters=2",
                                "model.discriminator.input=[4, 4, 4, 2]"};
   EXPECT_THAT(message_of(parse(kLeast, two)),
-              HasSubstr("showers have one channel, and the images here 2; set "
-                        "actors.validator.every to none"));
+              HasSubstr("showers have one channel, and the images here 2; give a classifier as "
+                        "actors.validator.judge, or set actors.validator.every to none"));
+  auto judged = two;
+  judged.emplace_back("actors.validator.judge=a.h5");
+  EXPECT_TRUE(parse(kLeast, judged).ok());
   two.emplace_back("actors.validator.every=none");
   const auto parsed = parse(kLeast, two);
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;

@@ -55,16 +55,33 @@ function warnings(rows: readonly ValidationRow[], columns: number): HTMLElement[
   });
 }
 
-function floors(columns: number): HTMLElement {
+function floors(columns: number, of_showers: boolean): HTMLElement {
   return make("tr", {}, make("td", { colspan: columns },
-    "Errors of the data are what two samples drawn from them have; layers: correlations of their energies"));
+    of_showers
+      ? "Errors of the data are what two samples drawn from them have; layers: correlations of their energies"
+      : "Figures of the data are what two samples drawn from them have"));
 }
 
-function table(run: ShownRun, several: boolean): HTMLElement {
-  const last = run.state.validations[run.state.validations.length - 1]!;
+// Where a loss or a classifier judges, a row has the numbers that were found by their names.
+function numbersOf(row: ValidationRow): [string, number][] {
+  const all = Object.entries(row.comparison ?? row.floor ?? {}) as [string, unknown][];
+  return all.filter((one): one is [string, number] => typeof one[1] === "number");
+}
+
+function namedRows(rows: readonly ValidationRow[]): { head: string[], body: HTMLElement[] } {
+  const names = [...new Set(rows.flatMap((row) => numbersOf(row).map(([name]) => name)))];
+  const body = rows.map((row) => {
+    const numbers = new Map(numbersOf(row));
+    return make("tr", {}, make("th", { scope: "row" }, row.name), make("td", {}, count(row.events)),
+      ...names.map((name) => make("td", {}, figure(numbers.get(name)))));
+  });
+  return { head: ["Sample", "Events", ...names.map((name) => name.replaceAll("_", " "))], body };
+}
+
+function showerRows(rows: readonly ValidationRow[]): { head: string[], body: HTMLElement[] } {
   const head = ["Sample", "Events", "Response", "Error", "Width", "Error", "Longitudinal",
     "Transverse", "Hits", "Error", "Layers", "Merit"];
-  const rows = last.rows.map((row) => {
+  const body = rows.map((row) => {
     const c = row.comparison ?? row.floor;
     const cells = [count(row.events), percent(row.sampling_fraction?.mean),
       percent(c?.sampling_fraction_error), percent(row.sampling_fraction?.deviation),
@@ -75,9 +92,16 @@ function table(run: ShownRun, several: boolean): HTMLElement {
     return make("tr", {}, make("th", { scope: "row" }, row.name),
       ...cells.map((cell) => make("td", {}, cell)));
   });
+  return { head, body };
+}
+
+function table(run: ShownRun, several: boolean): HTMLElement {
+  const last = run.state.validations[run.state.validations.length - 1]!;
+  const of_showers = last.rows.some((row) => row.sampling_fraction);
+  const { head, body } = of_showers ? showerRows(last.rows) : namedRows(last.rows);
   return make("table", { class: "figures" },
     make("caption", {}, `${several ? `${run.label}: v` : "V"}alidation of step ${count(last.step)}`),
     make("thead", {}, make("tr", {}, ...head.map((h) => make("th", { scope: "col" }, h)))),
-    make("tbody", {}, ...rows), make("tfoot", {}, ...warnings(last.rows, head.length),
-      ...(last.rows.some((row) => row.floor) ? [floors(head.length)] : [])));
+    make("tbody", {}, ...body), make("tfoot", {}, ...warnings(last.rows, head.length),
+      ...(last.rows.some((row) => row.floor) ? [floors(head.length, of_showers)] : [])));
 }

@@ -28,10 +28,12 @@ export class MeritPanel implements Panel {
     if (!this.seen.changed(...key)) return;
     const any = runs.some((run) => run.state.validations.length > 0);
     this.empty.hidden = any;
-    this.chart.element.hidden = !any;
     const chosen = runs.map((run) => chosenOf(run.state.validations[run.state.validations.length - 1]))
       .find((one) => one.figure !== "merit");
     this.chosen.element.hidden = !any || chosen === undefined;
+    // A classifier or a loss that judges finds no merit.
+    const has_merit = runs.some((run) => run.state.validations.some((one) => meritOf(one) !== undefined));
+    this.chart.element.hidden = !any || (chosen !== undefined && !has_merit);
     const warnings = runs.flatMap((run) => warningOf(run, runs.length > 1));
     this.warning.hidden = warnings.length === 0;
     setText(this.warning, warnings.join(" "));

@@ -163,6 +163,28 @@ test("The best so far is that of the figure that chooses it, and has a curve", o
   assert.doesNotMatch(await page.textContent(".glance"), /error of the response/);
 });
 
+test("What a classifier finds of images stands in the table by its names", options, async () => {
+  const run = new MockRun({ name: "judged" });
+  run.advance(150);
+  for (const one of run.validations) {
+    one.rows = [{ name: "data", events: 2000, comparison: null, floor: { judge_frechet: 0.25, judge_confidence: 99.4 } },
+      { name: "generated", events: 2000, comparison: { judge_frechet: 12.5, judge_confidence: 91.2 }, floor: null,
+        chosen: { figure: "judge_frechet", title: "Frechet distance of the judge's features", unit: "", value: 12.5,
+          distance: 12.5 } }];
+  }
+  it.runs.push({ run, folder: "runs/judged", live: false });
+  const page = await openPage(it.browser, `${it.address}#runs=${it.runs.length - 1}`);
+  await page.waitForFunction(() => /Best so far/.test(document.querySelector(".glance")?.textContent));
+  await page.locator("#physics").scrollIntoViewIfNeeded();
+  await page.waitForSelector(".errors table.figures");
+  assert.match(await page.textContent(".glance"), /Best so far12\.5\d* \(Frechet distance/);
+  assert.match(await page.textContent(".errors table.figures"),
+    /SampleEventsjudge frechetjudge confidencedata2\D?0000\.25\d*99\.4\d*generated2\D?00012\.5\d*91\.2/);
+  await page.locator("#merit").scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("#merit")?.textContent.includes("Distance of the Frechet"));
+  assert.equal(await page.locator("#merit .chart:visible").count(), 1);
+});
+
 test("Who waits for whom is asked for, and the trace can be saved", options, async () => {
   const page = await openPage(it.browser, it.address);
   await page.locator("#questions").scrollIntoViewIfNeeded();

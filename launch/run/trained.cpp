@@ -1,4 +1,4 @@
-#include "main/trained.h"
+#include "launch/run/trained.h"
 
 #include <utility>
 
@@ -8,8 +8,10 @@
 #include "launch/run/backend_choice.h"
 #include "runtime/base/disk.h"
 
-namespace troupe {
+namespace troupe::launch {
 
+using runtime::Error;
+using runtime::ErrorKind;
 using runtime::Result;
 
 // The tensors of a checkpoint can be read only for compiled networks, and these stand in its
@@ -23,7 +25,7 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
   trained.topology = std::move(loaded.topology);
   trained.topology.replica.device = computing.device;
   if (computing.precision) trained.topology.model.precision = *computing.precision;
-  ASSIGN_OR_RETURN(trained.backend, launch::make_backend(trained.topology));
+  ASSIGN_OR_RETURN(trained.backend, make_backend(trained.topology));
   const auto& options = trained.topology.train.options;
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
                                                        options.micro_batch));
@@ -42,10 +44,38 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
 Result<Trained> open_maker(const std::string& path, const Computing& computing) {
   ASSIGN_OR_RETURN(Trained trained, open_trained(path, computing));
   if (trained.topology.model.gan.task != model::Task::kSupervised) return trained;
-  return runtime::Error{runtime::ErrorKind::kUsage,
-                        path +
+  return Error{ErrorKind::kUsage,
+               path +
                             ": is of a supervised task, which has no generator; troupe export "
                             "writes its network"};
+}
+
+Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path,
+                                                         const config::Topology& judged) {
+  Computing computing;
+  computing.precision = model::Precision::kFp32;
+  ASSIGN_OR_RETURN(const Trained trained, open_trained(path, computing));
+  const config::Topology& own = trained.topology;
+  const auto refused = [&](const std::string& why) {
+    return Error{ErrorKind::kUsage, fmt::format("{} {}", path, why)};
+  };
+  auto judge =
+      pipeline::ImageJudge::create(own.model.gan, trained.checkpoint.state.result());
+  if (!judge.ok()) return refused(judge.error().message);
+  const model::Shape reads = (*judge)->image_shape(), makes = image_shape(judged.model.gan);
+  if (reads != makes) {
+    return refused(fmt::format("judges images of {} cells; the ones to be judged have {}",
+                               reads.text(), makes.text()));
+  }
+  const model::ImageUnits of_own = pipeline::image_units(own.data.dataset),
+                          of_judged = pipeline::image_units(judged.data.dataset);
+  if (of_own.power != of_judged.power || of_own.units_per_gev != of_judged.units_per_gev) {
+    return refused(fmt::format(
+        "was trained on cells to the power {} of {} per GeV; the ones to be judged have power {} "
+        "and {} per GeV",
+        of_own.power, of_own.units_per_gev, of_judged.power, of_judged.units_per_gev));
+  }
+  return judge;
 }
 
 bool knows_angles(const config::Topology& topology) {
@@ -54,4 +84,4 @@ bool knows_angles(const config::Topology& topology) {
   return model::uses_angle(topology.model.gan.latent) && !names.angle.empty();
 }
 
-}  // namespace troupe
+}  // namespace troupe::launch

@@ -1,6 +1,7 @@
 #pragma once
 
-// A checkpoint opened with its networks, for verbs that make showers or leave with a generator.
+// A checkpoint opened with its networks, for verbs that make showers or leave with a generator, and
+// for runs that are judged by a classifier.
 
 #include <memory>
 #include <optional>
@@ -10,9 +11,10 @@
 #include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/data/image_judge.h"
 #include "runtime/base/error.h"
 
-namespace troupe {
+namespace troupe::launch {
 
 // Where and how it computes.
 struct Computing {
@@ -39,7 +41,13 @@ runtime::Result<Trained> open_trained(const std::string& path, const Computing& 
 // The same for one that makes showers, kUsage if it makes none.
 runtime::Result<Trained> open_maker(const std::string& path, const Computing& computing);
 
+// The classifier of a checkpoint, which judges the images of the topology's generator. Errors: those
+// of opening it; kUsage, the checkpoint is of no classifier, or of one of other images: the shapes,
+// or the units of their cells, are said.
+runtime::Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path,
+                                                                  const config::Topology& judged);
+
 // Whether the showers it was trained on came at angles that it was told.
 bool knows_angles(const config::Topology& topology);
 
-}  // namespace troupe
+}  // namespace troupe::launch

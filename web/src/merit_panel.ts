@@ -32,17 +32,20 @@ export class MeritPanel implements Panel {
       .find((one) => one.figure !== "merit");
     this.chosen.element.hidden = !any || chosen === undefined;
     // A classifier or a loss that judges finds no merit.
-    const has_merit = runs.some((run) => run.state.validations.some((one) => meritOf(one) !== undefined));
-    this.chart.element.hidden = !any || (chosen !== undefined && !has_merit);
+    const has_merit = chosen === undefined ||
+      runs.some((run) => run.state.validations.some((one) => meritOf(one) !== undefined));
+    this.chart.element.hidden = !any || !has_merit;
     const warnings = runs.flatMap((run) => warningOf(run, runs.length > 1));
     this.warning.hidden = warnings.length === 0;
     setText(this.warning, warnings.join(" "));
     if (!any) return;
-    this.chart.show({
-      title: "Figure of merit", marks: [], log: true, axis: "epoch",
-      curves: runs.map((run, i) =>
-        validationCurve(run, runs.length > 1 ? run.label : "generated", "", curveStyle(i), meritOf)),
-    });
+    if (has_merit) {
+      this.chart.show({
+        title: "Figure of merit", marks: [], log: true, axis: "epoch",
+        curves: runs.map((run, i) =>
+          validationCurve(run, runs.length > 1 ? run.label : "generated", "", curveStyle(i), meritOf)),
+      });
+    }
     if (chosen === undefined) return;
     const distance = (one: Validation) => {
       const own = chosenOf(one);

@@ -318,8 +318,10 @@ Result<void> RingSum::advance_header(RingRound& round, std::string_view who, Rin
 Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
   if (!round.combined || round.reduced() < round.sums.buckets.size()) return {};
   const StepHeader& header = round.sums.header;
-  const std::uint32_t micro_batches = options_.short_iteration.micro_batches_in(
-      header.step / options_.slot_floats.size(), options_.micro_batches);
+  const std::uint32_t micro_batches =
+      options_.takes_turns ? 1
+                           : options_.short_iteration.micro_batches_in(
+                                 header.step / options_.slot_floats.size(), options_.micro_batches);
   const std::uint64_t events = options_.events / options_.micro_batches * micro_batches;
   if (header.micro_batches != micro_batches || header.events != events) {
     return refusal(

@@ -53,9 +53,10 @@ inline constexpr std::size_t kMostUnderWay = std::size_t{8} << 20;
 struct RingSumOptions {
   std::uint32_t replicas = 1;                  // of the node
   std::uint32_t member = 0;                    // the node's number
-  std::uint32_t micro_batches = 1;             // M: how many a complete sum holds
+  std::uint32_t micro_batches = 1;             // M: of an iteration, how many a complete sum holds
   std::uint64_t events = 1;                    // in these
   pipeline::ShortIteration short_iteration{};  // of the run; its sums hold fewer
+  bool takes_turns = false;                    // a sum holds one of the micro-batches alone
   // How floats are sent, and for each slot how many stand in front of its contributions; none:
   // there are no floats.
   std::optional<pipeline::ReductionFormat> lossy;

@@ -27,6 +27,7 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
   if (training.options.worker) {
     workers_.emplace(training.gan, training.options, of_worker_, computer_);
   }
+  if (training.options.has_turns()) turns_.emplace(training.gan, training.options, *workers_);
 }
 
 void StepEngine::begin(const pipeline::TrainingState& state) {
@@ -39,7 +40,9 @@ void StepEngine::begin(const pipeline::TrainingState& state) {
 // The steps under way go on in the new View with what was computed of them.
 Feed StepEngine::enter(ViewPointer view) {
   view_ = std::move(view);
-  std::vector<IterationFeed::Share> shares;
+  // A turn is contributed anew from what is ready.
+  if (turns_) flights_.clear();
+  std::vector<IterationFeed::Share> shares(shares_.begin(), shares_.end());
   for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
   Feed feed = feed_.enter(view_, state_.iteration, std::move(shares));
   for (Flight& flight : flights_) flight.restart(*view_);
@@ -64,8 +67,13 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
   if (flights_.empty()) {
     turn.finished = feed_.has_ended(state_.iteration) ||
                     pipeline::reason_to_stop(training_.options.stop, state_);
-    if (turn.finished || !begin_step(next_step(), turn)) return turn;
+    if (turn.finished) return turn;
   }
+  if (turns_) {
+    work_in_turns(hooks, turn);
+    return turn;
+  }
+  if (flights_.empty() && !begin_step(next_step(), turn)) return turn;
   if (flights_.front().contributed()) {
     announce(hooks);
     hooks.flush();
@@ -89,6 +97,59 @@ void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
   turn.work = Turn::Work::kPrepared;
   turn.slot = behind.share().slot();
   turn.step = behind.share().step();
+}
+
+// Whoever waits for this replica comes first. Nothing is contributed before the first events are
+// here, so that iterations are begun in the order in which the loader sends them.
+void StepEngine::work_in_turns(const Hooks& hooks, Turn& turn) {
+  turn.slot = state_.slot;
+  turn.step = next_step();
+  const auto share = share_in_turns();
+  if (!share.ok()) turn.error = share.error();
+  if (!share.ok() || shares_.empty()) return;
+  if (flights_.empty()) {
+    const bool own = is_own(state_.iteration, state_.turns->next);
+    if (auto of_turn = turns_->share_of_turn(state_, own)) {
+      flights_.emplace_back(std::move(*of_turn), options_.reducer.segment_bytes, *view_);
+      contribute(flights_.front(), 0, state_.scales[state_.slot], hooks);
+      turn.work = Turn::Work::kContributed;
+      return;
+    }
+  } else {
+    announce(hooks);
+    hooks.flush();
+  }
+  if (*share == nullptr) return;
+  const runtime::TimePoint start = hooks.now();
+  if (!turns_->compute(state_, **share)) return;
+  turns_->note_time(runtime::seconds(hooks.now() - start));
+  turn.work = Turn::Work::kComputed;
+}
+
+// The next iteration is begun when all of this one is computed, so that the events of one are held.
+runtime::Result<IterationFeed::Share> StepEngine::share_in_turns() {
+  while (true) {
+    for (const IterationFeed::Share& share : shares_) {
+      if (!turns_->has_all_of(state_, *share)) return share;
+      feed_.release_events(*share, share->held());
+    }
+    const std::uint64_t iteration =
+        shares_.empty() ? state_.iteration : shares_.back()->iteration() + 1;
+    if (iteration > state_.iteration + 1) return IterationFeed::Share();
+    ASSIGN_OR_RETURN(IterationFeed::Share share, feed_.begin(iteration));
+    if (share == nullptr) return share;
+    shares_.push_back(std::move(share));
+  }
+}
+
+std::optional<pipeline::TurnOffer> StepEngine::next_turn() const {
+  if (!turns_) return std::nullopt;
+  if (options_.order && next_step() + 1 < options_.order->size()) {
+    return pipeline::TurnOffer{0, (*options_.order)[next_step() + 1]};
+  }
+  return turns_->offer(state_, [this](std::uint64_t iteration, std::uint32_t worker) {
+    return is_own(iteration, worker);
+  });
 }
 
 bool StepEngine::begin_step(std::uint64_t step, Turn& turn) {
@@ -145,10 +206,11 @@ void StepEngine::announce(const Hooks& hooks) {
   const bool leads = view_->leader() * options_.checks.replicas_per_member == options_.replica;
   const auto figure = early_end_.figure_of(state_);
   if (leads && !figure && early_end_.wants_figure(state_)) return;
-  flight.add_header(state_hash_, figure, hooks.post);
+  flight.add_header(state_hash_, figure, next_turn(), hooks.post);
 }
 
 StepEngine::Waits StepEngine::waits() const {
+  if (flights_.empty() && !shares_.empty()) return Waits::kForItself;
   if (flights_.empty()) return Waits::kForBatches;
   return flights_.front().contributed() ? Waits::kForSums : Waits::kForItself;
 }
@@ -191,6 +253,11 @@ runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
                           : pipeline::apply(training_.gan, training_.options, record, state_,
                                             computer_.optimisers());
   state_hash_ = pipeline::hash_of_state(state_);
+  if (turns_) turns_->forget(state_);
+  // The last one tells which is begun next.
+  while (shares_.size() > 1 && shares_.front()->iteration() < state_.iteration) {
+    shares_.pop_front();
+  }
   return applied;
 }
 
@@ -201,6 +268,10 @@ void StepEngine::retire(const Hooks& hooks) {
 }
 
 std::string StepEngine::waiting_for() const {
+  if (turns_ && feed_.is_whole()) {
+    return fmt::format("the turn of worker {} in iteration {}", state_.turns->next,
+                       state_.iteration);
+  }
   if (!feed_.is_whole() || flights_.empty()) return feed_.waiting_for(state_.iteration);
   if (flights_.front().contributed() && !flights_.front().announced()) {
     return fmt::format("the validator's figure of the state before iteration {}", state_.iteration);
@@ -220,6 +291,7 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
   metrics.events = record.header.events;
   metrics.event_sum = record.header.event_sum;
   metrics.state_hash = state_hash_;
+  if (state_.turns) metrics.worker = state_.turns->next;
   const auto slot = training_.options.schedule[state_.slot];
   const auto losses = pipeline::step_losses(training_.gan.contributions(slot), record);
   for (const std::size_t i : told_losses_) metrics.losses.push_back(losses.at(i));

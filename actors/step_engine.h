@@ -13,7 +13,9 @@
 // actors/early_end.h says which headers wait for a figure of the Validator.
 //
 // With workers that train alone (pipeline/steps/strategy.h) a step is one of all of them: the
-// engine computes each worker's iterations in turns, and nothing ahead.
+// engine computes each worker's iterations in turns, and nothing ahead. Where workers take turns
+// the engine computes at its own workers, those of the next iteration included, and contributes to
+// a step what the worker whose turn it is has made, or nothing if that is another replica's.
 //
 // In another View the steps under way are contributed again. Where micro-batches of lost members
 // are this replica's now, only their events are asked for and only their gradients are computed.
@@ -41,6 +43,7 @@
 #include "pipeline/steps/step_computer.h"
 #include "pipeline/steps/training_state.h"
 #include "pipeline/steps/worker_steps.h"
+#include "pipeline/steps/worker_turns.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::actors {
@@ -58,6 +61,8 @@ struct StepEngineOptions {
   config::ReplicaSection section;
   config::ReducerSection reducer;  // the largest bucket
   config::ValidatorSection validator;
+  // The worker of each turn from step 0 on, as far as it is set; null: of none.
+  std::shared_ptr<const std::vector<std::uint32_t>> order = nullptr;
 };
 
 class StepEngine {
@@ -126,6 +131,15 @@ class StepEngine {
   // False: micro-batches are lacking, or the loader has sent wrong ones.
   bool begin_step(std::uint64_t step, Turn& turn);
   void work_ahead(const Hooks& hooks, Turn& turn);
+  // The same as work() where workers take turns.
+  void work_in_turns(const Hooks& hooks, Turn& turn);
+  // The share whose workers are to be computed now; null: there is none, or its events are not
+  // here.
+  runtime::Result<IterationFeed::Share> share_in_turns();
+  bool is_own(std::uint64_t iteration, std::uint32_t worker) const {
+    return view_->owners_in(iteration).at(worker) == options_.replica;
+  }
+  std::optional<pipeline::TurnOffer> next_turn() const;
   void compute(Flight& flight, const Hooks& hooks, Turn& turn);
   void contribute(Flight& flight, std::uint32_t attempt, const std::vector<std::int16_t>& scales,
                   const Hooks& hooks);
@@ -139,6 +153,8 @@ class StepEngine {
   const std::vector<std::size_t> told_losses_;  // of a step: see losses_of_steps()
   pipeline::StepComputer computer_;             // by these
   std::optional<pipeline::WorkerSteps> workers_;
+  std::optional<pipeline::WorkerTurns> turns_;  // where workers take turns
+  std::deque<IterationFeed::Share> shares_;     // there: of the state's iteration, and the next one
   IterationFeed feed_;
   pipeline::TrainingState state_;
   runtime::Hash128 state_hash_;

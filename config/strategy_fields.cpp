@@ -29,25 +29,50 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
   using Options = pipeline::StrategyOptions;
   using Kind = pipeline::StrategyKind;
   using Precision = pipeline::ChangePrecision;
-  const auto local = [](const Options& options) { return options.kind == Kind::kLocal; };
+  const auto is = [](Kind kind) {
+    return [kind](const Options& options) { return options.kind == kind; };
+  };
+  const auto local = is(Kind::kLocal);
+  const auto has_workers = [](const Options& options) { return options.has_workers(); };
+  constexpr const char* kWithWorkers = "kind: local, downpour, easgd or gem";
   auto record = std::make_shared<Record<Options>>("a strategy");
   record->short_form("kind")
-      .field("kind", &Options::kind,
-             newer(word<Kind>({{"synchronous", Kind::kSynchronous}, {"local", Kind::kLocal}}),
-                   Kind::kSynchronous),
-             Scope::kState,
-             "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
-             "make iterations alone, and then the mean of their changes is applied.")
+      .field(
+          "kind", &Options::kind,
+          newer(word<Kind>({{"synchronous", Kind::kSynchronous},
+                            {"local", Kind::kLocal},
+                            {"downpour", Kind::kDownpour},
+                            {"easgd", Kind::kEasgd},
+                            {"gem", Kind::kGem}}),
+                Kind::kSynchronous),
+          Scope::kState,
+          "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
+          "make iterations alone, and then the mean of their changes is applied; `downpour`, "
+          "`easgd`, `gem`: they do so too, and take turns in which the change of one is applied, "
+          "as those papers have it.")
       .field("workers", &Options::workers,
              integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
              Scope::kState,
              "W: how many, whatever the processes that compute for them. Each takes "
              "micro_batches / W of an iteration's micro-batches.")
-      .used_if("kind: local", local)
+      .used_if(kWithWorkers, has_workers)
       .field("steps", &Options::steps, integer<std::uint32_t>(1, 100'000), Scope::kState,
              "H: iterations that each makes alone. Everything else that counts iterations, but for "
              "learning rates, counts these H of all workers as one.")
-      .used_if("kind: local", local)
+      .used_if(kWithWorkers, has_workers)
+      .field("rate", &Options::rate, positive(), Scope::kState,
+             "Part of a worker's change that is applied in its turn.")
+      .used_if("kind: downpour", is(Kind::kDownpour))
+      .field("rho", &Options::rho, number(NumberRange{0.0, 1.0, true}), Scope::kState,
+             "Part of the distance between a worker and the centre by which each goes to the other "
+             "in a turn. W times rho is best not above 1.")
+      .used_if("kind: easgd", is(Kind::kEasgd))
+      .field("momentum", &Options::momentum, number(NumberRange{0.0, 0.999999, false}),
+             Scope::kState, "Share of the momentum of a worker's changes that stays.")
+      .used_if("kind: gem", is(Kind::kGem))
+      .field("kappa", &Options::kappa, positive(), Scope::kState,
+             "How many times that momentum the centre is to move.")
+      .used_if("kind: gem", is(Kind::kGem))
       .field("precision", &Options::precision,
              newer(word<Precision>({{"exact", Precision::kExact}, {"int8", Precision::kInt8}}),
                    Precision::kExact),

@@ -14,7 +14,7 @@
 #include "model/rounded_sum.h"
 #include "pipeline/data/dataset_file.h"
 #include "pipeline/data/shower_generator.h"
-#include "pipeline/steps/state_layout.h"
+#include "pipeline/steps/state_fields.h"
 
 namespace troupe::config {
 namespace {
@@ -367,11 +367,28 @@ void check_stop(const Topology& topology, Reader& reader) {
                                  fmt::join(terms, ", ")));
 }
 
+// An iteration has a slot for each worker, and a turn of each.
+void check_turns(const Topology& topology, Reader& reader) {
+  const auto& strategy = topology.train.options.strategy;
+  const char* const name = pipeline::strategy_name(strategy.kind);
+  if (strategy.workers > pipeline::kMostSlots) {
+    reader.broken_rule({"train.strategy.workers"},
+                       fmt::format("{} workers, at most {} can take turns", strategy.workers,
+                                   pipeline::kMostSlots));
+  }
+  if (topology.train.remainder == pipeline::Remainder::kPartial) {
+    reader.broken_rule({"train.remainder", "train.strategy.kind"},
+                       fmt::format("with {} every worker has a turn in an iteration, and partial "
+                                   "leaves some without events; take drop or carry",
+                                   name));
+  }
+}
+
 // Logical workers are part of a topology, and their sums do not depend on the members.
 void check_strategy(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
   const auto& strategy = options.strategy;
-  if (strategy.kind != pipeline::StrategyKind::kLocal) return;
+  if (!strategy.has_workers()) return;
   if (options.micro_batches % strategy.workers != 0) {
     return reader.broken_rule(
         {"train.strategy.workers", "train.micro_batches"},
@@ -389,13 +406,15 @@ void check_strategy(const Topology& topology, Reader& reader) {
   }
   if (topology.train.scaling == Scaling::kWeak) {
     reader.broken_rule({"train.scaling", "train.strategy.kind"},
-                       "weak counts micro-batches by processes, and the workers of strategy local "
-                       "are none; take strong");
+                       fmt::format("weak counts micro-batches by processes, and the workers of "
+                                   "strategy {} are none; take strong",
+                                   pipeline::strategy_name(strategy.kind)));
   }
   if (options.lossy) {
     reader.broken_rule({"actors.reducer.reduction", "train.strategy.kind"},
                        "the changes of workers are summed exactly; take reduction exact");
   }
+  if (strategy.takes_turns()) check_turns(topology, reader);
   const bool rounds = strategy.precision == pipeline::ChangePrecision::kInt8;
   if (rounds && strategy.workers > model::kMostRounded) {
     reader.broken_rule({"train.strategy.workers", "train.strategy.precision"},
@@ -455,7 +474,7 @@ void derive(Topology& topology) {
       std::find(schedule.begin(), schedule.end(), model::SlotKind::kDBoth) != schedule.end();
   const auto& options = topology.train.options;
   gan.worker_arrays.reset();
-  if (options.strategy.kind == pipeline::StrategyKind::kLocal) {
+  if (options.strategy.has_workers()) {
     gan.worker_arrays = {model::optimiser_arrays(options.generator_optimiser),
                          model::optimiser_arrays(options.discriminator_optimiser)};
   }

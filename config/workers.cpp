@@ -84,14 +84,14 @@ std::string event_shortage(const Topology& topology, std::uint32_t workers) {
   const std::uint64_t training = events - (test.end - test.first);
   const auto& options = topology.train.options;
   const bool weak = topology.train.scaling == Scaling::kWeak && workers > 1;
-  const bool local = options.strategy.kind == pipeline::StrategyKind::kLocal;
+  const bool alone = options.strategy.has_workers();
   const std::uint64_t taken = std::uint64_t{options.micro_batch} * options.micro_batches *
-                              (weak ? workers : 1) * (local ? options.strategy.steps : 1);
+                              (weak ? workers : 1) * (alone ? options.strategy.steps : 1);
   if (training >= taken) return "";
   return fmt::format(
       "{} generated events with test_one_in {} leave {} for training, but an iteration takes "
       "micro_batch x micro_batches{}{} = {}",
-      events, one_in, training, weak ? " x workers" : "", local ? " x strategy.steps" : "", taken);
+      events, one_in, training, weak ? " x workers" : "", alone ? " x strategy.steps" : "", taken);
 }
 
 const std::vector<std::string>& event_shortage_fields() {

@@ -25,9 +25,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 std::string parts_text(const pipeline::TrainingState& state) {
-  const char* const parts = state.outer ? "workers" : "micro-batches";
+  const char* const parts = state.outer || state.turns ? "workers" : "micro-batches";
   return fmt::format("{} {} of {}{}", state.micro_batches, parts, state.micro_batch,
-                     state.outer ? " events each" : "");
+                     state.outer || state.turns ? " events each" : "");
 }
 
 // A line of its own, where the checkpoint has one.
@@ -67,7 +67,8 @@ std::string json(const pipeline::CheckpointSummary& summary) {
       json_string(summary.path), summary.version, json_string(summary.model), summary.state.epoch,
       summary.state.iteration, summary.state.slot, summary.state.seed, summary.state.micro_batch,
       summary.state.micro_batches,
-      summary.state.outer ? fmt::to_string(summary.state.micro_batches) : "null",
+      summary.state.outer || summary.state.turns ? fmt::to_string(summary.state.micro_batches)
+                                                 : "null",
       summary.state.mean ? fmt::to_string(summary.state.mean->updates) : "null",
       json_string(summary.state.numerics_class), summary.state.data_fingerprint.text(),
       summary.origin.empty() ? "null" : json_string(summary.origin), summary.topology_hash.text(),

@@ -252,6 +252,9 @@ std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t
       arguments.out, "--workers",     std::to_string(members)};
   if (arguments.json) words.emplace_back("--json");
   if (arguments.request.trace) words.emplace_back("--trace");
+  if (!arguments.request.order.empty()) {
+    words.insert(words.end(), {"--order", arguments.request.order});
+  }
   if (arguments.allocation) {
     words.insert(words.end(), {"--others-of", arguments.allocation->name});
   }
@@ -376,6 +379,7 @@ RunArguments read_arguments(const CommandLine& line) {
   parsed.request.resume = line.has("resume");
   line.take("json", parsed.json);
   line.take("trace", parsed.request.trace);
+  line.take("order", parsed.request.order);
   parsed.log_level = log_level(line);
   return parsed;
 }
@@ -432,6 +436,11 @@ std::vector<Option> run_options() {
            .value = "FILE",
            .about = "begins with the weights of this checkpoint, of a run's best one, or of a file "
                     "of Keras, as train.from does",
+           .takes = Takes::kFile},
+          {.name = "order",
+           .value = "FILE",
+           .about = "of a strategy whose workers take turns: they take them as in the run that "
+                    "wrote this metrics.jsonl, and make the same bits",
            .takes = Takes::kFile},
           {.name = "trace",
            .about = "writes DIR/trace/ at the end, and not only when the run fails: what every "

@@ -63,7 +63,8 @@ struct StepNumbers {
   std::uint64_t epoch = 0, iteration = 0;
   std::uint32_t attempts = 1;
   std::uint64_t events = 0;
-  std::uint64_t event_sum = 0;  // of the step's header: which events they were
+  std::uint64_t event_sum = 0;            // of the step's header: which events they were
+  std::optional<std::uint32_t> worker{};  // whose turn it was, where workers take turns
   // How the time since the step before was spent. These add up to it.
   double load_seconds = 0.0;     // waiting for micro-batches
   double compute_seconds = 0.0;  // computing, this step or ahead of it
@@ -244,6 +245,7 @@ void fields(Archive& archive, runtime::Like<StepFacts> auto& step) {
     seconds.real("apply", step.apply_seconds);
   });
   archive.text("state_hash", step.state_hash, kAnyLength);
+  archive.last("worker", step.worker);
 }
 
 template <class Archive>

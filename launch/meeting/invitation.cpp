@@ -14,6 +14,9 @@ namespace {
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostIterations = std::uint64_t{1} << 32;
 constexpr std::size_t kMostToken = 64;
+// Of workers, whose numbers have one byte, and one that says so.
+constexpr std::size_t kTurnBytes = 2;
+constexpr std::size_t kMostTurns = MemberInvitation::kMostTopologyBytes / kTurnBytes;
 
 }  // namespace
 
@@ -31,6 +34,7 @@ void fields(Archive& archive, runtime::Like<MemberInvitation> auto& invitation) 
   archive.number("relay_port", invitation.relay_port);
   archive.converted("relay_token", invitation.relay_token, kMostToken, runtime::token_text,
                     runtime::read_token);
+  archive.list("order", invitation.order, kMostTurns);
 }
 
 static const char* fault_of(const MemberInvitation& invitation) {
@@ -46,6 +50,17 @@ runtime::Result<void> check_topology_fits(const std::string& effective_topology)
       fmt::format("the topology with all its values is a text of {} bytes, and members can be told "
                   "{} at most; describe the networks in fewer words, or train in one process",
                   effective_topology.size(), MemberInvitation::kMostTopologyBytes)};
+}
+
+runtime::Result<void> check_order_fits(const std::string& effective_topology,
+                                       const std::vector<std::uint32_t>& order) {
+  const std::size_t room = MemberInvitation::kMostTopologyBytes - effective_topology.size();
+  if (kTurnBytes * order.size() <= room) return {};
+  return runtime::Error{
+      runtime::ErrorKind::kUsage,
+      fmt::format("--order has {} turns, and members can be told {} at most beside this topology; "
+                  "train in one process",
+                  order.size(), room / kTurnBytes)};
 }
 
 runtime::Buffer pack_invitation(const MemberInvitation& invitation) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
@@ -36,11 +37,17 @@ struct MemberInvitation {
   // head is dialed, 0 for none, and what the member says there to be known.
   std::uint16_t relay_port = 0;
   runtime::RelayToken relay_token{};
+  // The worker of each turn, as far as the run has an order (launch/run/turn_order.h).
+  std::vector<std::uint32_t> order{};
   bool operator==(const MemberInvitation&) const = default;
 };
 
 // kTopology, with what to do: the effective topology, as text, is longer than members can be told.
 runtime::Result<void> check_topology_fits(const std::string& effective_topology);
+
+// kUsage: the order of turns is longer than members can be told beside the topology.
+runtime::Result<void> check_order_fits(const std::string& effective_topology,
+                                       const std::vector<std::uint32_t>& order);
 
 // CHECKs that the topology is no longer than it may be.
 runtime::Buffer pack_invitation(const MemberInvitation& invitation);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +11,8 @@
 
 #include "config/plan.h"
 #include "launch/machine/this_host.h"
+#include "launch/run/training_setup.h"
+#include "runtime/base/host_name.h"
 #include "runtime/base/secret.h"
 #include "runtime/transport/resolve.h"
 
@@ -37,6 +40,18 @@ Result<std::unique_ptr<runtime::Relay>> open_relay(const runtime::Address& head,
 }
 
 }  // namespace
+
+MemberInvitation invitation_to(const TrainingSetup& setup, const std::string& data_folder) {
+  MemberInvitation invitation;
+  invitation.topology = setup.topology_text;
+  invitation.members = setup.size.members;
+  invitation.slots = setup.size.slots;
+  invitation.data_folder = std::filesystem::absolute(data_folder).string();
+  invitation.host = runtime::host_name();
+  invitation.data = setup.identity;
+  if (setup.order) invitation.order = *setup.order;
+  return invitation;
+}
 
 HeadRelay::HeadRelay(const std::string& listen,
                      const std::map<std::string, runtime::RelayToken>& tokens,

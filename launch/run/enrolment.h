@@ -57,6 +57,10 @@ struct Slot {
 runtime::Result<Slot> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
                                const runtime::Clock& clock);
 
+struct TrainingSetup;
+// What every member of the run is told; without the relay's part. `data_folder` is the head's.
+MemberInvitation invitation_to(const TrainingSetup& setup, const std::string& data_folder);
+
 // The head's. It knows those that the heads before it knew, and writes down those that it gets to
 // know.
 class HeadKeeper final : public runtime::Gatekeeper {

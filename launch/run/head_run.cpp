@@ -238,6 +238,10 @@ Result<void> HeadRun::find_state() {
   } else {
     ASSIGN_OR_RETURN(begin_, newest_point(*setup_, folder_, request_.returns, disk_, log_));
   }
+  if (!request_.order.empty()) {
+    ASSIGN_OR_RETURN(setup_->order, read_turn_order(request_.order, setup_->options, disk_));
+    RETURN_IF_ERROR(check_turn_order(setup_->order, *begin_.state));
+  }
   if (setup_->options.lossy) {
     log_.info(
         "actors.reducer.reduction is not exact: the result depends on the number of workers "
@@ -347,13 +351,8 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
     const bool first = !parts_->coordinator.predecessor && change.view.id.number == 1;
     note(membership_->add_view(change, first));
   };
-  MemberInvitation invitation;
-  invitation.topology = setup_->topology_text;
-  invitation.members = request_.members;
-  invitation.slots = setup_->size.slots;
-  invitation.data_folder = std::filesystem::absolute(request_.data_folder).string();
-  invitation.host = runtime::host_name();
-  invitation.data = setup_->identity;
+  MemberInvitation invitation = invitation_to(*setup_, request_.data_folder);
+  RETURN_IF_ERROR(check_order_fits(invitation.topology, invitation.order));
   const std::uint32_t term = coordinator.membership.term;
   // A head that stood still makes room for the next one only as long as there may be a next one.
   RunSignals* const replaced = term <= setup_->size.restart ? &signals_ : nullptr;

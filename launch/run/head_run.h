@@ -36,6 +36,8 @@ struct HeadRunRequest {
   bool resume = false;  // go on from the newest good checkpoint of the folder
   // Take the place of a head that was lost, of members that may still train. With resume.
   bool returns = false;
+  // A metrics.jsonl: workers that take turns take them in the order of that run; "": in any.
+  std::string order;
   std::string data_folder;  // synthetic showers and indices, shared by runs
   std::string version;      // of this program
   // Everything that the run tells goes into it; null: nowhere but into files. Lines of the log are

@@ -112,7 +112,7 @@ std::string other_work(const config::Topology& a, const config::Topology& b) {
   if (a.train.options.schedule != b.train.options.schedule) return "train.schedule";
   const auto &mine = a.train.options.strategy, &theirs = b.train.options.strategy;
   if (mine.kind != theirs.kind) return "train.strategy";
-  if (mine.kind == pipeline::StrategyKind::kLocal) {
+  if (mine.has_workers()) {
     if (mine.steps != theirs.steps) return "train.strategy.steps";
     const auto each = [](const pipeline::TrainingOptions& options) {
       return options.micro_batches / options.strategy.workers;

@@ -185,6 +185,9 @@ Result<void> MemberRun::set_up() {
         setup_, set_up_training(loaded, size, data_folder_of(request_, invitation), false, log_));
   }
   setup_->topology_text = invitation.topology;
+  if (!invitation.order.empty()) {
+    setup_->order = std::make_shared<const std::vector<std::uint32_t>>(invitation.order);
+  }
   return {};
 }
 

@@ -156,7 +156,9 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   // A worker that trains alone has a state and micro-batches of its own.
   bounds.of_workers = options.worker.has_value();
   if (options.worker) {
-    bounds.state_bytes *= 2;
+    config::Topology of_worker = topology;
+    if (options.has_turns()) of_worker.train.options.strategy = {};
+    bounds.state_bytes += state_bytes(of_worker, *gan);
     bounds.arena_bytes += on_host ? worker_bytes(*gan, *options.worker) : 0;
   }
   const std::int64_t micro_batch_bytes = sizes.batch_bytes + (on_host ? computed : 0);

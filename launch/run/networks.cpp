@@ -68,7 +68,7 @@ Result<Networks> compile_networks(const config::Topology& topology, std::uint32_
   const auto options =
       pipeline::options_of_worker(pipeline::options_between_members(topology.train.options));
   // The iterations of a worker that trains alone are of one replica.
-  const bool is_shared = options.strategy.kind == pipeline::StrategyKind::kSynchronous;
+  const bool is_shared = !options.strategy.has_workers();
   const std::int64_t replicas =
       is_shared ? std::int64_t{topology.replica.count} * std::max(members, 1U) : 1;
   std::int64_t group = topology.replica.device == config::kProcessor

@@ -54,15 +54,21 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
     return layout.size() + layout.weights_size * model::optimiser_arrays(optimiser);
   };
   const auto& options = topology.train.options;
-  const bool has_outer = options.strategy.kind == pipeline::StrategyKind::kLocal;
+  const auto& strategy = options.strategy;
+  const bool has_outer = strategy.has_workers() && !strategy.takes_turns();
   const std::int64_t weights =
       gan.generator().parameters().weights_size + gan.discriminator().parameters().weights_size;
   const std::int64_t result = gan.generator().parameters().weights_size > 0
                                   ? gan.generator().parameters().size()
                                   : gan.discriminator().parameters().size();
+  const std::int64_t networks = size(gan.generator(), options.generator_optimiser) +
+                                size(gan.discriminator(), options.discriminator_optimiser);
+  // Each worker that takes turns has networks of its own, and with gem its momenta.
+  const std::int64_t of_worker =
+      networks + (strategy.kind == pipeline::StrategyKind::kGem ? 2 * weights : 0);
   return static_cast<std::int64_t>(sizeof(float)) *
-         ((options.mean ? result : 0) + size(gan.generator(), options.generator_optimiser) +
-          size(gan.discriminator(), options.discriminator_optimiser) + (has_outer ? weights : 0));
+         ((options.mean ? result : 0) + networks + (has_outer ? weights : 0) +
+          (strategy.takes_turns() ? strategy.workers * of_worker : 0));
 }
 
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
@@ -170,7 +176,8 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
     parts.judge = setup.judge.get();
   }
   pipeline::SpotChecks checks;
-  checks.every = topology.cluster.failure.check_every;
+  // A turn is computed before it is known which step it is.
+  checks.every = options.has_turns() ? 0 : topology.cluster.failure.check_every;
   checks.seed = options.seed;
   checks.slots = static_cast<std::uint32_t>(options.schedule.size());
   checks.replicas_per_member = topology.replica.count;
@@ -185,6 +192,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   const bool own_data = members > 0 && setup.data;
   parts.replica.loader = own_data ? config::loader_name(member) : config::kHeadLoader;
   parts.replica.checks = checks;
+  parts.replica.order = setup.order;
   parts.replica.section = topology.replica;
   // A device computes a whole group by itself.
   if (topology.replica.device != config::kProcessor) parts.replica.section.threads = 1;
@@ -196,6 +204,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.member = member;
   parts.reducer.micro_batches = options.micro_batches;
   parts.reducer.events = std::uint64_t{options.micro_batches} * options.micro_batch;
+  parts.reducer.takes_turns = options.has_turns();
   parts.reducer.short_iteration = options.short_iteration;
   parts.reducer.lossy = options.lossy;
   parts.reducer.slot_floats.clear();

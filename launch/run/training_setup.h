@@ -14,6 +14,7 @@
 #include "config/topology.h"
 #include "config/topology_file.h"
 #include "launch/run/training_data.h"
+#include "launch/run/turn_order.h"
 #include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/data/image_judge.h"
@@ -54,6 +55,7 @@ struct TrainingSetup {
   pipeline::TrainingOptions options{};            // the topology's, which know the size of the data
   std::uint64_t iterations = 0;                   // of the whole run
   std::string origin{};  // of its first weights, as its checkpoints have it
+  TurnOrder order{};     // of turns of workers; null: any
 
   actors::TrainingContext context() const { return {*gan, *backend, options}; }
 };

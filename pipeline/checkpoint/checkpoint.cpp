@@ -31,6 +31,11 @@ bool is_moving(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with("moving_");
 }
 
+// Of workers of that strategy alone.
+bool is_only_of_gem(ParameterPart part) {
+  return part == ParameterPart::kMoment || part == ParameterPart::kStale;
+}
+
 bool has_moving(ParameterPart part) {
   return part == ParameterPart::kMoving || part == ParameterPart::kMeanMoving;
 }
@@ -39,6 +44,8 @@ std::string group_of(std::size_t network, ParameterPart part) {
   const bool mean = part == ParameterPart::kMeanWeights || part == ParameterPart::kMeanMoving;
   const char* parent = part == ParameterPart::kOptimiserArrays ? "/optimizer/"
                        : part == ParameterPart::kOuterVelocity ? "/outer/"
+                       : part == ParameterPart::kMoment        ? "/moment/"
+                       : part == ParameterPart::kStale         ? "/stale/"
                        : mean                                  ? "/mean/"
                                                                : "/";
   return std::string(parent) + kNetworkNames[network];
@@ -48,14 +55,14 @@ std::string group_of(std::size_t network, ParameterPart part) {
 // follow one another without gaps.
 std::vector<CheckpointTensor> expected_tensors(const StateLayout& layout,
                                                const TrainingOptions& options, std::size_t network,
-                                               ParameterPart part) {
+                                               ParameterPart part, const std::string& within = "") {
   const model::ParameterLayout& parameters = layout.networks[network].parameters;
   const auto& optimiser =
       network == kGenerator ? options.generator_optimiser : options.discriminator_optimiser;
   const bool arrays = part == ParameterPart::kOptimiserArrays;
   std::vector<CheckpointTensor> tensors;
   for (int array = 0; array < (arrays ? model::optimiser_arrays(optimiser) : 1); ++array) {
-    std::string prefix = group_of(network, part) + "/";
+    std::string prefix = within + group_of(network, part) + "/";
     if (arrays) prefix += model::optimiser_array_name(optimiser, array) + "/";
     const std::int64_t base = arrays ? array * parameters.weights_size : 0;
     for (const auto& tensor : has_moving(part) ? parameters.moving : parameters.weights) {
@@ -67,16 +74,22 @@ std::vector<CheckpointTensor> expected_tensors(const StateLayout& layout,
   return tensors;
 }
 
+// The group of a worker that takes turns.
+std::string group_of_worker(std::size_t i) { return fmt::format("/workers/{}", i); }
+
 // A state that does not fit its own layout is a defect, not bad input: CHECK.
 struct WriteVisitor {
   const StateLayout& layout;
   const TrainingOptions& options;
   Hdf5Writer& file;
+  std::string within{};  // a worker's group
 
   void parameters(std::size_t network, ParameterPart part, const std::vector<float>& values) {
-    file.add_group(group_of(network, part));
+    if (is_only_of_gem(part) && values.empty()) return;
+    file.add_group(within + group_of(network, part));
     std::size_t end = 0;
-    for (const CheckpointTensor& tensor : expected_tensors(layout, options, network, part)) {
+    for (const CheckpointTensor& tensor :
+         expected_tensors(layout, options, network, part, within)) {
       CHECK(tensor.offset == end, "parameters with gaps");
       end += tensor.size;
       CHECK(end <= values.size(), "a state of another model");
@@ -101,6 +114,14 @@ struct WriteVisitor {
   }
   void hash(const std::string& name, const runtime::Hash128& value) {
     file.add_attribute(kState, name, value.text());
+  }
+  void workers(const std::string& name, const std::vector<WorkerState>& values, auto each) {
+    file.add_attribute(kState, name, static_cast<std::uint32_t>(values.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      within = group_of_worker(i);
+      each(i, values[i]);
+    }
+    within.clear();
   }
   void perhaps(const std::string&, const auto& value, auto each) {
     if (value) each(*value);
@@ -128,9 +149,11 @@ void read_hash(Hdf5TreeReader& file, const std::string& object, const std::strin
 struct ReadVisitor {
   Hdf5TreeReader& file;
   std::vector<CheckpointTensor>& tensors;
+  std::string within{};  // a worker's group
 
   void parameters(std::size_t network, ParameterPart part, std::vector<float>& values) {
-    const std::string group = group_of(network, part);
+    const std::string group = within + group_of(network, part);
+    if (is_only_of_gem(part) && !file.contains(group)) return;
     for (const Hdf5TreeEntry& entry : file.entries(group)) {
       if (part != ParameterPart::kOptimiserArrays && is_moving(entry.path) != has_moving(part)) {
         continue;
@@ -155,6 +178,18 @@ struct ReadVisitor {
   void hash(const std::string& name, runtime::Hash128& value) {
     read_hash(file, kState, name, value);
   }
+  void workers(const std::string& name, std::vector<WorkerState>& values, auto each) {
+    std::uint32_t count = 0;
+    file.read_attribute(kState, name, count);
+    if (count > kMostSlots)
+      return file.fail(fmt::format("{} workers, at most {} are possible", count, kMostSlots));
+    values.resize(count);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      within = group_of_worker(i);
+      each(i, values[i]);
+    }
+    within.clear();
+  }
   void perhaps(const std::string& first, auto& value, auto each) {
     if (file.has_attribute(kState, first)) each(value.emplace());
   }
@@ -170,9 +205,27 @@ Error refusal(const std::string& path, const std::string& what) {
 
 // The first version that has all of the state, so that earlier builds read what they know.
 std::uint32_t version_for(const TrainingState& state) {
+  if (state.turns) return 5;
   if (state.mean) return 4;
   if (state.outer) return 3;
   return state.stopping ? 2 : 1;
+}
+
+void add_tensors_of_workers(const StateLayout& layout, const TrainingOptions& options,
+                            std::vector<CheckpointTensor>& all) {
+  const bool is_gem = options.strategy.kind == StrategyKind::kGem;
+  for (std::size_t i = 0; i < options.strategy.workers; ++i) {
+    for (const std::size_t network : {kGenerator, kDiscriminator}) {
+      for (const ParameterPart part :
+           {ParameterPart::kWeights, ParameterPart::kOptimiserArrays, ParameterPart::kMoving,
+            ParameterPart::kMoment, ParameterPart::kStale}) {
+        if (is_only_of_gem(part) && !is_gem) continue;
+        for (auto& tensor : expected_tensors(layout, options, network, part, group_of_worker(i))) {
+          all.push_back(std::move(tensor));
+        }
+      }
+    }
+  }
 }
 
 // In the order in which visit_state comes to the parts.
@@ -181,13 +234,14 @@ std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
   std::vector<CheckpointTensor> all;
   for (const ParameterPart part : {ParameterPart::kWeights, ParameterPart::kOptimiserArrays,
                                    ParameterPart::kMoving, ParameterPart::kOuterVelocity}) {
-    if (part == ParameterPart::kOuterVelocity && !options.worker) continue;
+    if (part == ParameterPart::kOuterVelocity && !options.has_outer()) continue;
     for (const std::size_t network : {kGenerator, kDiscriminator}) {
       for (auto& tensor : expected_tensors(layout, options, network, part)) {
         all.push_back(std::move(tensor));
       }
     }
   }
+  if (options.has_turns()) add_tensors_of_workers(layout, options, all);
   if (!options.mean) return all;
   const std::size_t network =
       layout.networks[kGenerator].parameters.weights_size == 0 ? kDiscriminator : kGenerator;

@@ -34,7 +34,7 @@ namespace troupe::pipeline {
 
 // The newest version that is read. 2 adds what early stopping remembers, and 3 what the outer
 // optimiser keeps; states without these are written as 1.
-inline constexpr std::uint32_t kCheckpointVersion = 4;
+inline constexpr std::uint32_t kCheckpointVersion = 5;
 
 struct Checkpoint {
   TrainingState state;

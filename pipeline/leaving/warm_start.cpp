@@ -9,6 +9,7 @@
 #include "pipeline/checkpoint/checkpoint.h"
 #include "pipeline/checkpoint/checkpoint_seal.h"
 #include "pipeline/leaving/keras_file.h"
+#include "pipeline/steps/turn_update.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
@@ -107,6 +108,7 @@ Result<std::string> take_weights(const std::string& path, const model::GanDescri
   ASSIGN_OR_RETURN(const runtime::Buffer file, disk.read(path));
   auto taken = is_sealed(file) ? take_checkpoint(file, path, gan, state)
                                : take_keras(file, path, gan, disk, state);
+  if (taken.ok() && state.turns) begin_workers(state);
   if (taken.ok() && state.mean) state.mean = mean_of(state.network(state.result_number()));
   return taken;
 }

@@ -13,6 +13,7 @@
 #include "pipeline/steps/state_layout.h"
 #include "pipeline/steps/sum_layout.h"
 #include "pipeline/steps/training_state.h"
+#include "pipeline/steps/turn_update.h"
 #include "pipeline/steps/worker_tensors.h"
 
 namespace troupe::pipeline {
@@ -33,11 +34,13 @@ class Application {
         slot_(options.schedule.at(state.slot)),
         placed_(placed.at(updated_network(slot_)).get()),
         tensors_(layout.of(slot_)),
-        sums_{tensors_.size, record.front} {}
+        sums_{tensors_.size, record.front},
+        worker_(state.turns ? state.turns->next : 0) {}
 
   void check() const;
   void update_parameters();
   void update_from_workers();
+  void update_from_turn();
   void update_mean();
   void note_losses();
   void note_losses_of_workers();
@@ -48,8 +51,11 @@ class Application {
   void note_empty_images();
   void note_exponents_and_events();
   runtime::Result<void> advance();
+  // Behind that: the worker whose turn it was goes on from here.
+  void end_turn();
 
  private:
+  bool ends_iteration() const { return state_.slot + 1 == options_.schedule.size(); }
   // The iterations that the record stands for, of each worker or of all.
   std::uint64_t iterations() const { return options_.worker ? options_.strategy.steps : 1; }
   // The n-th of them.
@@ -62,6 +68,14 @@ class Application {
             events};
   }
   NetworkState& network(std::size_t number) const { return state_.network(number); }
+  WorkerState& worker() const { return state_.turns->workers.at(worker_); }
+  // The updates that a worker's optimisers make in its iterations.
+  template <class State>
+  void count_updates(State& state) const;
+  // Where tensors of the contribution are weights.
+  static bool is_change(const ContributionTensor& tensor) {
+    return tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
+  }
   std::int16_t scale(const ContributionTensor& tensor) const {
     return record_.scales[static_cast<std::size_t>(&tensor - tensors_.tensors.data())];
   }
@@ -81,6 +95,7 @@ class Application {
   model::PlacedOptimiser* const placed_;  // of the network that the step updates; null: on the host
   const model::ContributionLayout& tensors_;
   const SumLayout sums_;
+  const std::uint32_t worker_;  // whose turn it is
 };
 
 const model::OptimiserOptions& optimiser(const TrainingOptions& options, std::size_t network) {
@@ -97,9 +112,12 @@ void Application::check() const {
         "a record of another step than the state's next one");
   CHECK(state_.micro_batch == options_.micro_batch &&
         state_.micro_batches == options_.micro_batches);
-  CHECK(header.micro_batches == options_.micro_batches_in(state_.iteration) &&
-            header.events == options_.events_in(state_.iteration),
+  CHECK(header.micro_batches == options_.micro_batches_of_step(state_.iteration) &&
+            header.events == options_.events_of_step(state_.iteration),
         "a record that does not hold all micro-batches");
+  const bool says_next = header.next && header.next->worker < options_.strategy.workers;
+  CHECK(!options_.has_turns() || ends_iteration() || says_next,
+        "a turn that does not say whose is the next");
   CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
   CHECK(record_.scales.size() == tensors_.tensors.size() &&
         header.exponents.size() == tensors_.tensors.size() && record_.sums.size() == sums_.bytes());
@@ -108,6 +126,7 @@ void Application::check() const {
 // Tensor by tensor, so that the means of one at a time are in memory. Their order does not matter:
 // no tensor's update reads another's. A placed optimiser gets all of them at once.
 void Application::update_parameters() {
+  if (options_.has_turns()) return update_from_turn();
   if (options_.worker) return update_from_workers();
   const std::size_t updated = updated_network(slot_);
   NetworkState& state = network(updated);
@@ -139,23 +158,68 @@ void Application::update_parameters() {
       state.weights, state.optimiser_arrays);
 }
 
-// The workers' optimisers have made as many updates each.
-void Application::update_from_workers() {
+template <class State>
+void Application::count_updates(State& state) const {
   for (std::uint64_t i = 0; i < iterations(); ++i) {
     for (const model::SlotKind slot : options_.worker->schedule) {
       const std::size_t updated = updated_network(slot);
-      model::begin_update(optimiser(options_, updated), network(updated).counters);
+      model::begin_update(optimiser(options_, updated), state.network(updated).counters);
     }
   }
+}
+
+// The worker's optimisers are its own. The centre shows those of the last turn.
+void Application::update_from_turn() {
+  WorkerState& own = worker();
+  CHECK(own.turns == state_.iteration, "a worker has one turn in an iteration");
+  count_updates(own);
+  std::vector<float> values;
+  for (const ContributionTensor& tensor : tensors_.tensors) {
+    const std::span<float> centre = values_of(layout_, state_, tensor);
+    if (centre.empty()) continue;
+    values.resize(centre.size());
+    restore_mean(tensor, values);
+    const std::span<float> of_worker = values_of(layout_, own, tensor);
+    if (is_change(tensor)) {
+      const std::size_t number = network_of(tensor.role);
+      const auto offset = static_cast<std::size_t>(centre.data() - network(number).weights.data());
+      const auto momenta = [&](std::vector<float>& all) {
+        return all.empty() ? std::span<float>() : std::span(all).subspan(offset, centre.size());
+      };
+      update_in_turn(options_.strategy, values,
+                     {centre, of_worker, momenta(own.moment[number]), momenta(own.stale[number])});
+    } else if (tensor.role == Role::kGeneratorMoving || tensor.role == Role::kDiscriminatorMoving) {
+      update_moving_in_turn(options_.strategy, values, centre, of_worker);
+    } else {
+      std::ranges::copy(values, centre.begin());
+      std::ranges::copy(values, of_worker.begin());
+    }
+  }
+  for (const std::size_t number : {kGenerator, kDiscriminator}) {
+    network(number).counters = own.network(number).counters;
+  }
+}
+
+void Application::end_turn() {
+  if (!options_.has_turns()) return;
+  WorkerState& own = worker();
+  ++own.turns;
+  for (const std::size_t number : {kGenerator, kDiscriminator}) {
+    own.network(number).learning_rate = network(number).learning_rate;
+  }
+  state_.turns->next = state_.slot == 0 ? 0 : record_.header.next->worker;
+}
+
+// The workers' optimisers have made as many updates each.
+void Application::update_from_workers() {
+  count_updates(state_);
   std::vector<float> mean;
   for (const ContributionTensor& tensor : tensors_.tensors) {
     const std::span<float> values = values_of(layout_, state_, tensor);
     if (values.empty()) continue;
     mean.resize(values.size());
     restore_mean(tensor, mean);
-    const bool is_change =
-        tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
-    if (!is_change) {
+    if (!is_change(tensor)) {
       std::ranges::copy(mean, values.begin());
       continue;
     }
@@ -418,7 +482,9 @@ runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& op
   application.note_judgement();
   application.note_empty_images();
   application.note_exponents_and_events();
-  return application.advance();
+  auto advanced = application.advance();
+  application.end_turn();
+  return advanced;
 }
 
 }  // namespace troupe::pipeline

@@ -19,15 +19,45 @@
 
 namespace troupe::pipeline {
 
-// The vectors of a NetworkState, that of an OuterState, and those of a MeanState.
+// The vectors of a NetworkState, that of an OuterState, those of a MeanState and of a WorkerState.
 enum class ParameterPart : std::uint8_t {
   kWeights,
   kOptimiserArrays,
   kMoving,
   kOuterVelocity,
   kMeanWeights,
-  kMeanMoving
+  kMeanMoving,
+  kMoment,
+  kStale
 };
+
+// Those of a network that is a worker's.
+template <class Network, class Visitor>
+void visit_own_network(std::size_t n, const std::string& name, Network& network, Visitor& visitor) {
+  visitor.parameters(n, ParameterPart::kWeights, network.weights);
+  visitor.parameters(n, ParameterPart::kOptimiserArrays, network.optimiser_arrays);
+  visitor.parameters(n, ParameterPart::kMoving, network.moving);
+  visitor.number(name + ".updates", network.counters.updates);
+  visitor.number(name + ".beta_1_power", network.counters.beta_1_power);
+  visitor.number(name + ".beta_2_power", network.counters.beta_2_power);
+  visitor.number(name + ".rate_scale", network.learning_rate.scale);
+  visitor.number(name + ".rate_best", network.learning_rate.seen.best);
+  visitor.number(name + ".rate_epochs", network.learning_rate.seen.epochs);
+  visitor.number(name + ".rate_waited", network.learning_rate.seen.waited);
+  visitor.number(name + ".rate_cooling", network.learning_rate.cooling);
+}
+
+template <class Worker, class Visitor>
+void visit_worker(std::size_t i, Worker& worker, Visitor& visitor) {
+  const std::string name = "worker." + std::to_string(i) + ".";
+  visitor.number(name + "turns", worker.turns);
+  const std::array networks{&worker.generator, &worker.discriminator};
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    visit_own_network(n, name + kNetworkNames[n], *networks[n], visitor);
+    visitor.parameters(n, ParameterPart::kMoment, worker.moment[n]);
+    visitor.parameters(n, ParameterPart::kStale, worker.stale[n]);
+  }
+}
 
 // The last fields of visit_state().
 template <class State, class Visitor>
@@ -47,6 +77,11 @@ void visit_optional_parts(State& state, Visitor& visitor) {
       visitor.parameters(n, ParameterPart::kOuterVelocity, outer.velocity[n]);
     }
   });
+  visitor.perhaps("turns.next", state.turns, [&](auto& turns) {
+    visitor.number("turns.next", turns.next);
+    visitor.workers("turns.workers", turns.workers,
+                    [&](std::size_t i, auto& worker) { visit_worker(i, worker, visitor); });
+  });
   visitor.perhaps("mean.updates", state.mean, [&](auto& mean) {
     visitor.number("mean.updates", mean.updates);
     const std::size_t n = state.result_number();
@@ -55,12 +90,17 @@ void visit_optional_parts(State& state, Visitor& visitor) {
   });
 }
 
+// No schedule has more slots.
+inline constexpr std::size_t kMostSlots = 256;
+
 // Calls, for every field in order, one of
 //   visitor.parameters(std::size_t network, ParameterPart, vector<float>&)
 //   visitor.scales(vector<vector<int16_t>>&)
 //   visitor.number(const std::string& name, T&), T one of uint64_t, uint32_t, double
 //   visitor.text(const std::string& name, std::string&)
 //   visitor.hash(const std::string& name, Hash128&)
+//   visitor.workers(const std::string& name, vector<WorkerState>&, each), where each(std::size_t,
+//     WorkerState&) calls the visitor for that worker's fields, kMostSlots at most
 //   visitor.perhaps(const std::string& first, optional<Struct>&, each), where each(Struct&) calls
 //     the visitor for its fields, of which the first one has that name
 // with const references where State is const. Names are unique.
@@ -109,9 +149,6 @@ void visit_state(State& state, Visitor& visitor) {
   visit_optional_parts(state, visitor);
 }
 
-// No schedule has more slots.
-inline constexpr std::size_t kMostSlots = 256;
-
 // Hands every field of visit_state() to an archive (runtime/base/fields.h). Arrays travel as they
 // stand in memory, little-endian float32.
 template <class Archive>
@@ -140,6 +177,9 @@ struct StateArchive {
   }
   void text(const std::string& name, auto& value) { archive.text(name, value, kMostName); }
   void hash(const std::string& name, auto& value) { archive.hash(name, value); }
+  void workers(const std::string& name, auto& values, auto) {
+    archive.list(name, values, kMostSlots);
+  }
   template <class Optional>
   void perhaps(const std::string& first, Optional& value, auto each) {
     bool is_there = value.has_value();
@@ -151,6 +191,12 @@ struct StateArchive {
     if (value) each(*value);
   }
 };
+
+template <class Archive>
+void fields(Archive& archive, runtime::Like<WorkerState> auto& worker) {
+  StateArchive<Archive> visitor{archive};
+  visit_worker(0, worker, visitor);
+}
 
 template <class Archive>
 void fields(Archive& archive, runtime::Like<TrainingState> auto& state) {

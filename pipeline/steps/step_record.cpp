@@ -180,6 +180,7 @@ void combine(const StepHeader& from, StepHeader& into) {
   into.check_maximum = std::max(into.check_maximum, from.check_maximum);
   into.judged |= from.judged;
   into.distance = std::min(into.distance, from.distance);
+  if (from.next) into.next = into.next ? std::min(*into.next, *from.next) : from.next;
   into.stop_requested |= from.stop_requested;
   into.checkpoint_requested |= from.checkpoint_requested;
 }

@@ -19,6 +19,7 @@
 #include "pipeline/steps/sum_layout.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
+#include "runtime/base/fields.h"
 #include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
@@ -32,6 +33,19 @@ struct NonFinite {
   bool found() const { return tensor != UINT32_MAX; }
   auto operator<=>(const NonFinite&) const = default;
 };
+
+// A worker that may have the next turn (pipeline/steps/strategy.h), and in how many milliseconds it
+// is thought to be ready. The least of all is taken.
+struct TurnOffer {
+  std::uint32_t ready_in = 0;
+  std::uint32_t worker = 0;
+  auto operator<=>(const TurnOffer&) const = default;
+};
+
+void fields(auto& archive, runtime::Like<TurnOffer> auto& offer) {
+  archive.number("ready_in", offer.ready_in);
+  archive.number("worker", offer.worker);
+}
 
 // The defaults of all fields but step, attempt and exponents are neutral in combine(): a member
 // without micro-batches contributes them and the hash of its state.
@@ -55,6 +69,7 @@ struct StepHeader {
   // figure that train.stop reads; infinite where the showers do not have it. The leader says so.
   bool judged = false;
   double distance = std::numeric_limits<double>::infinity();  // minimum
+  std::optional<TurnOffer> next;                              // where workers take turns: minimum
   bool stop_requested = false;
   bool checkpoint_requested = false;
   bool operator==(const StepHeader&) const = default;

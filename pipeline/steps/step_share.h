@@ -63,6 +63,7 @@ class StepShare {
  private:
   friend class StepComputer;
   friend class WorkerSteps;
+  friend class WorkerTurns;
 
   // Memory for the contributions of so many more micro-batches, behind those that have it: vectors
   // of layout().size elements side by side.

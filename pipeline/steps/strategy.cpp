@@ -10,14 +10,40 @@
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
+namespace {
+
+std::string turn_text(const StrategyOptions& strategy) {
+  if (strategy.kind == StrategyKind::kDownpour) return fmt::format("rate {:g}", strategy.rate);
+  if (strategy.kind == StrategyKind::kEasgd) return fmt::format("rho {:g}", strategy.rho);
+  return fmt::format("momentum {:g}, kappa {:g}", strategy.momentum, strategy.kappa);
+}
+
+}  // namespace
+
+const char* strategy_name(StrategyKind kind) {
+  switch (kind) {
+    case StrategyKind::kSynchronous:
+      return "synchronous";
+    case StrategyKind::kLocal:
+      return "local";
+    case StrategyKind::kDownpour:
+      return "downpour";
+    case StrategyKind::kEasgd:
+      return "easgd";
+    case StrategyKind::kGem:
+      return "gem";
+  }
+  CHECK(false, "a strategy");
+}
 
 TrainingOptions options_between_members(TrainingOptions options) {
   const StrategyOptions& strategy = options.strategy;
-  if (strategy.kind != StrategyKind::kLocal) return options;
+  if (!strategy.has_workers()) return options;
   CHECK(options.micro_batches % strategy.workers == 0, "every worker has as many micro-batches");
   const std::uint32_t each = options.micro_batches / strategy.workers;
-  options.worker = {std::exchange(options.schedule, {model::SlotKind::kWorkers}),
-                    options.micro_batch, each};
+  const std::vector<model::SlotKind> steps(strategy.takes_turns() ? strategy.workers : 1,
+                                           model::SlotKind::kWorkers);
+  options.worker = {std::exchange(options.schedule, steps), options.micro_batch, each};
   options.micro_batch *= strategy.steps * each;
   options.micro_batches = strategy.workers;
   return options;
@@ -44,12 +70,19 @@ const char* part_of_sum(const TrainingOptions& options) {
 
 std::string strategy_text(const TrainingOptions& options) {
   const StrategyOptions& strategy = options.strategy;
-  if (strategy.kind != StrategyKind::kLocal) return "";
+  if (!strategy.has_workers()) return "";
   const auto number = [](std::uint64_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };
   const std::uint64_t events =
       std::uint64_t{options.micro_batches / strategy.workers} * options.micro_batch;
+  if (strategy.takes_turns()) {
+    return fmt::format(
+        "strategy: {}, {}; each makes {} of {} alone before its turn, and a turn of each counts as "
+        "one iteration; {}",
+        strategy_name(strategy.kind), number(strategy.workers, "worker"),
+        number(strategy.steps, "iteration"), number(events, "event"), turn_text(strategy));
+  }
   return fmt::format(
       "strategy: local, {}; each makes {} of {} alone in an outer step, which counts as one "
       "iteration; outer nesterov, rate {:g}, momentum {:g}{}",

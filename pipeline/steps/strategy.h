@@ -11,13 +11,22 @@
 //                 SGD, Stich, arXiv:1805.09767). With Nesterov's momentum it is DiLoCo (Douillard
 //                 et al., arXiv:2311.08105), an optimiser of the server in Reddi et al.,
 //                 arXiv:2003.00295.
+//   kDownpour, kEasgd, kGem
+//                 Logical workers make the schedule H times alone too, and take turns: a step of
+//                 kind kWorkers is one worker's, with what it has changed since its last turn.
+//                 pipeline/steps/turn_update.h has the formulas. An iteration is one turn of each
+//                 worker, of worker 0 first and then in any order, so that every event of an epoch is
+//                 counted once in it and a worker is ahead of another by one turn at most. The order is the one thing that
+//                 is left to chance: the headers of steps carry it (TurnOffer).
 //
 // A logical worker is no process. To the sums, Views and records a worker is a micro-batch, whose
 // events are those of its H iterations. So members host workers, and one that is lost costs its H
 // iterations, which others compute again from the last state. The workers' optimisers and moving
-// statistics go on from their exact means (Yu, Jin and Yang, arXiv:1905.03817, for momentum), so no
-// state belongs to a worker between two outer steps. One worker with rate 1 and momentum 0 trains
-// as a run without this.
+// statistics of kLocal go on from their exact means (Yu, Jin and Yang, arXiv:1905.03817, for
+// momentum), so no state belongs to a worker between two outer steps. One worker with rate 1 and
+// momentum 0 trains as a run without this. Workers that take turns have states of their own, which
+// are part of the training state on every member: a member that is lost takes nothing with it but
+// what it was computing.
 //
 // Plain data and pure functions.
 
@@ -30,7 +39,7 @@
 
 namespace troupe::pipeline {
 
-enum class StrategyKind : std::uint8_t { kSynchronous, kLocal };
+enum class StrategyKind : std::uint8_t { kSynchronous, kLocal, kDownpour, kEasgd, kGem };
 
 enum class OuterKind : std::uint8_t { kNesterov };
 
@@ -46,12 +55,22 @@ enum class ChangePrecision : std::uint8_t { kExact, kInt8 };
 
 struct StrategyOptions {
   StrategyKind kind = StrategyKind::kSynchronous;
-  // Only kLocal reads what follows. The workers share out the micro-batches of an iteration evenly.
+  // kSynchronous reads nothing of what follows. The workers share out the micro-batches of an
+  // iteration evenly.
   std::uint32_t workers = 4;
-  std::uint32_t steps = 10;  // H: iterations that each makes alone
-  OuterOptions outer;
-  ChangePrecision precision = ChangePrecision::kExact;
+  std::uint32_t steps = 10;                             // H: iterations that each makes alone
+  OuterOptions outer;                                   // kLocal
+  ChangePrecision precision = ChangePrecision::kExact;  // kLocal
+  double rate = 1.0;                                    // kDownpour
+  double rho = 0.2;                                     // kEasgd
+  double momentum = 0.9, kappa = 1.0;                   // kGem
+
+  bool has_workers() const { return kind != StrategyKind::kSynchronous; }
+  bool takes_turns() const { return has_workers() && kind != StrategyKind::kLocal; }
 };
+
+// "local", as topologies have it.
+const char* strategy_name(StrategyKind kind);
 
 // One iteration of one worker.
 struct WorkerOptions {
@@ -62,9 +81,10 @@ struct WorkerOptions {
 
 struct TrainingOptions;
 
-// What the sums, Views and records go by, from the options as a topology has them. With kLocal a
-// micro-batch is a worker with the events of its H iterations, and the schedule is kWorkers alone.
-// Other strategies leave the options as they are. CHECKs that W divides the micro-batches.
+// What the sums, Views and records go by, from the options as a topology has them. With workers a
+// micro-batch is a worker with the events of its H iterations, and the schedule is kWorkers alone,
+// or W of them where workers take turns. kSynchronous leaves the options as they are. CHECKs that W
+// divides the micro-batches.
 TrainingOptions options_between_members(TrainingOptions options);
 // The options of one worker's iterations, from those above, with what they know of the data. Where
 // there are no workers, the same options.

@@ -1,5 +1,6 @@
 #include "pipeline/steps/training_state.h"
 
+#include <algorithm>
 #include <bit>
 #include <span>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "model/exact_sum.h"
 #include "pipeline/steps/state_fields.h"
+#include "pipeline/steps/turn_update.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -36,6 +38,10 @@ struct HashVisitor {
   }
   void text(const std::string&, const std::string& value) { sequence(std::span(value)); }
   void hash(const std::string&, const runtime::Hash128& value) { hasher.add_value(value); }
+  void workers(const std::string&, const std::vector<WorkerState>& values, auto each) {
+    hasher.add_value(static_cast<std::uint64_t>(values.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) each(i, values[i]);
+  }
   void perhaps(const std::string&, const auto& value, auto each) {
     if (value) each(*value);
   }
@@ -88,6 +94,37 @@ runtime::Result<void> check_schedule(const TrainingState& state, const StateLayo
   return {};
 }
 
+// The first turn is worker 0's.
+TurnState initial_turns(const TrainingState& state, const StrategyOptions& strategy) {
+  WorkerState worker;
+  if (strategy.kind == StrategyKind::kGem) {
+    worker.moment[kGenerator].resize(state.generator.weights.size());
+    worker.moment[kDiscriminator].resize(state.discriminator.weights.size());
+  }
+  return {0, std::vector<WorkerState>(strategy.workers, worker)};
+}
+
+runtime::Result<void> check_turns(const TrainingState& state, const StateLayout& layout,
+                                  const TrainingOptions& options) {
+  if (!state.turns) return {};
+  if (state.turns->workers.size() != options.strategy.workers) {
+    return differs(fmt::format("trained with {} workers, the topology has {}",
+                               state.turns->workers.size(), options.strategy.workers));
+  }
+  const bool is_gem = options.strategy.kind == StrategyKind::kGem;
+  for (const WorkerState& worker : state.turns->workers) {
+    RETURN_IF_ERROR(check_sizes(worker.generator, kGenerator, layout, options.generator_optimiser));
+    RETURN_IF_ERROR(
+        check_sizes(worker.discriminator, kDiscriminator, layout, options.discriminator_optimiser));
+    for (const std::size_t n : {kGenerator, kDiscriminator}) {
+      const std::size_t expected = is_gem ? state.network(n).weights.size() : 0;
+      if (worker.moment[n].size() == expected && worker.stale[n].size() == expected) continue;
+      return differs("of another strategy: its workers have other momenta than this one's");
+    }
+  }
+  return {};
+}
+
 // An optimiser keeps any number of arrays, each of the weights' size.
 bool has_whole_arrays(const NetworkState& network) {
   const std::size_t weights = network.weights.size();
@@ -114,7 +151,11 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   state.data_fingerprint = data_fingerprint;
   if (options.stop) state.stopping.emplace();
   if (options.mean) state.mean = mean_of(state.network(state.result_number()));
-  if (options.worker) {
+  if (options.has_turns()) {
+    state.turns = initial_turns(state, options.strategy);
+    begin_workers(state);
+  }
+  if (options.has_outer()) {
     state.outer.emplace();
     state.outer->velocity[kGenerator].resize(state.generator.weights.size());
     state.outer->velocity[kDiscriminator].resize(state.discriminator.weights.size());
@@ -123,11 +164,17 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
 }
 
 runtime::Result<void> check_workers(const TrainingState& state, const TrainingOptions& options) {
-  if (state.outer.has_value() == options.worker.has_value()) return {};
-  return differs(fmt::format(
-      "trained {} workers (train.strategy: local), which the topology {}: give it the strategy of "
-      "the checkpoint, or begin a run with the checkpoint's weights (run TOPOLOGY --from FILE)",
-      state.outer ? "with" : "without", state.outer ? "lacks" : "has"));
+  const auto check = [](const char* which, const char* strategies, bool found,
+                        bool expected) -> runtime::Result<void> {
+    if (found == expected) return {};
+    return differs(fmt::format(
+        "trained {} {} (train.strategy: {}), which the topology {}: give it the strategy of the "
+        "checkpoint, or begin a run with the checkpoint's weights (run TOPOLOGY --from FILE)",
+        found ? "with" : "without", which, strategies, found ? "lacks" : "has"));
+  };
+  RETURN_IF_ERROR(check("workers", "local", state.outer.has_value(), options.has_outer()));
+  return check("workers that take turns", "downpour, easgd or gem", state.turns.has_value(),
+               options.has_turns());
 }
 
 runtime::Result<void> check_mean(const TrainingState& state, const TrainingOptions& options) {
@@ -167,6 +214,7 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
        state.outer->velocity[kDiscriminator].size() != state.discriminator.weights.size())) {
     return differs("of another model: its outer velocity has another size than its weights");
   }
+  RETURN_IF_ERROR(check_turns(state, layout, options));
   RETURN_IF_ERROR(check_mean(state, options));
   const NetworkState& network = state.network(state.result_number());
   if (state.mean && (state.mean->network.weights.size() != network.weights.size() ||
@@ -199,6 +247,14 @@ runtime::Hash128 hash_of_state(const TrainingState& state) {
 const char* fault_of(const TrainingState& state) {
   if (!has_whole_arrays(state.generator) || !has_whole_arrays(state.discriminator)) {
     return "optimiser arrays that are not of the weights' size";
+  }
+  if (state.turns) {
+    const auto& workers = state.turns->workers;
+    const bool sound = std::ranges::all_of(workers, [](const WorkerState& worker) {
+      return has_whole_arrays(worker.generator) && has_whole_arrays(worker.discriminator);
+    });
+    if (!sound) return "a worker's optimiser arrays that are not of the weights' size";
+    if (state.turns->next >= workers.size()) return "a turn of a worker beyond the last";
   }
   return state.slot < state.scales.size() ? nullptr : "a slot beyond the schedule";
 }

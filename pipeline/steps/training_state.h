@@ -55,6 +55,8 @@ struct TrainingOptions {
     if (worker && strategy.precision == ChangePrecision::kInt8) return SumKind::kInt16;
     return lossy ? SumKind::kFloat32 : SumKind::kInt64;
   }
+  bool has_turns() const { return worker && strategy.takes_turns(); }
+  bool has_outer() const { return worker && !strategy.takes_turns(); }
   // M, or fewer in a short iteration. Scales are those of M in both.
   std::uint32_t micro_batches_in(std::uint64_t iteration) const {
     return short_iteration.micro_batches_in(iteration, micro_batches);
@@ -62,11 +64,36 @@ struct TrainingOptions {
   std::uint64_t events_in(std::uint64_t iteration) const {
     return std::uint64_t{micro_batch} * micro_batches_in(iteration);
   }
+  // Those of each step of the iteration, of which a worker's turn takes one alone.
+  std::uint32_t micro_batches_of_step(std::uint64_t iteration) const {
+    return has_turns() ? 1 : micro_batches_in(iteration);
+  }
+  std::uint64_t events_of_step(std::uint64_t iteration) const {
+    return std::uint64_t{micro_batch} * micro_batches_of_step(iteration);
+  }
 };
 
-// What the outer optimiser keeps of a run with workers.
+// What the outer optimiser keeps of a run with workers that do not take turns.
 struct OuterState {
   std::array<std::vector<float>, 2> velocity;  // by network, one per weight
+};
+
+// A worker that takes turns, as it was behind its last one. Its learning rates are those of then.
+struct WorkerState {
+  std::uint64_t turns = 0;  // that it has had
+  NetworkState generator, discriminator;
+  // Of kGem, by network, one per weight: the momentum of its changes, and the weights that were the
+  // centre's before its last turn.
+  std::array<std::vector<float>, 2> moment, stale;
+
+  NetworkState& network(std::size_t number) {
+    return number == kGenerator ? generator : discriminator;
+  }
+};
+
+struct TurnState {
+  std::uint32_t next = 0;  // the worker whose turn the next step is
+  std::vector<WorkerState> workers;
 };
 
 struct TrainingState {
@@ -92,7 +119,8 @@ struct TrainingState {
   std::string numerics_class;
   runtime::Hash128 data_fingerprint;
   std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
-  std::optional<OuterState> outer = {};   // where TrainingOptions::worker is
+  std::optional<OuterState> outer = {};   // where TrainingOptions::has_outer()
+  std::optional<TurnState> turns = {};    // where TrainingOptions::has_turns()
   std::optional<MeanState> mean = {};     // of result_number(); where TrainingOptions::mean is set
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
@@ -117,8 +145,8 @@ using PlacedOptimisers = std::array<std::unique_ptr<model::PlacedOptimiser>, 2>;
 TrainingState initial_state(const StateLayout& layout, const TrainingOptions& options,
                             std::string numerics_class, runtime::Hash128 data_fingerprint);
 
-// Checks that the state is of workers as the options are, or of none as they are. Errors (kData)
-// say what differs, and what to do.
+// Checks that the state is of workers as the options are, or of none as they are, and that they
+// take turns or not as there. Errors (kData) say what differs, and what to do.
 runtime::Result<void> check_workers(const TrainingState& state, const TrainingOptions& options);
 
 // The same of a mean of weights.
@@ -164,11 +192,11 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 // Moving statistics: moving = float(momentum) x moving + float(1 - momentum) x mean, in float.
 // A step of workers (pipeline/steps/strategy.h) updates both networks with the outer optimiser,
 // sets moving statistics and the optimisers' arrays to their means, and counts H iterations of
-// steps. All or nothing: an error (kDiverged, the empty-image rule: the fakes of
-// empty_iterations_limit iterations in a row were all empty) is reported after the state has been
-// advanced, so that the checkpoint it leaves is complete. CHECKs that the record is of the state's
-// next step and holds all its micro-batches. `placed` are the networks' optimisers where a backend
-// has them, which were given this state.
+// steps; or it is a turn, as pipeline/steps/turn_update.h has it. All or nothing: an error
+// (kDiverged, the empty-image rule: the fakes of empty_iterations_limit iterations in a row were
+// all empty) is reported after the state has been advanced, so that the checkpoint it leaves is
+// complete. CHECKs that the record is of the state's next step and holds all its micro-batches.
+// `placed` are the networks' optimisers where a backend has them, which were given this state.
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
                             const StepRecord& record, TrainingState& state,
                             const PlacedOptimisers& placed = {});

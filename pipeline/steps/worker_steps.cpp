@@ -47,39 +47,55 @@ WorkerSteps::WorkerSteps(const model::Gan& gan, const TrainingOptions& options,
 
 bool WorkerSteps::compute(const TrainingState& state, StepShare& share) {
   if (share.complete()) return false;
-  const MicroBatch& events = share.iteration()->micro_batch(share.computed());
-  if (!worker_ || worker_->step != share.step() || worker_->number != events.index) {
-    begin(state, share);
-  }
-  if (!worker_->under_way) begin_step(events.events);
-  if (computer_.compute(worker_->state, *worker_->under_way)) return true;
-  end_step();
-  if (is_done()) contribute(state, share);
+  const auto contributions =
+      advance(state, share.step(), share.iteration()->micro_batch(share.computed()));
+  if (contributions == nullptr) return true;
+  share.add_memory(contributions, 1);
+  share.note_computed();
   return true;
+}
+
+std::shared_ptr<float> WorkerSteps::compute(const TrainingState& state, std::uint64_t iteration,
+                                            const MicroBatch& events) {
+  return advance(state.turns->workers.at(events.index), iteration, events);
+}
+
+template <class From>
+std::shared_ptr<float> WorkerSteps::advance(const From& from, std::uint64_t iteration,
+                                            const MicroBatch& events) {
+  if (!is_at(iteration, events.index)) begin(from, iteration, events.index);
+  if (!worker_->under_way) begin_step(events.events);
+  if (computer_.compute(worker_->state, *worker_->under_way)) return nullptr;
+  end_step();
+  if (!is_done()) return nullptr;
+  const std::vector<float> values = contributions_of(from, events.events.events);
+  const std::size_t bytes = values.size() * sizeof(float);
+  model::Memory& memory = gan_.memory();
+  const auto place = memory.allocate(bytes);
+  memory.write(values.data(), place.get(), bytes);
+  memory.wait_for(memory.mark());  // sums wait for nothing
+  worker_.reset();
+  return {place, reinterpret_cast<float*>(place.get())};
 }
 
 // The worker begins with no scales, which are measured in its own steps, so that its bits are the
 // same wherever it is computed.
-void WorkerSteps::begin(const TrainingState& state, const StepShare& share) {
+template <class From>
+void WorkerSteps::begin(const From& from, std::uint64_t iteration, std::uint32_t number) {
   if (worker_ && worker_->under_way) computer_.retire(std::move(*worker_->under_way));
   Worker& worker = worker_.emplace();
-  worker.step = share.step();
-  worker.number = share.iteration()->micro_batch(share.computed()).index;
+  worker.step = iteration;
+  worker.number = number;
   const std::size_t losses = model::told_losses(gan_.description()).size();
   worker.losses.assign(losses, 0.0);
   worker.counts.assign(losses, 0);
-  worker.state = state;
   TrainingState& own = worker.state;
-  own.iteration = state.iteration * options_.strategy.steps;
-  own.slot = 0;
-  own.epoch_events = 0;
+  own.generator = from.generator;
+  own.discriminator = from.discriminator;
+  own.seed = of_worker_.seed;
+  own.iteration = iteration * options_.strategy.steps;
   own.micro_batch = of_worker_.micro_batch;
   own.micro_batches = of_worker_.micro_batches;
-  own.empty_iterations = 0;
-  own.stopping.reset();
-  own.outer.reset();
-  own.mean.reset();
-  own.scales.clear();
   for (const model::SlotKind slot : of_worker_.schedule) {
     own.scales.emplace_back(layout_.of(slot).tensors.size(), model::kNoExponent);
   }
@@ -114,6 +130,12 @@ void WorkerSteps::end_step() {
   const auto applied = apply(layout_, of_worker_, *record, worker.state, computer_.optimisers());
   CHECK(applied.ok(), "nothing ends a worker");
   if (worker.state.slot == 0) ++worker.iteration;
+}
+
+double WorkerSteps::progress() const {
+  if (!worker_) return 0.0;
+  const auto slots = static_cast<double>(of_worker_.schedule.size());
+  return (worker_->iteration * slots + worker_->state.slot) / (options_.strategy.steps * slots);
 }
 
 bool WorkerSteps::is_done() const {
@@ -173,21 +195,8 @@ void WorkerSteps::note_losses(const StepRecord& record, std::uint32_t slot) {
   }
 }
 
-void WorkerSteps::contribute(const TrainingState& state, StepShare& share) {
-  const std::uint32_t events = share.iteration()->micro_batch(share.computed()).events.events;
-  const std::vector<float> values = contributions_of(state, events);
-  const std::size_t bytes = values.size() * sizeof(float);
-  model::Memory& memory = gan_.memory();
-  const auto place = memory.allocate(bytes);
-  memory.write(values.data(), place.get(), bytes);
-  memory.wait_for(memory.mark());  // sums wait for nothing
-  share.add_memory({place, reinterpret_cast<float*>(place.get())}, 1);
-  share.note_computed();
-  worker_.reset();
-}
-
-std::vector<float> WorkerSteps::contributions_of(const TrainingState& state,
-                                                 std::uint32_t events) const {
+template <class From>
+std::vector<float> WorkerSteps::contributions_of(const From& from, std::uint32_t events) const {
   const Worker& worker = *worker_;
   const auto& layout = gan_.contributions(model::SlotKind::kWorkers);
   std::vector<float> values(static_cast<std::size_t>(layout.size));
@@ -206,7 +215,7 @@ std::vector<float> WorkerSteps::contributions_of(const TrainingState& state,
     const bool is_change =
         tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
     if (!is_change) continue;
-    const std::span<const float> before = values_of(layout_, state, tensor);
+    const std::span<const float> before = values_of(layout_, from, tensor);
     for (std::size_t i = 0; i < before.size(); ++i) to[i] = before[i] - to[i];
   }
   if (worker.spoiled) {

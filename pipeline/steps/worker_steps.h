@@ -1,7 +1,8 @@
 #pragma once
 
-// What logical workers contribute to a step of kind kWorkers: each trains alone from one state, by
-// the same steps, sums and optimisers as a run in one process (pipeline/steps/strategy.h).
+// What logical workers contribute to a step of kind kWorkers: each trains alone from the state
+// between members, or where workers take turns from its own, by the same steps, sums and optimisers
+// as a run in one process (pipeline/steps/strategy.h).
 
 #include <cstdint>
 #include <memory>
@@ -28,11 +29,22 @@ class WorkerSteps {
   // that is under way goes on where it was, whatever the share has taken over or given up.
   bool compute(const TrainingState& state, StepShare& share);
 
+  // One turn at what a worker that takes turns makes of its events of an iteration. Its
+  // contributions when that is complete, else null. The worker in `state` is the same in all turns.
+  // Another worker or iteration begins anew.
+  std::shared_ptr<float> compute(const TrainingState& state, std::uint64_t iteration,
+                                 const MicroBatch& events);
+  bool is_at(std::uint64_t iteration, std::uint32_t worker) const {
+    return worker_ && worker_->step == iteration && worker_->number == worker;
+  }
+  // The part that is made of the worker under way, from 0 to 1.
+  double progress() const;
+
  private:
   // A worker under way. Without initialisers, behind which clang++ takes it for one that cannot be
   // made; emplace() sets all to 0.
   struct Worker {
-    std::uint64_t step;       // of the outer steps
+    std::uint64_t step;       // of the outer steps, or the iteration of its turn
     std::uint32_t number;     // of the workers
     std::uint32_t iteration;  // of its H, the one under way
     TrainingState state;
@@ -45,7 +57,12 @@ class WorkerSteps {
     std::optional<std::pair<std::size_t, float>> spoiled;
   };
 
-  void begin(const TrainingState& state, const StepShare& share);
+  // `from` has the networks that the worker begins with.
+  template <class From>
+  std::shared_ptr<float> advance(const From& from, std::uint64_t iteration,
+                                 const MicroBatch& events);
+  template <class From>
+  void begin(const From& from, std::uint64_t iteration, std::uint32_t number);
   void begin_step(const Batch& events);
   void end_step();
   void note_losses(const StepRecord& record, std::uint32_t slot);
@@ -53,8 +70,8 @@ class WorkerSteps {
   // Sums with the scales that fit; nothing: they are of no use.
   std::optional<StepRecord> record_of(const StepShare& step, std::vector<std::int16_t> scales);
   void spoil(const StepHeader& header, const StepShare& step);
-  void contribute(const TrainingState& state, StepShare& share);
-  std::vector<float> contributions_of(const TrainingState& state, std::uint32_t events) const;
+  template <class From>
+  std::vector<float> contributions_of(const From& from, std::uint32_t events) const;
 
   const model::Gan& gan_;
   const TrainingOptions& options_;

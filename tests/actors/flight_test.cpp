@@ -110,8 +110,8 @@ TEST_P(FlightOf, BucketsThatLeaveEarlyHoldWhatOnesThatLeaveAtTheEndDo) {
     EXPECT_TRUE(give_back(early, some[i])) << i;
     EXPECT_FALSE(give_back(early, all[i])) << "of an attempt that was not begun";
   }
-  early.add_header({1, 2}, {}, into(all));
-  late.add_header({1, 2}, {}, into(all));
+  early.add_header({1, 2}, {}, {}, into(all));
+  late.add_header({1, 2}, {}, {}, into(all));
   pipeline::StepHeader one = early.record().header;
   EXPECT_EQ(one.attempt, 0U);
   one.attempt = 1;
@@ -135,7 +135,7 @@ TEST(Flight, OfAWitnessIsContributedWhenWhatIsComparedIsComputed) {
   flight.add_buckets(0, into(out));
   EXPECT_TRUE(flight.contributed());
   EXPECT_EQ(out.size(), buckets);
-  flight.add_header({1, 2}, {}, into(out));
+  flight.add_header({1, 2}, {}, {}, into(out));
   EXPECT_LE(flight.record().header.check_minimum, flight.record().header.check_maximum);
 }
 
@@ -163,7 +163,7 @@ TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
   Flight flight = rehearsal.flight(), fresh = rehearsal.flight();
   const Messages before = rehearsal.compute(flight);
   Messages headers;
-  flight.add_header({1, 2}, {}, into(headers));
+  flight.add_header({1, 2}, {}, {}, into(headers));
   EXPECT_EQ(headers.front().as<HeaderMessage>()->view, FlightRehearsal::view().id);
   for (const Message& message : before)
     EXPECT_EQ(body_of(message).view, FlightRehearsal::view().id);
@@ -178,7 +178,7 @@ TEST_P(FlightOf, AnotherViewGoesOutAgainAsItIsCutForThatOne) {
   flight.begin(0, rehearsal.scales(), kNow);
   flight.add_buckets(0, into(again));
   EXPECT_TRUE(flight.contributed()) << "nothing is computed anew";
-  flight.add_header({1, 2}, {}, into(again));
+  flight.add_header({1, 2}, {}, {}, into(again));
   fresh.begin(1, rehearsal.scales(), kNow);
   fresh.add_buckets(0, into(expected));
   ASSERT_EQ(again.size(), expected.size() + 1);
@@ -218,7 +218,7 @@ TEST(Flight, SendsNothingThatIsNotComputed) {
   flight.begin(0, rehearsal.scales(), kNow);
   Messages out;
   EXPECT_DEATH(flight.add_buckets(0, into(out)), "the step is not computed");
-  EXPECT_DEATH(flight.add_header({}, {}, into(out)), "the header goes last");
+  EXPECT_DEATH(flight.add_header({}, {}, {}, into(out)), "the header goes last");
 }
 
 }  // namespace

@@ -29,8 +29,17 @@ pipeline::View make_sound(pipeline::View view, Draw& draw) {
 }
 
 pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
-  for (pipeline::NetworkState* network : {&state.generator, &state.discriminator}) {
-    network->optimiser_arrays = draw.floats(network->weights.size() * draw.up_to(3));
+  const auto make_whole = [&](auto& networks) {
+    for (pipeline::NetworkState* network : {&networks.generator, &networks.discriminator}) {
+      network->optimiser_arrays = draw.floats(network->weights.size() * draw.up_to(3));
+    }
+  };
+  make_whole(state);
+  if (state.turns) {
+    auto& workers = state.turns->workers;
+    if (workers.empty()) workers.emplace_back();
+    for (pipeline::WorkerState& worker : workers) make_whole(worker);
+    state.turns->next = static_cast<std::uint32_t>(draw.up_to(workers.size() - 1));
   }
   if (state.scales.empty()) state.scales.emplace_back();
   state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));

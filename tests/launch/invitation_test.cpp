@@ -13,8 +13,8 @@ using testing::HasSubstr;
 constexpr DataIdentity kData{{7, 9}, 11, 3};
 
 TEST(MemberInvitation, IsTheSameAfterItWasPacked) {
-  const MemberInvitation invitation{"name: x\n", 7,     12,   "/data",
-                                    "node-a",    kData, 8503, runtime::draw_relay_token()};
+  const MemberInvitation invitation{
+      "name: x\n", 7, 12, "/data", "node-a", kData, 8503, runtime::draw_relay_token(), {0, 255, 3}};
   const auto read = unpack_invitation(pack_invitation(invitation));
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, invitation);
@@ -57,6 +57,18 @@ TEST(MemberInvitation, ATopologyThatMembersCannotBeToldIsRefused) {
   ASSERT_FALSE(fits.ok());
   EXPECT_EQ(fits.error().kind, runtime::ErrorKind::kTopology);
   EXPECT_THAT(fits.error().message, HasSubstr("members can be told"));
+}
+
+TEST(MemberInvitation, LongestOrderBesideATopologyFitsAndALongerOneIsRefused) {
+  MemberInvitation invitation{std::string(1 << 19, 'x'), 1, 1, "/data", "a", kData};
+  invitation.order.assign((MemberInvitation::kMostTopologyBytes - (1 << 19)) / 2, 255);
+  EXPECT_TRUE(check_order_fits(invitation.topology, invitation.order).ok());
+  const auto read = unpack_invitation(pack_invitation(invitation));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->order, invitation.order);
+  invitation.order.push_back(0);
+  EXPECT_THAT(check_order_fits(invitation.topology, invitation.order),
+              FailsWith(runtime::ErrorKind::kUsage, "members can be told"));
 }
 
 }  // namespace

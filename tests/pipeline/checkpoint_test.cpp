@@ -167,6 +167,45 @@ TEST_F(CheckpointFile, StateWithAMeanOfWeightsIsOfTheFourthVersion) {
 }
 
 // A supervised task takes its network from the discriminator of a GAN, and nothing else.
+TEST_F(CheckpointFile, StateOfWorkersThatTakeTurnsIsOfTheFifthVersion) {
+  const auto with = [&](StrategyKind kind, std::uint32_t workers) {
+    StateExample example = example_;
+    example.options.strategy = {kind, workers, 3, {}};
+    example.options = options_between_members(example.options);
+    return example;
+  };
+  for (const StrategyKind kind : {StrategyKind::kDownpour, StrategyKind::kGem}) {
+    const StateExample turns = with(kind, 2);
+    Checkpoint written;
+    written.state = initial_state(turns.layout, turns.options, "class", {});
+    WorkerState& last = written.state.turns->workers.back();
+    written.state.turns->next = 1;
+    last.turns = 7;
+    last.generator.weights.front() = 0.25f;
+    last.generator.counters.updates = 9;
+    last.discriminator.moving.back() = -0.5f;
+    last.discriminator.optimiser_arrays.back() = 0.125f;
+    if (kind == StrategyKind::kGem) last.moment[kDiscriminator].front() = 2.0f;
+    const Buffer file = encode_checkpoint(written, turns.layout, turns.options).value();
+    EXPECT_EQ(inspect_checkpoint(file, "a.h5").value().version, 5u);
+    const auto read = decode_checkpoint(file, "a.h5", turns.layout, turns.options);
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(hash_of_state(read->state), hash_of_state(written.state));
+    EXPECT_EQ(read->state.turns->workers.back().generator.weights, last.generator.weights);
+    EXPECT_EQ(read->state.turns->workers.back().moment, last.moment);
+    const StateExample more = with(kind, 4);
+    const auto others = decode_checkpoint(file, "a.h5", more.layout, more.options);
+    ASSERT_FALSE(others.ok());
+    EXPECT_THAT(others.error().message, HasSubstr("a.h5: of another model or optimiser"));
+    const auto without = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
+    ASSERT_FALSE(without.ok());
+    EXPECT_THAT(without.error().message, HasSubstr("a.h5: trained with workers that take turns"));
+  }
+  EXPECT_THAT(refusal(with(StrategyKind::kEasgd, 2)),
+              HasSubstr("trained without workers that take turns (train.strategy: downpour, easgd "
+                        "or gem), which the topology has: give it the strategy"));
+}
+
 TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {
   const TemporaryFolder folder;
   runtime::FileDisk disk;

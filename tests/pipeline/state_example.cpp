@@ -34,6 +34,9 @@ struct FillVisitor {
     value = "reference, " + std::to_string(next++);
   }
   void hash(const std::string&, runtime::Hash128& value) { value = {next++, next++}; }
+  void workers(const std::string&, std::vector<WorkerState>& values, auto each) {
+    for (std::size_t i = 0; i < values.size(); ++i) each(i, values[i]);
+  }
   void perhaps(const std::string&, auto& value, auto each) {
     if (value) each(*value);
   }

@@ -128,6 +128,10 @@ struct ChangeVisitor {
     change(value.high);
     change(value.low);
   }
+  void workers(const std::string& name, std::vector<WorkerState>& values, auto each) {
+    EXPECT_TRUE(names.insert(name).second) << name << " twice";
+    for (std::size_t i = 0; i < values.size(); ++i) each(i, values[i]);
+  }
   void perhaps(const std::string&, auto& value, auto each) { each(value.value()); }
 };
 
@@ -136,6 +140,9 @@ TrainingState whole_state() {
   TrainingState state = filled_state(kExample);
   state.outer = OuterState{{state.generator.weights, state.discriminator.weights}};
   state.mean = mean_of(state.generator);
+  WorkerState worker{3, state.generator, state.discriminator, {}, {}};
+  worker.moment = worker.stale = state.outer->velocity;
+  state.turns = TurnState{1, {worker, worker}};
   return state;
 }
 
@@ -159,7 +166,7 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [generator, discriminator, scales, seed, epoch, iteration, slot,
                           epoch_events, micro_batch, micro_batches, empty_iterations, epoch_loss,
                           epoch_loss_steps, ledger_events, ledger_sum, numerics_class,
-                          data_fingerprint, stopping, outer, mean] = state;
+                          data_fingerprint, stopping, outer, turns, mean] = state;
   [[maybe_unused]] auto& [weights, moving, arrays, counters, learning_rate] = generator;
   [[maybe_unused]] auto& [updates, beta_1_power, beta_2_power] = counters;
   [[maybe_unused]] auto& [scale, seen, cooling] = learning_rate;
@@ -168,14 +175,19 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [loss_sum, loss_steps, smoothed, seen_by_stop] = stop;
   OuterState of_workers;
   [[maybe_unused]] auto& [velocity] = of_workers;
+  TurnState of_turns;
+  [[maybe_unused]] auto& [next, workers] = of_turns;
+  WorkerState of_one;
+  [[maybe_unused]] auto& [had, own_generator, own_discriminator, moment, stale] = of_one;
   MeanState of_weights;
   [[maybe_unused]] auto& [in_it, network] = of_weights;
   ChangeVisitor names{-1};
   TrainingState filled = whole_state();
   visit_state(filled, names);
   // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, 6 of
-  // early stopping, 1 of the outer optimiser and 1 of the mean.
-  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1);
+  // early stopping, 1 of the outer optimiser, 1 of the mean, 2 of turns, and for each of two
+  // workers 1 and 8 per network.
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1 + 2 + 2 * (1 + 2 * 8));
 }
 
 TEST(StateHash, BoundariesBetweenSequencesCount) {

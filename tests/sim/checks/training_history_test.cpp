@@ -12,7 +12,7 @@ namespace {
 TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   std::size_t joined = 0, heads = 0, changes = 0, shared_anew = 0;
   int resumed = 0;
-  std::size_t changes_of_workers = 0, changes_of_rounded = 0;
+  std::size_t changes_of_workers = 0, changes_of_rounded = 0, changes_of_turns = 0;
   // From 8 on, so that 19 is among those that a stride of 11 plays: its run ends and is resumed.
   for (std::uint64_t seed = 8 % stride(11); seed < 900; seed += stride(11)) {
     const TrainingHistoryEnd history = play_training_history(seed);
@@ -23,6 +23,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
     shared_anew += history.end.shared_anew;
     resumed += history.resumed ? 1 : 0;
     if (history.local) changes_of_workers += history.end.changes;
+    if (history.turns) changes_of_turns += history.end.changes;
     if (history.rounded) changes_of_rounded += history.end.changes;
   }
   EXPECT_GT(joined, 150 / stride(11));
@@ -31,6 +32,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(shared_anew, 150 / stride(11));
   EXPECT_GT(changes_of_workers, 150 / stride(11));
   EXPECT_GT(changes_of_rounded, 70 / stride(11));
+  EXPECT_GT(changes_of_turns, 100 / stride(11));
   EXPECT_GT(resumed, 0);
   EXPECT_LE(resumed, std::max(8, 42 / static_cast<int>(stride(11))))
       << "runs go on as long as one member is left";

@@ -78,6 +78,7 @@ bool play_training_aloud(std::uint64_t seed) {
              seed, std::chrono::duration<double>(end.simulated).count(), end.changes, end.joined,
              end.heads,
              history.rounded ? ", workers that train alone in int8"
+             : history.turns ? ", workers that take turns"
              : history.local ? ", workers that train alone"
                              : "",
              history.resumed ? ", resumed after: " + end.head_error->message : "",

@@ -34,11 +34,18 @@ constexpr const char* kLocalInInt8 =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
+constexpr const char* kTurns =
+    "train: {micro_batch: 1, micro_batches: 4, epochs: 10, "
+    "strategy: {kind: gem, workers: 4, steps: 2}}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
+
 struct Script {
   bool needs_two = false;
   bool partial = false;
   bool local = false;
   bool rounded = false;  // what the workers change
+  bool turns = false;
   RingOrder order = RingOrder::kAscending;
   std::uint32_t members = 1;
   Fate fate = Fate::kNothing;
@@ -52,6 +59,8 @@ TrainingStage& stage(const Script& script) {
   static TrainingStage rounding(kLocalInInt8),
       rounding_descending(kLocalInInt8, RingOrder::kDescending);
   const bool descending = script.order == RingOrder::kDescending;
+  static TrainingStage in_turns(kTurns), in_turns_descending(kTurns, RingOrder::kDescending);
+  if (script.turns) return descending ? in_turns_descending : in_turns;
   if (script.local && script.rounded) return descending ? rounding_descending : rounding;
   if (script.local) return descending ? of_workers_descending : of_workers;
   static TrainingStage ends_short(kPartial),
@@ -101,6 +110,7 @@ Script script_of(std::uint64_t seed) {
   script.partial = !script.needs_two && dice.below(3) == 0;
   script.local = dice.below(4) == 0;
   script.rounded = dice.below(2) == 0;
+  script.turns = !script.needs_two && !script.local && dice.below(3) == 0;
   return script;
 }
 
@@ -114,6 +124,7 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   TrainingHistoryEnd result;
   result.local = script.local;
   result.rounded = script.local && script.rounded;
+  result.turns = script.turns;
   result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
                              script.fate, script.deaths, script.joins, script.remote, trace);
   const TrainingEnd& end = result.end;

@@ -2,7 +2,8 @@
 
 // Runs to which everything happens that a seed has drawn: members, newcomers and heads die, come
 // and stand still, connections break, words get through in one direction only, too few are left,
-// work is shared out anew, workers train alone in a quarter of the runs, and who teaches is the
+// work is shared out anew, workers train alone in a quarter of the runs and take turns in another
+// one, in an order that is drawn and set, and who teaches is the
 // first or the last to have what a step adds up to.
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct TrainingHistoryEnd {
   TrainingEnd end;
   bool local = false;    // workers trained alone between outer steps (train.strategy)
   bool rounded = false;  // and their changes were summed in int8
+  bool turns = false;    // workers took turns
   bool resumed = false;  // because the run had ended with an error
   std::optional<std::string> failure;
 };

@@ -32,6 +32,23 @@ constexpr Duration kOrphanAfter = 60s;
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
+// One that no run would come to by itself: drawn for each iteration, behind worker 0's turn.
+launch::TurnOrder drawn_order(const launch::TrainingSetup& setup) {
+  Dice dice(7);
+  auto order = std::make_shared<std::vector<std::uint32_t>>();
+  const std::uint32_t workers = setup.options.strategy.workers;
+  for (std::uint64_t iteration = 0; iteration < setup.iterations; ++iteration) {
+    std::vector<std::uint32_t> left;
+    for (std::uint32_t worker = 0; worker < workers; ++worker) left.push_back(worker);
+    while (!left.empty()) {
+      const std::size_t at = left.size() == workers ? 0 : dice.below(left.size());
+      order->push_back(left[at]);
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  return order;
+}
+
 std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.schedule.size(); }
 
 NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t member,
@@ -374,6 +391,7 @@ launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   auto made = launch::set_up_training({topology_, {}}, launch::size_of_run(topology_, members),
                                       folder_ / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
+  if (made->options.has_turns()) made->order = drawn_order(*made);
   return std::move(made).value();
 }
 

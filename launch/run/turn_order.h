@@ -1,0 +1,33 @@
+#pragma once
+
+// The order in which workers took their turns in a run (pipeline/steps/strategy.h): the one thing
+// that another run of the topology needs to make the same bits.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/steps/training_state.h"
+#include "runtime/base/disk.h"
+#include "runtime/base/error.h"
+
+namespace troupe::launch {
+
+// The worker of each step from step 0 on.
+using TurnOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
+
+// Reads them from the lines of steps in a run's metrics.jsonl. Of a step that is told twice, as by
+// a run that was resumed, the later line counts. A last line that is cut off is left out. Errors:
+// kUsage, the topology has no turns; kData, naming file and step: the file cannot be read, or is of
+// no such run: a step is missing, or an iteration is not one turn of each worker, worker 0 first.
+runtime::Result<TurnOrder> read_turn_order(const std::string& path,
+                                           const pipeline::TrainingOptions& options,
+                                           runtime::Disk& disk);
+
+// Checks that a run can go on from the state by this order. kData: the state's next turn is of
+// another worker.
+runtime::Result<void> check_turn_order(const TurnOrder& order,
+                                       const pipeline::TrainingState& state);
+
+}  // namespace troupe::launch

@@ -1,0 +1,87 @@
+#include "pipeline/steps/turn_update.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/steps/training_state.h"
+#include "runtime/base/error.h"
+
+namespace troupe::pipeline {
+namespace {
+
+constexpr double kTurnEpsilon = 1e-12;
+constexpr double kMostTurnEnergy = 5.0;
+
+void downpour(double rate, std::span<const float> change, const TurnWeights& weights) {
+  for (std::size_t i = 0; i < change.size(); ++i) {
+    const double w = weights.centre[i] - rate * double{change[i]};
+    weights.centre[i] = weights.worker[i] = static_cast<float>(w);
+  }
+}
+
+void easgd(double rho, std::span<const float> change, const TurnWeights& weights) {
+  for (std::size_t i = 0; i < change.size(); ++i) {
+    const double x = double{weights.worker[i]} - double{change[i]};
+    const double e = rho * (x - double{weights.centre[i]});
+    weights.worker[i] = static_cast<float>(x - e);
+    weights.centre[i] = static_cast<float>(weights.centre[i] + e);
+  }
+}
+
+void gem(const StrategyOptions& strategy, std::span<const float> change,
+         const TurnWeights& weights) {
+  CHECK(weights.moment.size() == change.size() && weights.stale.size() == change.size());
+  for (std::size_t i = 0; i < change.size(); ++i) {
+    const double u = -double{change[i]};
+    const double m = strategy.momentum * double{weights.moment[i]} + u;
+    const double w = weights.centre[i];
+    const double c = w - double{weights.stale[i]};
+    const double energy = (strategy.kappa * std::abs(m) - std::abs(c)) / std::abs(u + kTurnEpsilon);
+    weights.moment[i] = static_cast<float>(m);
+    weights.stale[i] = weights.centre[i];
+    weights.centre[i] = weights.worker[i] =
+        static_cast<float>(w + std::clamp(energy, 0.0, kMostTurnEnergy) * u);
+  }
+}
+
+}  // namespace
+
+void begin_workers(TrainingState& state) {
+  for (WorkerState& worker : state.turns->workers) {
+    worker.generator = state.generator;
+    worker.discriminator = state.discriminator;
+    for (const std::size_t n : {kGenerator, kDiscriminator}) {
+      if (!worker.moment[n].empty()) worker.stale[n] = state.network(n).weights;
+    }
+  }
+}
+
+void update_in_turn(const StrategyOptions& strategy, std::span<const float> change,
+                    const TurnWeights& weights) {
+  CHECK(weights.centre.size() == change.size() && weights.worker.size() == change.size());
+  switch (strategy.kind) {
+    case StrategyKind::kDownpour:
+      return downpour(strategy.rate, change, weights);
+    case StrategyKind::kEasgd:
+      return easgd(strategy.rho, change, weights);
+    case StrategyKind::kGem:
+      return gem(strategy, change, weights);
+    case StrategyKind::kSynchronous:
+    case StrategyKind::kLocal:
+      break;
+  }
+  CHECK(false, "a strategy with turns");
+}
+
+void update_moving_in_turn(const StrategyOptions& strategy, std::span<const float> after,
+                           std::span<float> centre, std::span<float> worker) {
+  CHECK(centre.size() == after.size() && worker.size() == after.size());
+  const bool keeps_own = strategy.kind == StrategyKind::kEasgd;
+  const double part = keeps_own ? strategy.rho : 1.0 / strategy.workers;
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    centre[i] = static_cast<float>(centre[i] + part * (double{after[i]} - double{centre[i]}));
+    worker[i] = keeps_own ? after[i] : centre[i];
+  }
+}
+
+}  // namespace troupe::pipeline

@@ -1,0 +1,54 @@
+#pragma once
+
+// The updates of a turn (pipeline/steps/strategy.h): what a worker has made of its weights by H
+// iterations alone meets the weights of the centre, which are those that a run is for. x are the
+// worker's weights, w the centre's, d what the worker has subtracted from its own in the H
+// iterations.
+//
+//   downpour  Dean et al., Large Scale Distributed Deep Networks (NIPS 2012), algorithm 7.1, with
+//             n_fetch = n_push = H:
+//               w -= rate d,  x = w
+//   easgd     Zhang, Choromanska and LeCun, arXiv:1412.6651, algorithm 1, with tau = H and
+//             alpha = rho:
+//               x -= d,  e = rho (x - w),  x -= e,  w += e
+//   gem       Hermans and Louppe, arXiv:1805.08469, with a bound of 5 and an epsilon of 1e-12 as in
+//             their program. m is the momentum of the worker's own updates u, and c what the centre
+//             has moved since the worker last took it, whose weights then were s:
+//               u = -d,  m = momentum m + u,  c = w - s,  s = w
+//               w += clip((kappa |m| - |c|) / |u + epsilon|, 0, 5) u,  x = w
+//
+// For H = 1 and plain gradient descent d is the learning rate times the gradient at the weights
+// that the worker took at its last turn, as in the papers.
+//
+// Pure but for what is changed; any thread. Each element is computed in double and rounded once.
+
+#include <span>
+
+#include "pipeline/steps/strategy.h"
+
+namespace troupe::pipeline {
+
+struct TrainingState;
+
+// Of a state with turns from which no step was made: all workers begin as the centre does.
+void begin_workers(TrainingState& state);
+
+// Spans of one size. `moment` and `stale` are m and s of gem, and empty for others.
+struct TurnWeights {
+  std::span<float> centre;  // w
+  std::span<float> worker;  // x
+  std::span<float> moment, stale;
+};
+
+// CHECKs that the strategy has turns.
+void update_in_turn(const StrategyOptions& strategy, std::span<const float> change,
+                    const TurnWeights& weights);
+
+// Moving statistics, with the worker's after its iterations. The papers have none. The centre's go
+// the W-th part of the way to the worker's, so that they are a mean over the workers' last turns;
+// those of easgd by rho, as its weights do. A worker of easgd keeps its own, others take the
+// centre's with its weights.
+void update_moving_in_turn(const StrategyOptions& strategy, std::span<const float> after,
+                           std::span<float> centre, std::span<float> worker);
+
+}  // namespace troupe::pipeline

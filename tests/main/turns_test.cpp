@@ -1,0 +1,151 @@
+// Workers that take turns, in one process and over processes that come and go.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+#include "tests/main/ledger_check.h"
+
+namespace troupe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// A turn takes 2 iterations x 4 events.
+constexpr std::uint64_t kEvents = 8;
+// No line of a step is lost, as they are the order.
+const Words kAllLines{"--set",
+                      "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"};
+
+Words turns(const std::string& kind) {
+  return Words{"--set", "train.strategy={kind: " + kind + ", workers: 4, steps: 2}"} + kAllLines;
+}
+
+class Turns : public ClusterRun {
+ protected:
+  Words order_of(const std::string& name) const {
+    return {"--order", path(name) + "/metrics.jsonl"};
+  }
+};
+class TurnsOf : public Turns, public testing::WithParamInterface<const char*> {};
+
+TEST_P(TurnsOf, OrderOfAnyNumberOfProcessesMakesItsBitsAgainOnAnyOther) {
+  const Words words = turns(GetParam());
+  for (const char* workers : {"1", "2", "3"}) {
+    const std::string there = fmt::format("there{}", workers),
+                      here = fmt::format("here{}", workers);
+    const JsonValue summary = summary_of(there, words + Words{"--workers", workers});
+    expect_clean_ledger(path(there), summary["steps"].integer(), kEvents);
+    EXPECT_EQ(hash_of(here, words + order_of(there)), summary["state_hash"].text()) << workers;
+  }
+  const std::string alone = hash_of("alone", words);
+  for (const char* workers : {"1", "2", "3"}) {
+    const std::string name = fmt::format("again{}", workers);
+    EXPECT_EQ(hash_of(name, words + order_of("alone") + Words{"--workers", workers}), alone);
+  }
+}
+
+TEST_P(TurnsOf, MembersThatDieAndLeaveCostNoBit) {
+  const Words words = turns(GetParam()) + kEndlessRun;
+  Process process(command(run_words("a", words + Words{"--workers", "3"})));
+  wait_until_training(process);
+  ::kill(member(1), SIGKILL);
+  wait_until_training(process, steps() + 20);
+  ::kill(member(2), SIGTERM);
+  wait_until_training(process, steps() + 20);
+  stop_and_expect_whole(process, words + order_of("a"), kEvents);
+}
+
+TEST_P(TurnsOf, GoesOnFromACheckpointOnOtherProcesses) {
+  hash_of("a", turns(GetParam()) + until_iteration(4));
+  const JsonValue end = resumed("a", until_iteration(9) + Words{"--workers", "2"});
+  expect_clean_ledger(path("a"), 9 * 4, kEvents);
+  EXPECT_EQ(hash_of("b", turns(GetParam()) + until_iteration(9) + order_of("a")),
+            end["state_hash"].text());
+}
+
+// Some replicas have nothing to compute in the iteration that it goes on with.
+TEST_F(Turns, RunGoesOnFromTheMidstOfAnIteration) {
+  const Words words = turns("easgd") + kEndlessRun;
+  for (std::uint32_t draw = 0; draw < 4; ++draw) {
+    ASSERT_EQ(interrupt(SIGTERM, draw, 12, words).exit_code, 143) << draw;
+  }
+  expect_goes_on({}, words + order_of("a"), kEvents);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, TurnsOf, testing::Values("downpour", "easgd", "gem"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_F(Turns, RunGoesOnFreelyBehindTheEndOfItsOrder) {
+  const std::string hash = hash_of("a", turns("downpour") + until_iteration(3));
+  hash_of("b", turns("downpour") + until_iteration(5) + order_of("a"));
+  expect_clean_ledger(path("b"), 5 * 4, kEvents);
+  EXPECT_EQ(hash_of("c", turns("downpour") + until_iteration(3) + order_of("b")), hash);
+}
+
+TEST_F(Turns, CheckAndInspectSayThatThereAreWorkers) {
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns("easgd")).out,
+              HasSubstr("\nstrategy: easgd, 4 workers; each makes 2 iterations of 4 events alone "
+                        "before its turn, and a turn of each counts as one iteration; rho 0.2\n"));
+  hash_of("a", turns("gem") + until_iteration(2));
+  EXPECT_THAT(call({"inspect", checkpoint("a", 0)}).out,
+              AllOf(HasSubstr("4 workers of 8 events each\n"), HasSubstr("/workers/3/")));
+}
+
+TEST_F(Turns, RefusesWhatDoesNotGoWithThemAndSaysWhere) {
+  const auto refused = [&](const Words& words, const std::string& what) {
+    const ProcessEnd end = call(words);
+    EXPECT_NE(end.exit_code, 0) << what;
+    EXPECT_THAT(end.err, HasSubstr(what));
+  };
+  const Words check{"check", path("toy.yaml")};
+  refused(check + turns("downpour") + Words{"--set", "train.micro_batches=6"},
+          "cannot be shared out to 4 workers evenly");
+  refused(check + turns("gem") + Words{"--set", "train.remainder=partial"},
+          "partial leaves some without events");
+  refused(check + turns("easgd") + Words{"--set", "actors.reducer.reduction=bf16"},
+          "take reduction exact");
+  refused(check + Words{"--set", "train.strategy={kind: easgd, rate: 1}"},
+          "rate acts only with kind: downpour");
+  refused(check + Words{"--set", "train.micro_batches=300", "--set",
+                        "train.strategy={kind: gem, workers: 300}"},
+          "at most 256 can take turns");
+}
+
+TEST_F(Turns, OrderIsRefusedWhereNoneIsNeededOrItIsOfAnotherRun) {
+  hash_of("a", turns("downpour") + until_iteration(2));
+  hash_of("plain", until_iteration(2));
+  const auto refused = [&](const std::string& name, const Words& words, const std::string& what) {
+    const ProcessEnd end = run(name, words);
+    EXPECT_NE(end.exit_code, 0) << what;
+    EXPECT_THAT(end.err, HasSubstr(what));
+  };
+  refused("b", order_of("a"), "train.strategy is synchronous: its bits have no order");
+  refused("c", turns("downpour") + order_of("plain"), "its steps are no turns of workers");
+  refused("d", turns("downpour") + order_of("nowhere"), "nowhere");
+  // A run goes on from a state alone that it would have come to in that order.
+  Words words = until_iteration(4) + order_of("plain");
+  const ProcessEnd end = call(Words{"run", "--resume", path("a")} + words);
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("its steps are no turns of workers"));
+}
+
+TEST_F(Turns, StateOfOtherWorkersIsRefusedByNameOfTheStrategy) {
+  hash_of("a", turns("downpour") + until_iteration(2));
+  hash_of("b", until_iteration(2));
+  std::filesystem::copy_file(checkpoint("b", 0), checkpoint("a", 0),
+                             std::filesystem::copy_options::overwrite_existing);
+  const ProcessEnd end = call({"run", "--resume", path("a")});
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, HasSubstr("trained without workers that take turns (train.strategy: "
+                                 "downpour, easgd or gem), which the topology has"));
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,305 @@
+// Workers that take turns: against the papers' formula, against training without them where both
+// are the same, and the same bits again by the order of another run.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "launch/run/head_run.h"
+#include "launch/run/turn_order.h"
+#include "model/exact_sum.h"
+#include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/checkpoint/checkpoint_folder.h"
+#include "pipeline/steps/worker_turns.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/training/alone.h"
+
+namespace troupe::training_test {
+namespace {
+
+using pipeline::TrainingState;
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  CHECK(a.size() == b.size() && !a.empty());
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return largest;
+}
+
+// Steps of workers that take turns, without actors.
+class Turns {
+ public:
+  explicit Turns(const std::string& strategy)
+      : alone_(topology(strategy), model::make_cpu_backend()),
+        options_(between(alone_.options())),
+        of_worker_(pipeline::options_of_worker(options_)),
+        team_(1, [] {}),
+        computer_(alone_.gan(), of_worker_, team_),
+        steps_(alone_.gan(), options_, of_worker_, computer_),
+        turns_(alone_.gan(), options_, steps_),
+        state_(pipeline::initial_state(alone_.gan(), options_, "", {})) {}
+
+  // The next step, and after it one of worker `next`.
+  void step(std::uint32_t next) {
+    compute(state_.turns->next);
+    const auto step = turns_.share_of_turn(state_, true);
+    ASSERT_TRUE(step);
+    auto scales = state_.scales[state_.slot];
+    Contribution sum = contribution_of(*step, 0, scales);
+    if (sum.header.flagged) {
+      scales = pipeline::scales_after(scales, sum.header, options_.micro_batches);
+      sum = contribution_of(*step, 1, scales);
+    }
+    sum.header.next = {0, next};
+    const pipeline::StepRecord record{sum.header, scales, sum.sums, sum.layout.front};
+    ASSERT_TRUE(pipeline::apply(alone_.gan(), options_, record, state_).ok());
+    turns_.forget(state_);
+  }
+
+  // What the worker contributes to its turn of this iteration, unless it is computed.
+  void compute(std::uint32_t worker) {
+    const pipeline::IterationShare share(state_.iteration, {events(state_.iteration, worker)});
+    while (turns_.compute(state_, share)) {
+    }
+    ASSERT_TRUE(turns_.has_all_of(state_, share));
+  }
+  pipeline::MicroBatch events(std::uint64_t iteration, std::uint32_t worker) const {
+    return alone_.micro_batch(worker, 100 + iteration * options_.micro_batches + worker);
+  }
+  const TrainingState& state() const { return state_; }
+  pipeline::WorkerTurns& turns() { return turns_; }
+
+ private:
+  static config::Topology topology(const std::string& strategy) {
+    return zoo_topology(
+        "toy", {"train.strategy=" + strategy, "train.micro_batch=4", "train.micro_batches=3",
+                "train.schedule=[d_both]", "train.optimiser={g: sgd, d: sgd}",
+                "train.learning_rate={g: 1e-3, d: 1e-3}"});
+  }
+  static pipeline::TrainingOptions between(const pipeline::TrainingOptions& options) {
+    return pipeline::options_between_members(options);
+  }
+
+  Alone alone_;
+  const pipeline::TrainingOptions options_, of_worker_;
+  runtime::ThreadTeam team_;
+  pipeline::StepComputer computer_;
+  pipeline::WorkerSteps steps_;
+  pipeline::WorkerTurns turns_;
+  TrainingState state_;
+};
+
+// w -= rate learning_rate g, where g is the gradient at the weights that the worker took at its
+// turn before: computed by steps of a run without workers, from those weights.
+TEST(Downpour, AppliesGradientsThatWereMadeAtTheWeightsOfTheWorkersTurnBefore) {
+  Turns turns("{kind: downpour, workers: 3, steps: 1, rate: 0.5}");
+  Alone plain(zoo_topology("toy", {"train.micro_batch=4", "train.micro_batches=1",
+                                   "train.schedule=[d_both]", "train.optimiser={g: sgd, d: sgd}",
+                                   "train.learning_rate={g: 1e-3, d: 1e-3}"}),
+              model::make_cpu_backend());
+  TrainingState at = plain.initial_state();
+  std::vector<double> centre(at.discriminator.weights.begin(), at.discriminator.weights.end());
+  std::vector<TrainingState> taken(3, at);
+  const std::vector<std::uint32_t> order{0, 1, 2, 0, 2, 1, 0, 1, 2, 0};
+  for (std::size_t step = 0; step + 1 < order.size(); ++step) {
+    const std::uint32_t worker = order[step];
+    at.generator.moving = taken[worker].generator.moving;
+    at.discriminator = taken[worker].discriminator;
+    at.iteration = step / 3;
+    // The weights after a plain step are those before minus the learning rate times the gradient.
+    TrainingState after = at;
+    const auto record = plain.reduce_step(at, {turns.events(step / 3, worker)});
+    ASSERT_TRUE(pipeline::apply(plain.gan(), plain.options(), record, after).ok());
+    for (std::size_t i = 0; i < centre.size(); ++i) {
+      centre[i] -= 0.5 * (static_cast<double>(at.discriminator.weights[i]) -
+                          static_cast<double>(after.discriminator.weights[i]));
+    }
+    ASSERT_NO_FATAL_FAILURE(turns.step(order[step + 1]));
+    const TrainingState& state = turns.state();
+    for (std::size_t i = 0; i < centre.size(); ++i) {
+      ASSERT_NEAR(state.discriminator.weights[i], centre[i], 1e-6) << "step " << step;
+    }
+    taken[worker] = state;
+  }
+}
+
+TEST(WorkerTurns, WorkerIsComputedBeforeItsTurnAndItsBitsDoNotDependOnTheTurnsSince) {
+  for (const char* kind : {"downpour", "easgd", "gem"}) {
+    const std::string strategy = "{kind: " + std::string(kind) + ", workers: 3, steps: 1}";
+    Turns early(strategy), late(strategy);
+    EXPECT_FALSE(early.turns().share_of_turn(early.state(), true)) << "nothing is computed";
+    ASSERT_NO_FATAL_FAILURE(early.compute(1));
+    EXPECT_FALSE(early.turns().share_of_turn(early.state(), true)) << "worker 0 is not computed";
+    EXPECT_TRUE(early.turns().share_of_turn(early.state(), false)) << "of another replica";
+    for (const std::uint32_t next : {2, 1, 0, 1, 2, 0}) {
+      ASSERT_NO_FATAL_FAILURE(early.step(next));
+      ASSERT_NO_FATAL_FAILURE(late.step(next));
+    }
+    EXPECT_EQ(hash_of_state(early.state()), hash_of_state(late.state())) << kind;
+    EXPECT_EQ(early.state().iteration, 2u);
+  }
+}
+
+// Of those whose turn of the iteration is still to come, the one that is ready first.
+TEST(WorkerTurns, OfferIsOfOwnWorkersThatHaveNotHadTheirTurn) {
+  Turns turns("{kind: downpour, workers: 3, steps: 1}");
+  const auto all = [](std::uint64_t, std::uint32_t) { return true; };
+  const auto own = [](std::uint64_t, std::uint32_t worker) { return worker != 2; };
+  const auto offer = [&](const auto& owned) { return turns.turns().offer(turns.state(), owned); };
+  EXPECT_EQ(offer(all)->worker, 1u) << "0 has the turn under way";
+  EXPECT_FALSE(offer([](std::uint64_t, std::uint32_t worker) { return worker == 0; }));
+  ASSERT_NO_FATAL_FAILURE(turns.compute(0));
+  turns.turns().note_time(3.0);
+  ASSERT_NO_FATAL_FAILURE(turns.compute(2));
+  EXPECT_EQ(offer(all), (pipeline::TurnOffer{0, 2})) << "it is ready";
+  EXPECT_EQ(offer(own), (pipeline::TurnOffer{3000, 1})) << "as long as another took";
+  ASSERT_NO_FATAL_FAILURE(turns.step(2));
+  EXPECT_EQ(offer(all)->worker, 1u);
+  ASSERT_NO_FATAL_FAILURE(turns.step(1));
+  EXPECT_FALSE(offer(all)) << "the next iteration begins with worker 0";
+  ASSERT_NO_FATAL_FAILURE(turns.step(2));
+  EXPECT_EQ(turns.state().iteration, 1u);
+  EXPECT_EQ(turns.state().turns->next, 0u);
+}
+
+struct Trained {
+  TrainingState state;
+  std::string hash;
+  std::string metrics;  // the path of its lines
+};
+
+// Trains with the actors, and reads the last checkpoint.
+class TurnsOfActors : public ::testing::Test {
+ protected:
+  runtime::Result<launch::HeadRunResult> run(const std::string& name,
+                                             std::vector<std::string> overrides,
+                                             const std::string& order = "") {
+    overrides.insert(overrides.end(),
+                     {"actors.validator.every=none", "data.synthetic.events=128", "train.seed=3",
+                      "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"});
+    auto log = runtime::Log::silent();
+    auto folder = launch::RunFolder::create(path(name), disk_).value();
+    launch::HeadRunRequest request;
+    request.loaded.topology = zoo_topology("gan3d_12", overrides);
+    request.data_folder = scratch_.path() + "/data";
+    request.order = order;
+    return launch::run_locally(request, folder, disk_, log);
+  }
+  Trained trained(const std::string& name, const std::vector<std::string>& overrides,
+                  const std::string& order = "") {
+    const auto result = run(name, overrides, order);
+    CHECK(result.ok(), result.ok() ? "" : result.error().message);
+    CHECK(!result->error, result->error ? result->error->message : "");
+    const std::string folder = path(name) + "/checkpoints";
+    const auto files = pipeline::checkpoints_newest_first(disk_.list(folder).value());
+    const std::string file = folder + "/" + files.front();
+    const auto found = pipeline::inspect_checkpoint(disk_.read(file).value(), file);
+    CHECK(found.ok(), found.ok() ? "" : found.error().message);
+    return {found->state, found->state_hash.text(), metrics(name)};
+  }
+  std::string path(const std::string& name) const { return scratch_.path() + "/" + name; }
+  std::string metrics(const std::string& name) const { return path(name) + "/metrics.jsonl"; }
+  // Of four workers.
+  static std::vector<std::string> words(const std::string& kind, int replicas = 1,
+                                        int threads = 1) {
+    return {"train.micro_batch=2",
+            "train.micro_batches=8",
+            "train.iterations=5",
+            "train.epochs=20",
+            "train.strategy={kind: " + kind + ", workers: 4, steps: 1}",
+            "actors.replica.count=" + std::to_string(replicas),
+            "actors.replica.threads=" + std::to_string(threads)};
+  }
+
+  const TemporaryFolder scratch_;
+  runtime::FileDisk disk_;
+};
+
+// With one worker every turn is its own.
+TEST_F(TurnsOfActors, OneWorkerOfDownpourTrainsAsWithout) {
+  const std::vector<std::string> common{"train.micro_batch=4", "train.micro_batches=1",
+                                        "train.learning_rate={g: 1e-4, d: 1e-4}",
+                                        "train.optimiser={g: adam, d: adam}"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), common.begin(), common.end());
+    return more;
+  };
+  const TrainingState a = trained("a", with({"train.iterations=12"})).state;
+  const TrainingState b =
+      trained("b",
+              with({"train.iterations=4", "train.strategy={kind: downpour, workers: 1, steps: 3}"}))
+          .state;
+  const TrainingState c =
+      trained("c", with({"train.iterations=4",
+                         "train.strategy={kind: downpour, workers: 1, steps: 3, rate: 0.5}"}))
+          .state;
+  EXPECT_LT(largest_difference(a.generator.weights, b.generator.weights), 2e-5);
+  EXPECT_LT(largest_difference(a.discriminator.weights, b.discriminator.weights), 2e-5);
+  EXPECT_LT(largest_difference(a.discriminator.moving, b.discriminator.moving), 2e-4);
+  EXPECT_GT(largest_difference(a.generator.weights, c.generator.weights), 2e-4);
+  EXPECT_EQ(a.generator.counters, b.generator.counters);
+  EXPECT_EQ(b.iteration, 4u);
+  EXPECT_EQ(b.ledger_events, 4u * 3 * 4);
+}
+
+class TurnsOfStrategy : public TurnsOfActors, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(TurnsOfStrategy, OrderOfARunMakesItsBitsAgainOnAnyReplicasAndThreads) {
+  const Trained first = trained("first", words(GetParam(), 3));
+  const auto options =
+      pipeline::options_between_members(zoo_topology("gan3d_12", words(GetParam())).train.options);
+  const auto order = launch::read_turn_order(first.metrics, options, disk_);
+  ASSERT_TRUE(order.ok()) << order.error().message;
+  EXPECT_EQ((*order)->size(), 20u);
+  EXPECT_EQ(trained("one", words(GetParam(), 1), first.metrics).hash, first.hash);
+  EXPECT_EQ(trained("two", words(GetParam(), 2, 2), first.metrics).hash, first.hash);
+  EXPECT_EQ(trained("five", words(GetParam(), 5), first.metrics).hash, first.hash);
+}
+
+TEST_P(TurnsOfStrategy, AnotherOrderMakesOtherBits) {
+  const Trained first = trained("first", words(GetParam()));
+  std::string lines = read_text(first.metrics);
+  // Workers 1 and 2 change places.
+  for (char& c : lines) {
+    static const std::string kBefore = "\"worker\":";
+    const auto at = static_cast<std::size_t>(&c - lines.data());
+    if (at < kBefore.size() || lines.compare(at - kBefore.size(), kBefore.size(), kBefore) != 0) {
+      continue;
+    }
+    if (c == '1' || c == '2') c = c == '1' ? '2' : '1';
+  }
+  write_text(path("order"), lines);
+  EXPECT_NE(trained("other", words(GetParam()), path("order")).hash, first.hash);
+  EXPECT_EQ(trained("same", words(GetParam(), 2), first.metrics).hash, first.hash);
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, TurnsOfStrategy,
+                         ::testing::Values("downpour", "easgd", "gem"));
+
+TEST_F(TurnsOfActors, OrderOfAnotherRunIsRefusedAndSaysWhy) {
+  const Trained of_turns = trained("turns", words("downpour"));
+  const Trained plain =
+      trained("plain", {"train.micro_batch=2", "train.micro_batches=2", "train.iterations=2"});
+  const auto error = [&](const std::vector<std::string>& overrides, const std::string& order) {
+    static int number = 0;
+    const auto result = run("refused" + std::to_string(number++), overrides, order);
+    CHECK(!result.ok(), "it is refused");
+    return result.error().message;
+  };
+  EXPECT_THAT(error(words("downpour"), plain.metrics),
+              testing::HasSubstr("its steps are no turns of workers"));
+  EXPECT_THAT(error(words("local"), of_turns.metrics),
+              testing::HasSubstr("train.strategy is local"));
+  auto fewer = words("downpour");
+  fewer[4] = "train.strategy={kind: downpour, workers: 2, steps: 1}";
+  EXPECT_THAT(error(fewer, of_turns.metrics), testing::HasSubstr("which is not one of 2"));
+  EXPECT_THAT(error(words("downpour"), path("none")), testing::HasSubstr("none"));
+}
+
+}  // namespace
+}  // namespace troupe::training_test

@@ -140,6 +140,17 @@ void activate_backward(const Activation& activation, const float* known, const f
         const auto s = sigmoid(v);
         return hn::Mul(s, hn::Add(one, hn::Mul(v, hn::Sub(one, s))));
       });
+    case ActivationKind::kElu: {
+      const HalfFloats floats;
+      const std::int64_t whole = count / kDoubles * kDoubles;
+      for (std::int64_t i = 0; i < whole; i += kDoubles) {
+        const auto y = hn::LoadU(floats, known + i), derivative = hn::LoadU(floats, dy + i);
+        const auto bent = hn::Mul(derivative, hn::Add(y, hn::Set(floats, 1.0F)));
+        const auto negative = hn::Lt(y, hn::Zero(floats));
+        hn::StoreU(hn::IfThenElse(negative, bent, derivative), floats, dx + i);
+      }
+      return single(whole, count);
+    }
     default:
       return single(0, count);
   }

@@ -284,10 +284,7 @@ void print_machine(const Extent& extent) {
 
 // `events` for each optimiser step, or 0: the model's own number.
 int run(Extent extent, const std::string& wanted, std::uint32_t events) {
-  if (events > 0) {  // which takes long
-    extent.threads = {2};
-    extent.rounds = std::min(extent.rounds, 3);
-  }
+  if (events > 0) extent.rounds = std::min(extent.rounds, 3);  // which takes long
   print_machine(extent);
   for (Model model : extent.models) {
     if (!wanted.empty() && wanted != model.name) continue;
@@ -335,6 +332,7 @@ int main(int argc, char** argv) {
     }
   }
   Extent extent = small ? kSmall : kFull;
+  if (events > 0) extent.threads = {2};
   if (threads > 0) extent.threads = {threads};
   return run(extent, model, events);
 }

@@ -280,18 +280,15 @@ void add_planes(std::span<const float* const> planes, std::int64_t positions, fl
   }
 }
 
+constexpr std::int64_t kSumsAtOnce = HWY_MAX_BYTES >= 64 ? 8 : 2;
 // Adds to totals[i], for i < count, sixteen lanes each, in the order that plane_vectors.h gives.
 // Lanes behind the last are read up to a multiple of kSumsAtOnce.
 #if HWY_MAX_BYTES < 32
 
-constexpr std::int64_t kSumsAtOnce = 2;
 void add_lanes(const float*, std::int64_t, float*) {}
 
 #elif HWY_MAX_BYTES >= 64
 
-constexpr std::int64_t kSumsAtOnce = 8;
-
-// Eight sums take each step in common: a step adds one half of what is left of a sum to the other.
 HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals) {
   const Tag tag;
   using Pairs = hn::RepartitionToWide<hn::RebindToUnsigned<Tag> >;
@@ -313,23 +310,20 @@ HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals)
     const auto low = hn::InterleaveLower(pairs, hn::BitCast(pairs, even), hn::BitCast(pairs, odd));
     const auto high = hn::InterleaveUpper(pairs, hn::BitCast(pairs, even), hn::BitCast(pairs, odd));
     const Vector twos = hn::Add(hn::BitCast(tag, low), hn::BitCast(tag, high));
-    // Each sum is in two neighbouring lanes now, in order.
     const Vector doubled = hn::Add(twos, hn::Shuffle2301(twos));
     const auto ones = hn::LowerHalf(hn::ConcatEven(tag, doubled, doubled));
     const hn::Half<Tag> half;
     if (count - i >= kSumsAtOnce) {
       hn::StoreU(hn::Add(hn::LoadU(half, totals + i), ones), half, totals + i);
-      continue;
+    } else {
+      alignas(32) float rest[kSumsAtOnce];
+      hn::Store(ones, half, rest);
+      for (std::int64_t k = 0; k < count - i; ++k) totals[i + k] += rest[k];
     }
-    alignas(32) float rest[kSumsAtOnce];
-    hn::Store(ones, half, rest);
-    for (std::int64_t k = 0; k < count - i; ++k) totals[i + k] += rest[k];
   }
 }
 
 #else
-
-constexpr std::int64_t kSumsAtOnce = 2;
 
 HWY_INLINE void add_lanes(const float* lanes, std::int64_t count, float* totals) {
   const hn::FixedTag<float, 8> eight;

@@ -81,11 +81,12 @@ class Members {
          {pipeline::Bucket{0, layout.floats(), pipeline::SumKind::kFloat32},
           pipeline::Bucket{layout.floats(), layout.elements - layout.floats()}}) {
       const std::size_t offset = layout.offset(bucket.offset);
-      const Buffer wire =
-          members_[0].begin(state_.slot, bucket, parts[0].sums.slice(offset, bucket.bytes()));
-      const Buffer sum = members_[1].sum_from(
-          bucket,
-          members_[1].add(state_.slot, bucket, wire, parts[1].sums.slice(offset, bucket.bytes())));
+      const auto part = [&](std::size_t member) {
+        return parts[member].sums.slice(offset, bucket.bytes());
+      };
+      const Buffer first = members_[0].add(state_.slot, bucket, {}, part(0));
+      const Buffer wire = members_[1].add(state_.slot, bucket, {{first}}, part(1));
+      const Buffer sum = members_[1].sum_from(bucket, wire);
       std::ranges::copy(sum.bytes(), sums.mutable_data() + offset);
     }
     for (BucketArithmetic& member : members_) member.close(state_.slot, true);

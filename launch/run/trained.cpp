@@ -46,8 +46,8 @@ Result<Trained> open_maker(const std::string& path, const Computing& computing) 
   if (trained.topology.model.gan.task != model::Task::kSupervised) return trained;
   return Error{ErrorKind::kUsage,
                path +
-                            ": is of a supervised task, which has no generator; troupe export "
-                            "writes its network"};
+                   ": is of a supervised task, which has no generator; troupe export "
+                   "writes its network"};
 }
 
 Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path,
@@ -59,8 +59,7 @@ Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path
   const auto refused = [&](const std::string& why) {
     return Error{ErrorKind::kUsage, fmt::format("{} {}", path, why)};
   };
-  auto judge =
-      pipeline::ImageJudge::create(own.model.gan, trained.checkpoint.state.result());
+  auto judge = pipeline::ImageJudge::create(own.model.gan, trained.checkpoint.state.result());
   if (!judge.ok()) return refused(judge.error().message);
   const model::Shape reads = (*judge)->image_shape(), makes = image_shape(judged.model.gan);
   if (reads != makes) {

@@ -58,11 +58,13 @@ bool ImageValidator::judge_data(Context& context) {
 void ImageValidator::judge(Context& context, const StatePointer& state, std::uint64_t step) {
   const runtime::TimePoint start = context.now();
   if (!judge_data(context)) return;
-  const auto made = pipeline::judge_generated(judge_, *maker_, state->result(), *judged_data_,
-                                              training_.options.seed, [&context] {
-                                                context.post_progress();
-                                                return !context.stopping();
-                                              });
+  const pipeline::NetworkState& generator = state->result();
+  const auto made =
+      pipeline::judge_generated(judge_, *maker_, {generator.weights, generator.moving},
+                                *judged_data_, training_.options.seed, [&context] {
+                                  context.post_progress();
+                                  return !context.stopping();
+                                });
   if (!made) return;  // the run is stopping
   const std::vector<model::Figure> figures =
       model::compute_class_figures(judged_data_->images, *made, {}, *team_);

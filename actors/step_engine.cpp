@@ -27,7 +27,9 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
   if (training.options.worker) {
     workers_.emplace(training.gan, training.options, of_worker_, computer_);
   }
-  if (training.options.has_turns()) turns_.emplace(training.gan, training.options, *workers_);
+  if (training.options.has_turns()) {
+    turns_.emplace(training.gan, training.options, *workers_, options_.replica, options_.order);
+  }
 }
 
 void StepEngine::begin(const pipeline::TrainingState& state) {
@@ -42,7 +44,8 @@ Feed StepEngine::enter(ViewPointer view) {
   view_ = std::move(view);
   // A turn is contributed anew from what is ready.
   if (turns_) flights_.clear();
-  std::vector<IterationFeed::Share> shares(shares_.begin(), shares_.end());
+  std::vector<IterationFeed::Share> shares;
+  if (turns_) shares = turns_->shares();
   for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
   Feed feed = feed_.enter(view_, state_.iteration, std::move(shares));
   for (Flight& flight : flights_) flight.restart(*view_);
@@ -70,7 +73,23 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
     if (turn.finished) return turn;
   }
   if (turns_) {
-    work_in_turns(hooks, turn);
+    turn.slot = state_.slot;
+    turn.step = next_step();
+    // Whoever waits for this replica comes first.
+    if (!flights_.empty()) {
+      announce(hooks);
+      hooks.flush();
+    }
+    auto work = turns_->work(state_, *view_, feed_, flights_.empty(), hooks.now);
+    if (!work.ok()) {
+      turn.error = work.error();
+    } else if (work->contribution) {
+      flights_.emplace_back(std::move(*work->contribution), options_.reducer.segment_bytes, *view_);
+      contribute(flights_.front(), 0, state_.scales[state_.slot], hooks);
+      turn.work = Turn::Work::kContributed;
+    } else if (work->computed) {
+      turn.work = Turn::Work::kComputed;
+    }
     return turn;
   }
   if (flights_.empty() && !begin_step(next_step(), turn)) return turn;
@@ -97,59 +116,6 @@ void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
   turn.work = Turn::Work::kPrepared;
   turn.slot = behind.share().slot();
   turn.step = behind.share().step();
-}
-
-// Whoever waits for this replica comes first. Nothing is contributed before the first events are
-// here, so that iterations are begun in the order in which the loader sends them.
-void StepEngine::work_in_turns(const Hooks& hooks, Turn& turn) {
-  turn.slot = state_.slot;
-  turn.step = next_step();
-  const auto share = share_in_turns();
-  if (!share.ok()) turn.error = share.error();
-  if (!share.ok() || shares_.empty()) return;
-  if (flights_.empty()) {
-    const bool own = is_own(state_.iteration, state_.turns->next);
-    if (auto of_turn = turns_->share_of_turn(state_, own)) {
-      flights_.emplace_back(std::move(*of_turn), options_.reducer.segment_bytes, *view_);
-      contribute(flights_.front(), 0, state_.scales[state_.slot], hooks);
-      turn.work = Turn::Work::kContributed;
-      return;
-    }
-  } else {
-    announce(hooks);
-    hooks.flush();
-  }
-  if (*share == nullptr) return;
-  const runtime::TimePoint start = hooks.now();
-  if (!turns_->compute(state_, **share)) return;
-  turns_->note_time(runtime::seconds(hooks.now() - start));
-  turn.work = Turn::Work::kComputed;
-}
-
-// The next iteration is begun when all of this one is computed, so that the events of one are held.
-runtime::Result<IterationFeed::Share> StepEngine::share_in_turns() {
-  while (true) {
-    for (const IterationFeed::Share& share : shares_) {
-      if (!turns_->has_all_of(state_, *share)) return share;
-      feed_.release_events(*share, share->held());
-    }
-    const std::uint64_t iteration =
-        shares_.empty() ? state_.iteration : shares_.back()->iteration() + 1;
-    if (iteration > state_.iteration + 1) return IterationFeed::Share();
-    ASSIGN_OR_RETURN(IterationFeed::Share share, feed_.begin(iteration));
-    if (share == nullptr) return share;
-    shares_.push_back(std::move(share));
-  }
-}
-
-std::optional<pipeline::TurnOffer> StepEngine::next_turn() const {
-  if (!turns_) return std::nullopt;
-  if (options_.order && next_step() + 1 < options_.order->size()) {
-    return pipeline::TurnOffer{0, (*options_.order)[next_step() + 1]};
-  }
-  return turns_->offer(state_, [this](std::uint64_t iteration, std::uint32_t worker) {
-    return is_own(iteration, worker);
-  });
 }
 
 bool StepEngine::begin_step(std::uint64_t step, Turn& turn) {
@@ -206,11 +172,12 @@ void StepEngine::announce(const Hooks& hooks) {
   const bool leads = view_->leader() * options_.checks.replicas_per_member == options_.replica;
   const auto figure = early_end_.figure_of(state_);
   if (leads && !figure && early_end_.wants_figure(state_)) return;
-  flight.add_header(state_hash_, figure, next_turn(), hooks.post);
+  const auto next = turns_ ? turns_->offer(state_, *view_) : std::nullopt;
+  flight.add_header(state_hash_, figure, next, hooks.post);
 }
 
 StepEngine::Waits StepEngine::waits() const {
-  if (flights_.empty() && !shares_.empty()) return Waits::kForItself;
+  if (flights_.empty() && turns_ && turns_->has_begun()) return Waits::kForItself;
   if (flights_.empty()) return Waits::kForBatches;
   return flights_.front().contributed() ? Waits::kForSums : Waits::kForItself;
 }
@@ -253,11 +220,7 @@ runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
                           : pipeline::apply(training_.gan, training_.options, record, state_,
                                             computer_.optimisers());
   state_hash_ = pipeline::hash_of_state(state_);
-  if (turns_) turns_->forget(state_);
-  // The last one tells which is begun next.
-  while (shares_.size() > 1 && shares_.front()->iteration() < state_.iteration) {
-    shares_.pop_front();
-  }
+  if (turns_) turns_->go_on(state_);
   return applied;
 }
 

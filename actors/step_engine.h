@@ -35,6 +35,7 @@
 #include "actors/flight.h"
 #include "actors/iteration_feed.h"
 #include "actors/messages.h"
+#include "actors/turn_engine.h"
 #include "config/topology.h"
 #include "model/backend.h"
 #include "model/gan.h"
@@ -43,7 +44,6 @@
 #include "pipeline/steps/step_computer.h"
 #include "pipeline/steps/training_state.h"
 #include "pipeline/steps/worker_steps.h"
-#include "pipeline/steps/worker_turns.h"
 #include "runtime/base/thread_team.h"
 
 namespace troupe::actors {
@@ -61,8 +61,7 @@ struct StepEngineOptions {
   config::ReplicaSection section;
   config::ReducerSection reducer;  // the largest bucket
   config::ValidatorSection validator;
-  // The worker of each turn from step 0 on, as far as it is set; null: of none.
-  std::shared_ptr<const std::vector<std::uint32_t>> order = nullptr;
+  TurnsInOrder order = nullptr;
 };
 
 class StepEngine {
@@ -131,15 +130,6 @@ class StepEngine {
   // False: micro-batches are lacking, or the loader has sent wrong ones.
   bool begin_step(std::uint64_t step, Turn& turn);
   void work_ahead(const Hooks& hooks, Turn& turn);
-  // The same as work() where workers take turns.
-  void work_in_turns(const Hooks& hooks, Turn& turn);
-  // The share whose workers are to be computed now; null: there is none, or its events are not
-  // here.
-  runtime::Result<IterationFeed::Share> share_in_turns();
-  bool is_own(std::uint64_t iteration, std::uint32_t worker) const {
-    return view_->owners_in(iteration).at(worker) == options_.replica;
-  }
-  std::optional<pipeline::TurnOffer> next_turn() const;
   void compute(Flight& flight, const Hooks& hooks, Turn& turn);
   void contribute(Flight& flight, std::uint32_t attempt, const std::vector<std::int16_t>& scales,
                   const Hooks& hooks);
@@ -153,8 +143,7 @@ class StepEngine {
   const std::vector<std::size_t> told_losses_;  // of a step: see losses_of_steps()
   pipeline::StepComputer computer_;             // by these
   std::optional<pipeline::WorkerSteps> workers_;
-  std::optional<pipeline::WorkerTurns> turns_;  // where workers take turns
-  std::deque<IterationFeed::Share> shares_;     // there: of the state's iteration, and the next one
+  std::optional<TurnEngine> turns_;  // where workers take turns
   IterationFeed feed_;
   pipeline::TrainingState state_;
   runtime::Hash128 state_hash_;

@@ -363,8 +363,9 @@ Result<void> Validation::judge_images(const std::string& path, const Trained& tr
     sides->by = meant.empty() ? word : meant;
   }
   const std::uint64_t seed = line_.get<std::uint64_t>("seed");
-  const auto made =
-      pipeline::judge_generated(*judge_, *maker, trained.maker(), *sides->images, seed);
+  const pipeline::NetworkState& generator = trained.maker();
+  const auto made = pipeline::judge_generated(
+      *judge_, *maker, {generator.weights, generator.moving}, *sides->images, seed);
   CHECK(made.has_value(), "nobody ends it");
   const model::ClassFigureOptions options{line_.get<int>("replicas"), seed, tell_draws()};
   model::RankedSample& judged = sides->generated.emplace_back();

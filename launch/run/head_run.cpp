@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "actors/spawn.h"
-#include "config/member_ring.h"
 #include "config/plan.h"
 #include "launch/folder/membership_file.h"
 #include "launch/folder/metrics_file.h"
@@ -396,10 +395,7 @@ void HeadRun::tell_members() const {
   } else if (pools_ && !others_come()) {
     log_.info("waiting for the first node of cluster.pools");
   } else {
-    const std::uint32_t members = request_.members;
-    const std::string ring =
-        config::ring_text(cluster, members, ring_costs(setup_->topology, *setup_->gan, members));
-    if (!ring.empty()) log_.info(ring);
+    if (const std::string ring = ring_text(*setup_); !ring.empty()) log_.info(ring);
     launch::tell_members(cluster, request_.members, request_.members_here, request_.listen, *wire_,
                          log_);
   }

@@ -59,7 +59,8 @@ Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path
   const auto refused = [&](const std::string& why) {
     return Error{ErrorKind::kUsage, fmt::format("{} {}", path, why)};
   };
-  auto judge = pipeline::ImageJudge::create(own.model.gan, trained.checkpoint.state.result());
+  const pipeline::NetworkState& network = trained.checkpoint.state.result();
+  auto judge = pipeline::ImageJudge::create(own.model.gan, {network.weights, network.moving});
   if (!judge.ok()) return refused(judge.error().message);
   const model::Shape reads = (*judge)->image_shape(), makes = image_shape(judged.model.gan);
   if (reads != makes) {

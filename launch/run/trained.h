@@ -41,9 +41,9 @@ runtime::Result<Trained> open_trained(const std::string& path, const Computing& 
 // The same for one that makes showers, kUsage if it makes none.
 runtime::Result<Trained> open_maker(const std::string& path, const Computing& computing);
 
-// The classifier of a checkpoint, which judges the images of the topology's generator. Errors: those
-// of opening it; kUsage, the checkpoint is of no classifier, or of one of other images: the shapes,
-// or the units of their cells, are said.
+// The classifier of a checkpoint, which judges the images of the topology's generator. Errors:
+// those of opening it; kUsage, the checkpoint is of no classifier, or of one of other images: the
+// shapes, or the units of their cells, are said.
 runtime::Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path,
                                                                   const config::Topology& judged);
 

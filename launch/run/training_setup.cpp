@@ -48,6 +48,12 @@ pipeline::RingCosts ring_costs(const config::Topology& topology, const model::Ga
   return costs;
 }
 
+std::string ring_text(const TrainingSetup& setup) {
+  const std::uint32_t members = setup.size.members;
+  return config::ring_text(setup.topology.cluster, members,
+                           ring_costs(setup.topology, *setup.gan, members));
+}
+
 std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan) {
   const auto size = [](const model::Program& program, const model::OptimiserOptions& optimiser) {
     const model::ParameterLayout& layout = program.parameters();

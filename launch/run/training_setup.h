@@ -65,6 +65,8 @@ config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan
 // By which so many members are one ring or a ring of rings.
 pipeline::RingCosts ring_costs(const config::Topology& topology, const model::Gan& gan,
                                std::uint32_t members);
+// What config::ring_text() says of the members that the run begins with.
+std::string ring_text(const TrainingSetup& setup);
 // Weights, moving statistics and optimisers of both networks of one replica.
 std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan);
 

@@ -41,7 +41,7 @@ int telling_layer(const model::NetworkShapes& shapes, const model::NetworkDescri
 }  // namespace
 
 Result<std::unique_ptr<ImageJudge>> ImageJudge::create(const model::GanDescription& model,
-                                                       const NetworkState& network) {
+                                                       const TrainedValues& network) {
   if (model.task != model::Task::kSupervised) {
     return no_judge(fmt::format("its task is {}; a judge is a classifier, whose task is supervised",
                                 model::task_name(model.task)));
@@ -81,8 +81,8 @@ Result<std::unique_ptr<ImageJudge>> ImageJudge::create(const model::GanDescripti
   ASSIGN_OR_RETURN(judge->program_,
                    model::Program::compile(description, *judge->backend_, options));
   judge->workspace_.emplace(*judge->program_);
-  judge->weights_ = network.weights;
-  judge->moving_ = network.moving;
+  judge->weights_.assign(network.weights.begin(), network.weights.end());
+  judge->moving_.assign(network.moving.begin(), network.moving.end());
   judge->class_output_ = judge->program_->find_output(term->output);
   judge->feature_output_ = judge->program_->find_output(features);
   const auto size = [&](int output) {
@@ -155,7 +155,7 @@ Result<std::optional<JudgedData>> judge_dataset(ImageJudge& judge, Dataset& data
 }
 
 std::optional<model::ClassifiedImages> judge_generated(ImageJudge& judge, ShowerMaker& maker,
-                                                       const NetworkState& generator,
+                                                       const TrainedValues& generator,
                                                        const JudgedData& data, std::uint64_t seed,
                                                        const GoingOn& going_on) {
   const auto cells = static_cast<std::size_t>(maker.cells());

@@ -17,10 +17,14 @@
 #include "model/program.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/generation.h"
-#include "pipeline/steps/weights_mean.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
+
+// A trained network's, as NetworkState has them.
+struct TrainedValues {
+  std::span<const float> weights, moving;
+};
 
 // It computes on the host by portable kernels in fp32, so that its words have the same bits on
 // every machine. One thread at a time.
@@ -29,13 +33,13 @@ class ImageJudge {
   // Most values of a last hidden layer that are compared; the cost grows with their square.
   static constexpr std::int64_t kMostFeatures = 4096;
 
-  // `network` is the state of the classifier's network; both are copied as far as they are needed.
-  // The classes are those of the first loss that is a cross-entropy of classes, and the features
-  // what the layer with weights reads that tells them. Errors (kUsage) say why a model is no
-  // judge: another task, no classes, conditions that it reads, no hidden layer or too large a one;
-  // and a machine without portable kernels.
+  // `network` has the values of the classifier's network; both are copied as far as they are
+  // needed. The classes are those of the first loss that is a cross-entropy of classes, and the
+  // features what the layer with weights reads that tells them. Errors (kUsage) say why a model is
+  // no judge: another task, no classes, conditions that it reads, no hidden layer or too large a
+  // one; and a machine without portable kernels.
   static runtime::Result<std::unique_ptr<ImageJudge>> create(const model::GanDescription& model,
-                                                             const NetworkState& network);
+                                                             const TrainedValues& network);
 
   // Of the images that it reads.
   model::Shape image_shape() const { return program_->input_shape(); }
@@ -78,10 +82,10 @@ runtime::Result<std::optional<JudgedData>> judge_dataset(ImageJudge& judge, Data
                                                          const model::LatentDescription& latent,
                                                          const GoingOn& going_on = {});
 
-// An image for each of `data`, of the same conditions, from a generator's state as ShowerMaker has
-// it.
+// An image for each of `data`, of the same conditions, from a generator that ShowerMaker makes
+// showers by.
 std::optional<model::ClassifiedImages> judge_generated(ImageJudge& judge, ShowerMaker& maker,
-                                                       const NetworkState& generator,
+                                                       const TrainedValues& generator,
                                                        const JudgedData& data, std::uint64_t seed,
                                                        const GoingOn& going_on = {});
 

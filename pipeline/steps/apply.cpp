@@ -22,6 +22,10 @@ namespace {
 using model::ContributionTensor;
 using Role = model::ContributionTensor::Role;
 
+bool is_gradient(const ContributionTensor& tensor) {
+  return tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
+}
+
 // One record on its way into a state; its members are the parts of apply().
 class Application {
  public:
@@ -55,7 +59,6 @@ class Application {
   void end_turn();
 
  private:
-  bool ends_iteration() const { return state_.slot + 1 == options_.schedule.size(); }
   // The iterations that the record stands for, of each worker or of all.
   std::uint64_t iterations() const { return options_.worker ? options_.strategy.steps : 1; }
   // The n-th of them.
@@ -72,10 +75,6 @@ class Application {
   // The updates that a worker's optimisers make in its iterations.
   template <class State>
   void count_updates(State& state) const;
-  // Where tensors of the contribution are weights.
-  static bool is_change(const ContributionTensor& tensor) {
-    return tensor.role == Role::kGeneratorGradient || tensor.role == Role::kDiscriminatorGradient;
-  }
   std::int16_t scale(const ContributionTensor& tensor) const {
     return record_.scales[static_cast<std::size_t>(&tensor - tensors_.tensors.data())];
   }
@@ -116,7 +115,7 @@ void Application::check() const {
             header.events == options_.events_of_step(state_.iteration),
         "a record that does not hold all micro-batches");
   const bool says_next = header.next && header.next->worker < options_.strategy.workers;
-  CHECK(!options_.has_turns() || ends_iteration() || says_next,
+  CHECK(!options_.has_turns() || state_.slot + 1 == options_.schedule.size() || says_next,
         "a turn that does not say whose is the next");
   CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
   CHECK(record_.scales.size() == tensors_.tensors.size() &&
@@ -180,7 +179,7 @@ void Application::update_from_turn() {
     values.resize(centre.size());
     restore_mean(tensor, values);
     const std::span<float> of_worker = values_of(layout_, own, tensor);
-    if (is_change(tensor)) {
+    if (is_gradient(tensor)) {
       const std::size_t number = network_of(tensor.role);
       const auto offset = static_cast<std::size_t>(centre.data() - network(number).weights.data());
       const auto momenta = [&](std::vector<float>& all) {
@@ -219,7 +218,7 @@ void Application::update_from_workers() {
     if (values.empty()) continue;
     mean.resize(values.size());
     restore_mean(tensor, mean);
-    if (!is_change(tensor)) {
+    if (!is_gradient(tensor)) {
       std::ranges::copy(mean, values.begin());
       continue;
     }

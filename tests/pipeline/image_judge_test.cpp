@@ -43,21 +43,21 @@ model::GanDescription classifier() {
   return task;
 }
 
-NetworkState state() {
-  NetworkState state;
+std::vector<float> weights() {
+  std::vector<float> weights;
   for (int j = 0; j < 4; ++j) {
     for (int u = 0; u < 3; ++u) {
-      state.weights.push_back(static_cast<float>((5 * j + 3 * u) % 7 - 3) / 4.0f);
+      weights.push_back(static_cast<float>((5 * j + 3 * u) % 7 - 3) / 4.0f);
     }
   }
-  for (const float bias : {0.1f, -0.2f, 0.3f}) state.weights.push_back(bias);
+  for (const float bias : {0.1f, -0.2f, 0.3f}) weights.push_back(bias);
   for (int u = 0; u < 3; ++u) {
     for (int c = 0; c < 3; ++c) {
-      state.weights.push_back(static_cast<float>(((u + 2 * c) % 3 - 1) * 2));
+      weights.push_back(static_cast<float>(((u + 2 * c) % 3 - 1) * 2));
     }
   }
-  for (const float offset : {-0.2f, 0.4f, 0.3f}) state.weights.push_back(offset);
-  return state;
+  for (const float offset : {-0.2f, 0.4f, 0.3f}) weights.push_back(offset);
+  return weights;
 }
 
 model::ClassifiedImages classified(ImageJudge& judge, const std::vector<float>& cells) {
@@ -74,7 +74,8 @@ class ImageJudgeTest : public testing::Test {
     return model::compute_class_figures(data_, generated_, options, team);
   }
 
-  const std::unique_ptr<ImageJudge> judge_ = ImageJudge::create(classifier(), state()).value();
+  const std::unique_ptr<ImageJudge> judge_ =
+      ImageJudge::create(classifier(), {weights(), {}}).value();
   const model::ClassifiedImages data_ = classified(*judge_, images(30, 7, 5, 11));
   const model::ClassifiedImages generated_ = classified(*judge_, images(25, 3, 2, 13));
 };
@@ -163,7 +164,7 @@ TEST_F(ImageJudgeTest, EventsOfADatasetLieEvenlyAndKeepTheirConditions) {
 
 TEST(ImageJudge, ModelThatTellsNoClassesIsNone) {
   const auto refusal = [](const model::GanDescription& model) {
-    const auto judge = ImageJudge::create(model, state());
+    const auto judge = ImageJudge::create(model, {weights(), {}});
     return judge.ok() ? std::string() : judge.error().message;
   };
   model::GanDescription model = classifier();

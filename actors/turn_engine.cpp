@@ -1,0 +1,60 @@
+#include "actors/turn_engine.h"
+
+namespace troupe::actors {
+
+using runtime::Result;
+
+Result<TurnEngine::Work> TurnEngine::work(const pipeline::TrainingState& state,
+                                          const pipeline::View& view, IterationFeed& feed,
+                                          bool contributes,
+                                          const std::function<runtime::TimePoint()>& now) {
+  Work work;
+  ASSIGN_OR_RETURN(const IterationFeed::Share next, share(state, feed));
+  if (shares_.empty()) return work;
+  if (contributes) {
+    const bool own = view.owners_in(state.iteration).at(state.turns->next) == replica_;
+    work.contribution = turns_.share_of_turn(state, own);
+    if (work.contribution) return work;
+  }
+  if (next == nullptr) return work;
+  const runtime::TimePoint start = now();
+  work.computed = turns_.compute(state, *next);
+  if (work.computed) turns_.note_time(runtime::seconds(now() - start));
+  return work;
+}
+
+// The next iteration is begun when all of this one is computed, so that the events of one are held.
+Result<IterationFeed::Share> TurnEngine::share(const pipeline::TrainingState& state,
+                                               IterationFeed& feed) {
+  while (true) {
+    for (const IterationFeed::Share& share : shares_) {
+      if (!turns_.has_all_of(state, *share)) return share;
+      feed.release_events(*share, share->held());
+    }
+    const std::uint64_t iteration =
+        shares_.empty() ? state.iteration : shares_.back()->iteration() + 1;
+    if (iteration > state.iteration + 1) return IterationFeed::Share();
+    ASSIGN_OR_RETURN(IterationFeed::Share share, feed.begin(iteration));
+    if (share == nullptr) return share;
+    shares_.push_back(std::move(share));
+  }
+}
+
+std::optional<pipeline::TurnOffer> TurnEngine::offer(const pipeline::TrainingState& state,
+                                                     const pipeline::View& view) const {
+  const std::uint64_t next = state.step(options_.schedule.size()) + 1;
+  if (order_ && next < order_->size()) return pipeline::TurnOffer{0, (*order_)[next]};
+  return turns_.offer(state, [&](std::uint64_t iteration, std::uint32_t worker) {
+    return view.owners_in(iteration).at(worker) == replica_;
+  });
+}
+
+void TurnEngine::go_on(const pipeline::TrainingState& state) {
+  turns_.forget(state);
+  // The last one tells which is begun next.
+  while (shares_.size() > 1 && shares_.front()->iteration() < state.iteration) {
+    shares_.pop_front();
+  }
+}
+
+}  // namespace troupe::actors

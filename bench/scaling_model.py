@@ -40,7 +40,8 @@ def ring_seconds(members, size, bucket, delay, rate):
                 2 * (rows - 1) * max(size / longest / rows / rate, alone))
 
     rows = round(members**0.5)
-    return seconds(1) if rows < LEAST_ROWS else min(seconds(1), seconds(rows))
+    has_rows = rows >= LEAST_ROWS and members >= rows * LEAST_ROWS
+    return min(seconds(1), seconds(rows)) if has_rows else seconds(1)
 
 
 def exposed_seconds(step, members, arguments):

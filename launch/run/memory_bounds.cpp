@@ -75,8 +75,9 @@ void leave_out_places(std::uint32_t members, runtime::Plan& plan) {
   });
 }
 
-// A reducer sends to the next of its ring alone, one member at a time sends snapshots, and one
-// loader feeds a replica, although any of them may have to.
+// A reducer sends to the next of its ring, or of its row and columns what would go there, one
+// member at a time sends snapshots, and one loader feeds a replica, although any of them may have
+// to.
 class AlternativeLinks {
  public:
   // False: it stands for one that was counted.

@@ -38,7 +38,9 @@ double ring_seconds(double bytes, double members, double bucket_bytes, const Rin
            2.0 * (rows - 1.0) * turn(bytes / longest / rows);
   };
   const double rows = std::round(std::sqrt(members));
-  return rows < RingCosts{}.least ? seconds(1.0) : std::min(seconds(1.0), seconds(rows));
+  const double least = RingCosts{}.least;
+  const bool has_rows = rows >= least && members >= rows * least;
+  return has_rows ? std::min(seconds(1.0), seconds(rows)) : seconds(1.0);
 }
 
 double computing_seconds(const IterationWork& work, std::span<const Crew> crews) {

@@ -21,23 +21,35 @@ class Lines {
       const auto known = static_cast<std::uint32_t>(costs.bandwidths.size());
       hosts_.push_back(member < costs.hosts.size() ? costs.hosts[member] : known + member);
     }
+    for (const std::vector<std::uint64_t>& from : costs.bandwidths) {
+      for (const std::uint64_t bits : from) {
+        if (bits != kUnnamedBandwidth) unnamed_ = std::max(unnamed_, bytes_of(bits));
+      }
+    }
   }
 
   std::size_t members() const { return hosts_.size(); }
   std::uint32_t host(std::size_t position) const { return hosts_[position % hosts_.size()]; }
   bool are_together(std::size_t a, std::size_t b) const { return host(a) == host(b); }
-  // Bytes per second between members of two hosts.
-  double rate(std::size_t a, std::size_t b) const {
+  // Bits per second between members of two hosts, kUnnamedBandwidth where nothing is said.
+  std::uint64_t bits(std::size_t a, std::size_t b) const {
     const std::size_t from = host(a), to = host(b), known = costs_.bandwidths.size();
-    const std::uint64_t bits =
-        from < known && to < known ? costs_.bandwidths[from][to] : kUnnamedBandwidth;
-    return bits == kUnnamedBandwidth ? kLineBytesPerSecond
-                                     : std::max(static_cast<double>(bits), 1.0) / 8.0;
+    return from < known && to < known ? costs_.bandwidths[from][to] : kUnnamedBandwidth;
+  }
+  // Bytes per second.
+  double rate(std::size_t a, std::size_t b) const {
+    const std::uint64_t bits = this->bits(a, b);
+    return bits == kUnnamedBandwidth ? unnamed_ : bytes_of(bits);
   }
 
  private:
+  static double bytes_of(std::uint64_t bits) {
+    return std::max(static_cast<double>(bits), 1.0) / 8.0;
+  }
+
   const RingCosts& costs_;
-  std::vector<std::uint32_t> hosts_;  // by position
+  std::vector<std::uint32_t> hosts_;      // by position
+  double unnamed_ = kLineBytesPerSecond;  // lines that nobody names are none of the slow ones
 };
 
 // Members of a ring send to the next at the same time, again and again: the seconds of one such
@@ -91,11 +103,11 @@ double seconds_of(const Lines& lines, std::vector<std::uint32_t> rows, const Rin
 }
 
 // Rows that begin behind the edges of the ring that are as slow as this, or slower.
-std::vector<std::uint32_t> sites(const Lines& lines, double rate) {
+std::vector<std::uint32_t> sites(const Lines& lines, std::uint64_t bits) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t i = 0; i < lines.members(); ++i) {
     const std::size_t before = i + lines.members() - 1;
-    if (!lines.are_together(before, i) && lines.rate(before, i) <= rate) rows.push_back(i);
+    if (!lines.are_together(before, i) && lines.bits(before, i) <= bits) rows.push_back(i);
   }
   return rows;
 }
@@ -128,11 +140,11 @@ std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const 
   const Lines lines(ring, costs);
   const auto members = static_cast<std::uint32_t>(ring.size());
   std::vector<std::vector<std::uint32_t>> choices;
-  std::set<double> rates;
+  std::set<std::uint64_t> rates;
   for (std::size_t i = 0; i < ring.size(); ++i) {
-    if (!lines.are_together(i, i + 1)) rates.insert(lines.rate(i, i + 1));
+    if (!lines.are_together(i, i + 1)) rates.insert(lines.bits(i, i + 1));
   }
-  for (const double rate : rates) choices.push_back(sites(lines, rate));
+  for (const std::uint64_t bits : rates) choices.push_back(sites(lines, bits));
   const auto root = static_cast<std::uint32_t>(std::lround(std::sqrt(members)));
   for (const std::uint32_t rows : {root / 2, root, 2 * root}) {
     const bool is_enough = rows >= costs.least && members / std::max(rows, 1U) >= costs.least;

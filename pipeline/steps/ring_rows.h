@@ -23,7 +23,8 @@
 
 namespace troupe::pipeline {
 
-// Of a line between two hosts of which nothing is said.
+// Of a line between two hosts of which nothing is said; as many as of the fastest that is named, if
+// that is faster.
 inline constexpr double kLineBytesPerSecond = 1.25e9;
 inline constexpr double kMessageSeconds = 100e-6;
 
@@ -41,8 +42,8 @@ struct RingCosts {
 inline constexpr std::uint64_t kUnnamedBandwidth = UINT64_MAX;
 
 // For View::rows, of members in the order of their ring. One ring, unless the model finds a
-// hundredth less time for one of these: hosts, or sites, between which the edges of the ring are the
-// slow ones; or some rows of about one length, each of whole hosts.
+// hundredth less time for one of these: hosts, or sites, between which the edges of the ring are
+// the slow ones; or some rows of about one length, each of whole hosts.
 std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const RingCosts& costs);
 
 // What the model finds for such rows, seconds.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "pipeline/steps/ring_schedule.h"
@@ -77,6 +78,22 @@ TEST(RingRows, AreSitesWhereTheLineBetweenTheseIsSlow) {
   Order more = ring;
   more.push_back(9);
   EXPECT_THAT(ring_rows(more, costs), ElementsAre(1, 4));
+}
+
+// Nothing is said of lines within a site, so they are no slower than those that are named.
+TEST(RingRows, AreSitesWhereTheLineBetweenTheseIsFast) {
+  RingCosts costs{.hosts = ascending(4), .bandwidths = unnamed(4), .step_bytes = 100 * kStep};
+  for (const auto& [a, b] : {std::pair{0, 2}, {0, 3}, {1, 2}, {1, 3}}) {
+    costs.bandwidths[a][b] = costs.bandwidths[b][a] = 40'000'000'000;
+  }
+  EXPECT_THAT(ring_rows(ascending(4), costs), IsEmpty());
+  EXPECT_NEAR(ring_seconds(ascending(4), {}, costs), 1.5 * costs.step_bytes / 5e9, 0.01);
+  // A slow line beside a fast one that is named still parts sites.
+  costs.bandwidths[0][2] = costs.bandwidths[2][0] = 40'000'000'000;
+  for (const auto& [a, b] : {std::pair{0, 3}, {1, 2}, {1, 3}}) {
+    costs.bandwidths[a][b] = costs.bandwidths[b][a] = 1'000'000'000;
+  }
+  EXPECT_THAT(ring_rows(ascending(4), costs), ElementsAre(0, 2));
 }
 
 // The third host is slow to reach, and a row by itself.

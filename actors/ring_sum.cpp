@@ -233,7 +233,7 @@ void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) 
   if (parts.before.size() < role.parts) return;
   if (role.begins() && !role.completes()) {
     if (!round.may_set_out(number, range)) {
-      if (std::ranges::count(round.waiting, number) == 0) round.waiting.push_back(number);
+      round.waiting.push_back(number);
       return;
     }
     round.under_way += range.bytes();

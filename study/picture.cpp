@@ -45,7 +45,7 @@ figure ol, figure ul { margin: 0; font-size: 0.8rem; } figure ul { list-style: n
 .g3 { --own: #9333ea; } .g4 { --own: #0e7490; } .g5 { --own: #a16207; }
 .group.g0, .group.g1, .group.g2, .group.g3, .group.g4, .group.g5 { stroke: var(--own); }
 .dot.g0, .dot.g1, .dot.g2, .dot.g3, .dot.g4, .dot.g5 { fill: var(--own); }
-.key::before { color: var(--own); }
+.key::before { color: var(--own); } .chosen { stroke: var(--ink); stroke-width: 2; }
 )";
 
 Drawing::Drawing(const Study& study, std::optional<std::uint32_t> best,
@@ -151,7 +151,7 @@ std::string Drawing::group(const Group& group, std::size_t number) const {
   std::string svg;
   for (const Dot& each : group.dots) {
     points.emplace_back(each.x, each.figure);
-    svg += dot(each, fmt::format("g{}", number));
+    svg += dot(each, fmt::format("g{}{}", number, each.trial == best_ ? " chosen" : ""));
   }
   return line(fmt::format("group g{}", number), points) + svg;
 }

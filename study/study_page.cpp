@@ -94,7 +94,8 @@ std::string rest_of(const Study& study, std::size_t without, const Point& point,
       continue;
     }
     const std::string text = short_values(dimension)[static_cast<std::size_t>(point[i])];
-    parts.push_back(text == whole && !std::isdigit(static_cast<unsigned char>(text.front()))
+    parts.push_back(text == whole && !text.empty() &&
+                            !std::isdigit(static_cast<unsigned char>(text.front()))
                         ? text
                         : names[i] + " " + text);
   }

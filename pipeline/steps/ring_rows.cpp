@@ -85,21 +85,23 @@ double seconds_of(const Lines& lines, std::vector<std::uint32_t> rows, const Rin
     lengths.push_back(end - rows[i]);
   }
   const std::size_t longest = std::ranges::max(lengths);
-  Turn along(lines, bucket), across(lines, bucket);
+  double slowest_row = 0.0;
+  Turn across(lines, bucket);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t length = lengths[i];
+    Turn along(lines, bucket);
     for (std::size_t place = 0; length > 1 && place < length; ++place) {
       along.send(rows[i] + place, rows[i] + (place + 1) % length,
                  bytes / static_cast<double>(length));
     }
+    slowest_row = std::max(slowest_row, static_cast<double>(length - 1) * along.seconds());
     const std::size_t next = (i + 1) % rows.size();
     for (std::size_t column = 0; rows.size() > 1 && column < longest; ++column) {
       across.send(rows[i] + column % length, rows[next] + column % lengths[next],
                   bytes / static_cast<double>(longest * rows.size()));
     }
   }
-  return 2.0 * (static_cast<double>(longest - 1) * along.seconds() +
-                static_cast<double>(rows.size() - 1) * across.seconds());
+  return 2.0 * (slowest_row + static_cast<double>(rows.size() - 1) * across.seconds());
 }
 
 // Rows that begin behind the edges of the ring that are as slow as this, or slower.

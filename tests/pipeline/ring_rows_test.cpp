@@ -115,6 +115,17 @@ TEST(RingRows, MayBeHosts) {
   EXPECT_THAT(ring_rows(ascending(4), costs), IsEmpty());
 }
 
+// The bytes of a short row are not sent as often as those of a long one.
+TEST(RingRows, MayBeSitesOfDifferentSize) {
+  RingCosts costs{.hosts = ascending(10), .bandwidths = unnamed(10), .step_bytes = kStep};
+  for (std::size_t i = 0; i < 10; ++i) {
+    for (std::size_t j = 0; j < 10; ++j) {
+      costs.bandwidths[i][j] = (i < 2) == (j < 2) ? 1'000'000'000 : 500'000'000;
+    }
+  }
+  EXPECT_THAT(ring_rows(ascending(10), costs), ElementsAre(0, 2));
+}
+
 TEST(RingRows, EvenRowsDifferByOneMember) {
   for (const std::uint32_t members : {4U, 17U, 100U}) {
     for (std::uint32_t rows = 2; rows <= members; ++rows) {

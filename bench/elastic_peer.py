@@ -41,7 +41,7 @@ def main():
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
     rank, processes = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    iteration = training_peer.Iteration(model, max(events // processes, 1), "channels_last_3d", 1, False)
+    iteration = training_peer.Iteration(model, max(events // processes, 1), "channels_last", 1, False)
     iteration.g, iteration.d = ddp_peer.Parallel(iteration.g), ddp_peer.Parallel(iteration.d)
     checkpoint, number = f"{folder}/checkpoint", 0
     if os.path.exists(checkpoint):

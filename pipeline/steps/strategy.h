@@ -15,9 +15,10 @@
 //                 Logical workers make the schedule H times alone too, and take turns: a step of
 //                 kind kWorkers is one worker's, with what it has changed since its last turn.
 //                 pipeline/steps/turn_update.h has the formulas. An iteration is one turn of each
-//                 worker, of worker 0 first and then in any order, so that every event of an epoch is
-//                 counted once in it and a worker is ahead of another by one turn at most. The order is the one thing that
-//                 is left to chance: the headers of steps carry it (TurnOffer).
+//                 worker, of worker 0 first and then in any order, so that every event of an epoch
+//                 is counted once in it and a worker is ahead of another by one turn at most. The
+//                 order is the one thing that is left to chance: the headers of steps carry it
+//                 (TurnOffer).
 //
 // A logical worker is no process. To the sums, Views and records a worker is a micro-batch, whose
 // events are those of its H iterations. So members host workers, and one that is lost costs its H

@@ -74,7 +74,7 @@ TEST(WireMessages, ViewWithRowsOfNoRingIsRefused) {
   EXPECT_EQ(with_rows({}), "");
   EXPECT_EQ(with_rows({1, 2}), "");
   for (const auto& rows : std::vector<std::vector<std::uint32_t>>{{0}, {1, 1}, {2, 1}, {0, 3}}) {
-    EXPECT_THAT(with_rows(rows), HasSubstr("a View with rows of no ring"));
+    EXPECT_THAT(with_rows(rows), testing::HasSubstr("a View with rows of no ring"));
   }
 }
 

@@ -136,7 +136,8 @@ TEST_F(ClusterDeath, RingOfRingsThatBreaksAndIsMadeAgainCostsNeitherStepNorBit) 
   wait_until_training(process);
   EXPECT_THAT(log(), HasSubstr("ring: 4 rows, each a ring of its own, begin with member.0, "
                                "member.4, member.8, member.12"));
-  for (const auto& [victim, next] : {std::pair{6, "member.16"}, {0, "member.17"}}) {
+  for (const int victim : {6, 0}) {
+    const std::string next = victim == 6 ? "member.16" : "member.17";
     ASSERT_GT(member(victim), 0);
     ::kill(member(victim), SIGKILL);
     ASSERT_TRUE(process.wait_until([&] { return has_stepped_with(next); })) << process.wait().err;

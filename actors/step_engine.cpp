@@ -75,7 +75,7 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
   if (turns_) {
     turn.slot = state_.slot;
     turn.step = next_step();
-    // Whoever waits for this replica comes first.
+    // Those that wait for this replica come first.
     if (!flights_.empty()) {
       announce(hooks);
       hooks.flush();

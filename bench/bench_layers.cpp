@@ -274,7 +274,7 @@ class Bench {
     return true;
   }
 
-  // Of two layouts from that number on.
+  // The faster of two layouts, whose figures stand from that number on.
   static Seconds faster(const std::vector<double>& numbers, std::size_t from) {
     Seconds best;
     for (std::size_t i = 0; i < kDirections; ++i) {

@@ -262,7 +262,7 @@ void check_figure(const Topology& topology, const std::string& field, const std:
   }
 }
 
-// Of a word for the best state, or for train.stop.
+// The answer to a word for the best state, or for train.stop, that a judge has no figure of.
 std::string no_class_figure(const std::string& word) {
   return fmt::format("a classifier judges, and finds no {}; take one of {}", shown(word),
                      fmt::join(model::class_figure_words(), ", "));

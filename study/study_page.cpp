@@ -102,7 +102,7 @@ std::string rest_of(const Study& study, std::size_t without, const Point& point,
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// Of a grid: a line for each setting of the other fields, if they are few.
+// A grid has a line for each setting of the other fields, if they are few.
 void add_groups(const Study& study, std::size_t number, const std::vector<std::string>& names,
                 const TrialBook& book, Picture& picture) {
   if (study.method.kind != MethodKind::kGrid) return;

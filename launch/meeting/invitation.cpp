@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostPath = 4096;
 constexpr std::uint64_t kMostIterations = std::uint64_t{1} << 32;
 constexpr std::size_t kMostToken = 64;
-// Of workers, whose numbers have one byte, and one that says so.
+// A turn is the number of its worker in one byte, behind one that says so.
 constexpr std::size_t kTurnBytes = 2;
 constexpr std::size_t kMostTurns = MemberInvitation::kMostTopologyBytes / kTurnBytes;
 

@@ -31,7 +31,7 @@ bool is_moving(std::string_view path) {
   return path.substr(path.rfind('/') + 1).starts_with("moving_");
 }
 
-// Of workers of that strategy alone.
+// Only workers of the strategy gem have such a part.
 bool is_only_of_gem(ParameterPart part) {
   return part == ParameterPart::kMoment || part == ParameterPart::kStale;
 }

@@ -41,7 +41,7 @@ class ImageJudge {
   static runtime::Result<std::unique_ptr<ImageJudge>> create(const model::GanDescription& model,
                                                              const TrainedValues& network);
 
-  // Of the images that it reads.
+  // The shape of the images that it reads.
   model::Shape image_shape() const { return program_->input_shape(); }
   std::size_t classes() const { return classes_; }
   std::size_t features() const { return features_; }

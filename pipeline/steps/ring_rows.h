@@ -23,8 +23,8 @@
 
 namespace troupe::pipeline {
 
-// Of a line between two hosts of which nothing is said; as many as of the fastest that is named, if
-// that is faster.
+// A line between two hosts of which nothing is said has this rate, or that of the fastest line that
+// is named, if that is faster.
 inline constexpr double kLineBytesPerSecond = 1.25e9;
 inline constexpr double kMessageSeconds = 100e-6;
 

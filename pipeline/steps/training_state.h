@@ -82,8 +82,8 @@ struct OuterState {
 struct WorkerState {
   std::uint64_t turns = 0;  // that it has had
   NetworkState generator, discriminator;
-  // Of kGem, by network, one per weight: the momentum of its changes, and the weights that were the
-  // centre's before its last turn.
+  // A worker of kGem has these by network, one per weight: the momentum of its changes, and the
+  // weights that were the centre's before its last turn.
   std::array<std::vector<float>, 2> moment, stale;
 
   NetworkState& network(std::size_t number) {

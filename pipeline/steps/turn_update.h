@@ -30,7 +30,7 @@ namespace troupe::pipeline {
 
 struct TrainingState;
 
-// Of a state with turns from which no step was made: all workers begin as the centre does.
+// The workers of a state from which no step was made: all begin as the centre does.
 void begin_workers(TrainingState& state);
 
 // Spans of one size. `moment` and `stale` are m and s of gem, and empty for others.

@@ -64,7 +64,7 @@ class JudgedImages : public ClusterRun {
     std::filesystem::rename(checkpoint("kinds", 0), path("kinds.h5"));
   }
 
-  // Of a GAN that is judged after each epoch.
+  // The run of a GAN that is judged after each epoch.
   Words judged(const Words& more = {}) const {
     return Words{"--set",
                  "actors.validator=" +

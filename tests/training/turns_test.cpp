@@ -145,7 +145,7 @@ TEST(WorkerTurns, WorkerIsComputedBeforeItsTurnAndItsBitsDoNotDependOnTheTurnsSi
   }
 }
 
-// Of those whose turn of the iteration is still to come, the one that is ready first.
+// The worker that is ready first, among those whose turn of the iteration is still to come.
 TEST(WorkerTurns, OfferIsOfOwnWorkersThatHaveNotHadTheirTurn) {
   Turns turns("{kind: downpour, workers: 3, steps: 1}");
   const auto all = [](std::uint64_t, std::uint32_t) { return true; };
@@ -204,7 +204,7 @@ class TurnsOfActors : public ::testing::Test {
   }
   std::string path(const std::string& name) const { return scratch_.path() + "/" + name; }
   std::string metrics(const std::string& name) const { return path(name) + "/metrics.jsonl"; }
-  // Of four workers.
+  // The topology has four workers.
   static std::vector<std::string> words(const std::string& kind, int replicas = 1,
                                         int threads = 1) {
     return {"train.micro_batch=2",

@@ -80,7 +80,8 @@ double Drawing::y(double cost) const {
   const bool is_beyond = is_log_ && (cost < 0.0) != study_.objective.maximise.has_value();
   const double height = is_beyond ? (cost < 0.0 ? low_ : high_) : scaled(cost);
   const double part = std::clamp((height - low_) / (high_ - low_), 0.0, 1.0);
-  return kBottom - part * (kBottom - kTop);
+  const double from_best = part * (kBottom - kTop);
+  return study_.objective.maximise ? kTop + from_best : kBottom - from_best;
 }
 
 std::string Drawing::html(const Picture& picture) const {

@@ -39,7 +39,7 @@ struct Picture {
 
 inline constexpr std::size_t kMostGroups = 6;
 
-// Draws pictures of the same trials with one scale of figures, the best at the bottom. The scale is
+// Draws pictures of the same trials with one scale of figures, the greatest at the top. The scale is
 // logarithmic where figures differ by orders of magnitude.
 class Drawing {
  public:

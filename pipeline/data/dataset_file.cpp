@@ -26,6 +26,8 @@ namespace {
 
 // A row of conditions has a few columns; more means another kind of dataset.
 constexpr std::uint64_t kMaxColumns = 1024;
+// In place of a column's number: the number of the row's largest column.
+constexpr int kLargest = -1;
 
 void add_to_stamp(const std::string& path, FileStamp& stamp) {
   struct stat status {};
@@ -88,17 +90,19 @@ Result<void> check_conditions(const Column& column, std::uint64_t rows, int numb
   };
   if (!column.of_numbers) return described("numbers");
   const std::uint64_t columns = column.shape.empty() ? 0 : column.row_size();
-  if (columns <= static_cast<std::uint64_t>(number) || columns > kMaxColumns) {
-    return described(number == 0 ? "(N) or (N, 1)" : fmt::format("(N, {} or more)", number + 1));
+  const int least = number == kLargest ? 2 : number + 1;
+  if (columns < static_cast<std::uint64_t>(least) || columns > kMaxColumns) {
+    return described(least == 1 ? "(N) or (N, 1)" : fmt::format("(N, {} or more)", least));
   }
   if (column.rows() != rows) return described(fmt::format("{} rows, one per image", rows));
   return column.check ? column.check() : Result<void>{};
 }
 
-// The part that a DataColumn names, and its column there.
+// The part that a DataColumn names, and its column there, or kLargest.
 std::pair<std::string, int> chosen_part(const std::string& name, bool is_part) {
   const std::size_t dot = name.rfind('.');
   if (is_part || dot == std::string::npos) return {name, 0};
+  if (name.substr(dot) == ".largest") return {name.substr(0, dot), kLargest};
   int number = 0;
   const char* const end = name.data() + name.size();
   const auto [rest, error] = std::from_chars(name.data() + dot + 1, end, number);
@@ -122,7 +126,15 @@ Result<void> check_attributes(const EventContainer& file, const std::string& pat
   return {};
 }
 
-// One column of every row, in slices so that wide rows need little memory.
+// A NaN of the row is its answer, too.
+double number_of_largest(std::span<const double> row) {
+  const auto is_nan = [](double value) { return std::isnan(value); };
+  if (const auto nan = std::ranges::find_if(row, is_nan); nan != row.end()) return *nan;
+  return static_cast<double>(std::ranges::max_element(row) - row.begin());
+}
+
+// One column of every row, or the number of its largest one, in slices so that wide rows need
+// little memory.
 Result<std::vector<double>> read_column(const Column& numbers, int column) {
   constexpr std::uint64_t kSlice = 65536;
   const std::uint64_t columns = numbers.row_size();
@@ -133,7 +145,9 @@ Result<std::vector<double>> read_column(const Column& numbers, int column) {
     slice.resize(count * columns);
     RETURN_IF_ERROR(numbers.read(first, count, slice.data()));
     for (std::uint64_t row = 0; row < count; ++row) {
-      all.push_back(slice[row * columns + static_cast<std::uint64_t>(column)]);
+      const auto numbers_of_row = std::span<const double>(slice).subspan(row * columns, columns);
+      all.push_back(column == kLargest ? number_of_largest(numbers_of_row)
+                                       : numbers_of_row[static_cast<std::size_t>(column)]);
     }
   }
   return all;

@@ -37,8 +37,9 @@ struct ImageShape {
 
 // Further numbers of events, one each.
 struct DataColumn {
-  // The part that holds them: NAME of (N) or (N,C), whose first column it is, or NAME.K for column
-  // K. A part whose own name ends like that comes first.
+  // The part that holds them: NAME of (N) or (N,C), whose first column it is, NAME.K for column K,
+  // or NAME.largest for the number of the row's largest column, the first of equal ones: the class
+  // that a row of one-hot labels tells. A part whose own name ends like that comes first.
   std::string name;
   // What they may be, an event with another number being bad; empty: any finite one.
   std::vector<double> values = {};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "pipeline/data/dataset.h"
@@ -29,15 +30,19 @@ class Columns : public testing::Test {
     Hdf5Scribe file(options_.paths.front());
     const SmallData data(kRows);
     file.add("ECAL", {kRows, 3, 4, 5}, data.cells);
-    std::vector<float> target, eta, pdg;
+    std::vector<float> target, eta, one_hot;
     for (std::size_t i = 0; i < kRows; ++i) {
       const auto n = static_cast<float>(i);
       target.insert(target.end(), {i % 3 == 2 ? 211.0f : 11.0f, 10.0f + n, n * n});
       eta.push_back(n / 10);
+      for (std::size_t k = 0; k < 3; ++k) one_hot.push_back(k == i % 3 ? 1.0f : 0.0f);
     }
     file.add("target", {kRows, 3}, target);
     file.add("more/eta", {kRows, 1}, eta);
     file.add("odd.2", {kRows}, eta);
+    file.add("labels", {kRows, 3}, one_hot);
+    one_hot[3 * 4 + 2] = std::numeric_limits<float>::quiet_NaN();
+    file.add("broken", {kRows, 3}, one_hot);
     file.add("short", {kRows - 1}, std::vector<float>(kRows - 1));
     file.add_text("words", kRows);
     options_.preprocessing.emplace();
@@ -79,6 +84,18 @@ TEST_F(Columns, ComeWithTheEventsInTheOrderInWhichTheyAreAskedFor) {
       EXPECT_EQ(batch.ecals().size(), 3u);
     }
   }
+}
+
+TEST_F(Columns, OneHotLabelsTellTheirClass) {
+  options_.columns = {{"labels.largest", {0, 1, 2}}};
+  Dataset dataset = open();
+  Batch batch;
+  ASSERT_TRUE(dataset.read(std::vector<std::uint64_t>{3, 11, 1}, batch).ok());
+  EXPECT_THAT(column(batch, 0), ElementsAre(0.0f, 2.0f, 1.0f));
+  EXPECT_THAT(refusal({{"labels.largest", {0, 1}}}), HasSubstr("event 2: is 2; expected one of"));
+  EXPECT_THAT(refusal({{"broken.largest"}}), HasSubstr("dataset broken, event 4: is nan"));
+  EXPECT_THAT(refusal({{"odd.largest"}}), HasSubstr("no dataset odd"));
+  EXPECT_THAT(refusal({{"more/eta.largest"}}), HasSubstr("expected (N, 2 or more)"));
 }
 
 // Runs from before there were columns go on, and a column is a part of what was trained on.

@@ -39,8 +39,8 @@ struct Picture {
 
 inline constexpr std::size_t kMostGroups = 6;
 
-// Draws pictures of the same trials with one scale of figures, the greatest at the top. The scale is
-// logarithmic where figures differ by orders of magnitude.
+// Draws pictures of the same trials with one scale of figures, the greatest at the top. The scale
+// is logarithmic where figures differ by orders of magnitude.
 class Drawing {
  public:
   // `dots`: at least one.

@@ -65,7 +65,9 @@ TEST_F(Examples, TrainAndEndInOneHashWithTwoWorkers) {
     pipeline::Hdf5Scribe top(path("top.h5"));
     top.add("Images", {kEvents, 150, 94, 5}, cells(kEvents * 150 * 94 * 5));
     std::vector<float> one_hot;
-    for (std::size_t i = 0; i < 3 * kEvents; ++i) one_hot.push_back(i % 4 == 0 ? 1.0f : 0.0f);
+    for (std::size_t i = 0; i < 3 * kEvents; ++i) {
+      one_hot.push_back(i % 3 == i / 3 % 3 ? 1.0f : 0.0f);
+    }
     top.add("Labels", {kEvents, 3}, one_hot);
 
     pipeline::Hdf5Scribe photons(path("photons.hdf5"));

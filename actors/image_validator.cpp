@@ -38,20 +38,23 @@ void ImageValidator::start(Context& context) {
 // With the first validation, so that training does not wait for it to begin.
 bool ImageValidator::judge_data(Context& context) {
   if (judged_data_) return true;
+  const auto going_on = [&context] {
+    context.post_progress();
+    return !context.stopping();
+  };
   auto judged = pipeline::judge_dataset(judge_, data_, options_.events,
-                                        training_.gan.description().latent, [&context] {
-                                          context.post_progress();
-                                          return !context.stopping();
-                                        });
+                                        training_.gan.description().latent, going_on);
   if (!judged.ok()) {
     context.fail(judged.error());
     return false;
   }
-  judged_data_ = std::move(judged).value();
-  if (!judged_data_) return false;
-  const model::ClassFigureOptions options{kFloorDraws, training_.options.seed, {}};
-  of_data_ =
-      model::compute_class_figures(judged_data_->images, judged_data_->images, options, *team_);
+  auto& found = judged.value();
+  if (!found) return false;
+  const model::ClassFigureOptions options{kFloorDraws, training_.options.seed,
+                                          [&going_on](double) { return going_on(); }};
+  of_data_ = model::compute_class_figures(found->images, found->images, options, *team_);
+  if (of_data_.empty()) return false;
+  judged_data_ = std::move(found);
   return true;
 }
 

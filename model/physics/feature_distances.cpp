@@ -61,8 +61,9 @@ double distance(const Gaussian& a, const Gaussian& b) {
   const Eigen::SelfAdjointEigenSolver<MatrixXd> solved(half * b.covariance * half,
                                                        Eigen::EigenvaluesOnly);
   const double overlap = solved.eigenvalues().cwiseMax(0.0).cwiseSqrt().sum();
-  return (a.mean - b.mean).squaredNorm() + a.covariance.trace() + b.covariance.trace() -
-         2.0 * overlap;
+  // Fewer vectors than features leave eigenvalues of nought, whose rounding the root makes larger.
+  return std::max(0.0, (a.mean - b.mean).squaredNorm() + a.covariance.trace() +
+                           b.covariance.trace() - 2.0 * overlap);
 }
 
 // 1 for `chosen` of `count` vectors, 0 for the others: Floyd's draw without replacement.

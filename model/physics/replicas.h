@@ -25,14 +25,15 @@ class Replicas {
 
   // Calls make(draw) for each, on any thread of the team, and keeps the Values that it returns, in
   // the order of the draws. `going_on`, if set, is told the share that is done, as the half of
-  // something that is done to `before`; false ends it early, and is returned.
+  // something that is done to `before`, whenever each thread has made one; false ends it early, and
+  // is returned.
   template <class Make>
   bool run(runtime::ThreadTeam& team, const std::function<bool(double)>& going_on, double before,
            Make make) {
-    constexpr std::size_t kDrawsAtOnce = 16;
+    const auto at_once = static_cast<std::size_t>(team.threads());
     std::vector<Values> found(count_);
-    for (std::size_t first = 0; first < count_; first += kDrawsAtOnce) {
-      const std::size_t some = std::min(kDrawsAtOnce, count_ - first);
+    for (std::size_t first = 0; first < count_; first += at_once) {
+      const std::size_t some = std::min(at_once, count_ - first);
       team.run(static_cast<std::int64_t>(some), [&](std::int64_t i, int) {
         const std::size_t draw = first + static_cast<std::size_t>(i);
         found[draw] = make(static_cast<std::uint32_t>(draw));

@@ -30,8 +30,9 @@ struct TrainedValues {
 // every machine. One thread at a time.
 class ImageJudge {
  public:
-  // Most values of a last hidden layer that are compared; the cost grows with their square.
-  static constexpr std::int64_t kMostFeatures = 4096;
+  // Most values of a last hidden layer that are compared: one distance of so many takes seconds,
+  // which grow with their cube.
+  static constexpr std::int64_t kMostFeatures = 1024;
 
   // `network` has the values of the classifier's network; both are copied as far as they are
   // needed. The classes are those of the first loss that is a cross-entropy of classes, and the

@@ -93,6 +93,15 @@ TEST_F(FeatureDistances, FrechetIsThatOfScipy) {
   EXPECT_NEAR(frechet_distance(a_, cycling(25, 0), b_, cycling(20, 1)), 0.06422349603672992, 1e-12);
   EXPECT_NEAR(frechet_distance(a_, Counts(25, 1), a_, Counts(25, 1)), 0.0, 1e-12);
   EXPECT_EQ(frechet_distance(a_, Counts(25, 0), b_, Counts(20, 1)), 0.0);
+  for (std::uint32_t draw = 0; draw < 5; ++draw) {
+    FeatureTable few{64, {}};
+    for (std::uint32_t i = 0; i < 10 * 64; ++i) {
+      few.values.push_back(100.0 * runtime::random_normal({1, draw, 0, 0, 0}, i));
+    }
+    const double distance = frechet_distance(few, Counts(10, 1), few, Counts(10, 1));
+    EXPECT_GE(distance, 0.0);
+    EXPECT_NEAR(distance, 0.0, 1.0) << "of a trace of " << 64 * 1e4;
+  }
 }
 
 TEST_F(FeatureDistances, KernelIsThatOfNumpy) {

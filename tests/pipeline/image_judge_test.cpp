@@ -115,6 +115,10 @@ TEST_F(ImageJudgeTest, FloorIsThatOfTheDataAndDependsOnTheSeedAlone) {
   }
   options.seed = 2;
   EXPECT_NE(figures(options)[0].uncertainty, one[0].uncertainty);
+  int asked = 0;
+  options.going_on = [&](double) { return ++asked > 0; };
+  EXPECT_EQ(figures(options).size(), 3u);
+  EXPECT_EQ(asked, 2 * options.replicas) << "one thread asks behind each draw";
   options.going_on = [](double share) { return share < 0.3; };
   EXPECT_THAT(figures(options), testing::IsEmpty());
 }

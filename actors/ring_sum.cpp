@@ -183,7 +183,7 @@ Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message,
   const bool fits = body.summed ? !role.completes() && parts->sent && bucket.sum.size() == 0
                                 : !parts->sent && parts->before.size() < role.parts &&
                                       !parts->before.contains(std::string(who));
-  if (!fits) return refusal(who, fmt::format("bucket {} out of turn", number));
+  if (!fits) return refusal(who, fmt::format("bucket {} out of its order", number));
   if (body.summed) {
     pass_sum(*round, number, message.payloads().front(), out);
   } else {
@@ -203,7 +203,7 @@ Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message&, std::st
   const bool fits = body.combined ? !role.completes() && round->sent && !round->combined
                                   : !round->sent && round->before.size() < role.parts &&
                                         !round->before.contains(std::string(who));
-  if (!fits) return refusal(who, "a header out of turn");
+  if (!fits) return refusal(who, "a header out of its order");
   // A combined header fits only after this member has sent on its own, so `own` is there to be
   // compared with.
   if (body.combined) {

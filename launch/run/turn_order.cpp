@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/steps/turn_update.h"
 #include "telemetry/record.h"
 
 namespace troupe::launch {
@@ -73,11 +74,19 @@ Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::Train
 
 Result<void> check_turn_order(const TurnOrder& order, const pipeline::TrainingState& state) {
   const std::uint64_t step = state.step(state.scales.size());
-  if (order == nullptr || step >= order->size() || (*order)[step] == state.turns->next) return {};
-  return Error{ErrorKind::kData,
-               fmt::format("the order has a turn of worker {} at step {}, where the state that the "
-                           "run goes on from has one of worker {}: it was trained in another order",
-                           (*order)[step], step, state.turns->next)};
+  if (step > order->size()) return {};
+  runtime::Hash128 hash;
+  for (std::uint64_t turn = 0; turn < step; ++turn) {
+    hash = pipeline::with_turn(hash, (*order)[turn]);
+  }
+  const bool next_differs = step < order->size() && (*order)[step] != state.turns->next;
+  if (hash == state.turns->order && !next_differs) return {};
+  return Error{
+      ErrorKind::kData,
+      fmt::format("the state that the run goes on from, at step {}, was trained in another "
+                  "order than that of --order: go on without it, or give it the "
+                  "metrics.jsonl of the run that the state is of",
+                  step)};
 }
 
 }  // namespace troupe::launch

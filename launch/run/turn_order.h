@@ -25,8 +25,8 @@ runtime::Result<TurnOrder> read_turn_order(const std::string& path,
                                            const pipeline::TrainingOptions& options,
                                            runtime::Disk& disk);
 
-// Checks that a run can go on from the state by this order. kData: the state's next turn is of
-// another worker.
+// Checks that a run can go on from the state by this order, which is not null. kData: the state was
+// trained in another order. An order that ends before the state's step says nothing about it.
 runtime::Result<void> check_turn_order(const TurnOrder& order,
                                        const pipeline::TrainingState& state);
 

@@ -203,6 +203,7 @@ void Application::end_turn() {
   if (!options_.has_turns()) return;
   WorkerState& own = worker();
   ++own.turns;
+  state_.turns->order = with_turn(state_.turns->order, worker_);
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
     own.network(number).learning_rate = network(number).learning_rate;
   }

@@ -79,6 +79,7 @@ void visit_optional_parts(State& state, Visitor& visitor) {
   });
   visitor.perhaps("turns.next", state.turns, [&](auto& turns) {
     visitor.number("turns.next", turns.next);
+    visitor.hash("turns.order", turns.order);
     visitor.workers("turns.workers", turns.workers,
                     [&](std::size_t i, auto& worker) { visit_worker(i, worker, visitor); });
   });
@@ -204,8 +205,9 @@ void fields(Archive& archive, runtime::Like<TrainingState> auto& state) {
   visit_state(state, visitor);
 }
 
-// Sound means: optimisers that keep whole arrays of the weights' size, and a slot of the schedule.
-// Sizes are not compared with a model here: only a caller that has the model can do that.
+// Sound means: optimisers that keep whole arrays of the weights' size, workers that have had the
+// turns before the next step, and a slot of the schedule. Sizes are not compared with a model here:
+// only a caller that has the model can do that.
 const char* fault_of(const TrainingState& state);
 
 }  // namespace troupe::pipeline

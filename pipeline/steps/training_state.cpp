@@ -101,7 +101,7 @@ TurnState initial_turns(const TrainingState& state, const StrategyOptions& strat
     worker.moment[kGenerator].resize(state.generator.weights.size());
     worker.moment[kDiscriminator].resize(state.discriminator.weights.size());
   }
-  return {0, std::vector<WorkerState>(strategy.workers, worker)};
+  return {0, {}, std::vector<WorkerState>(strategy.workers, worker)};
 }
 
 runtime::Result<void> check_turns(const TrainingState& state, const StateLayout& layout,
@@ -244,6 +244,22 @@ runtime::Hash128 hash_of_state(const TrainingState& state) {
   return visitor.hasher.digest();
 }
 
+namespace {
+
+// As many workers have had their turns of the iteration as it has slots behind it, and the next one
+// has not.
+bool has_sound_turns(const TrainingState& state) {
+  const auto& workers = state.turns->workers;
+  std::size_t had = 0;
+  for (const WorkerState& worker : workers) {
+    if (worker.turns != state.iteration && worker.turns != state.iteration + 1) return false;
+    had += worker.turns - state.iteration;
+  }
+  return had == state.slot && workers.at(state.turns->next).turns == state.iteration;
+}
+
+}  // namespace
+
 const char* fault_of(const TrainingState& state) {
   if (!has_whole_arrays(state.generator) || !has_whole_arrays(state.discriminator)) {
     return "optimiser arrays that are not of the weights' size";
@@ -255,6 +271,7 @@ const char* fault_of(const TrainingState& state) {
     });
     if (!sound) return "a worker's optimiser arrays that are not of the weights' size";
     if (state.turns->next >= workers.size()) return "a turn of a worker beyond the last";
+    if (!has_sound_turns(state)) return "workers that have had other turns than its step says";
   }
   return state.slot < state.scales.size() ? nullptr : "a slot beyond the schedule";
 }

@@ -93,6 +93,8 @@ struct WorkerState {
 
 struct TurnState {
   std::uint32_t next = 0;  // the worker whose turn the next step is
+  // with_turn() over the workers of all turns so far: two states in different orders differ in it.
+  runtime::Hash128 order;
   std::vector<WorkerState> workers;
 };
 

@@ -46,6 +46,13 @@ void gem(const StrategyOptions& strategy, std::span<const float> change,
 
 }  // namespace
 
+runtime::Hash128 with_turn(const runtime::Hash128& order, std::uint32_t worker) {
+  runtime::Hasher hasher;
+  hasher.add_value(order);
+  hasher.add_value(worker);
+  return hasher.digest();
+}
+
 void begin_workers(TrainingState& state) {
   for (WorkerState& worker : state.turns->workers) {
     worker.generator = state.generator;

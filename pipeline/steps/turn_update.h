@@ -22,13 +22,18 @@
 //
 // Pure but for what is changed; any thread. Each element is computed in double and rounded once.
 
+#include <cstdint>
 #include <span>
 
 #include "pipeline/steps/strategy.h"
+#include "runtime/base/hash.h"
 
 namespace troupe::pipeline {
 
 struct TrainingState;
+
+// The hash of an order of turns with one turn more, of `worker`. That of no turns is Hash128{}.
+runtime::Hash128 with_turn(const runtime::Hash128& order, std::uint32_t worker);
 
 // The workers of a state from which no step was made: all begin as the centre does.
 void begin_workers(TrainingState& state);

@@ -39,10 +39,18 @@ pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
     auto& workers = state.turns->workers;
     if (workers.empty()) workers.emplace_back();
     for (pipeline::WorkerState& worker : workers) make_whole(worker);
-    state.turns->next = static_cast<std::uint32_t>(draw.up_to(workers.size() - 1));
   }
   if (state.scales.empty()) state.scales.emplace_back();
   state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
+  if (state.turns) {
+    auto& workers = state.turns->workers;
+    workers.resize(std::max<std::size_t>(workers.size(), state.slot + 1), workers.front());
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      workers[i].turns = state.iteration + (i < state.slot ? 1 : 0);
+    }
+    state.turns->next =
+        static_cast<std::uint32_t>(state.slot + draw.up_to(workers.size() - state.slot - 1));
+  }
   return state;
 }
 

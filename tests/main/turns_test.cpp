@@ -129,11 +129,26 @@ TEST_F(Turns, OrderIsRefusedWhereNoneIsNeededOrItIsOfAnotherRun) {
   refused("b", order_of("a"), "train.strategy is synchronous: its bits have no order");
   refused("c", turns("downpour") + order_of("plain"), "its steps are no turns of workers");
   refused("d", turns("downpour") + order_of("nowhere"), "nowhere");
-  // A run goes on from a state alone that it would have come to in that order.
-  Words words = until_iteration(4) + order_of("plain");
-  const ProcessEnd end = call(Words{"run", "--resume", path("a")} + words);
+}
+
+TEST_F(Turns, RunGoesOnByAnOrderThatLeadsToItsStateAlone) {
+  const Words words = turns("downpour"), longer = until_iteration(4);
+  hash_of("a", words + until_iteration(2));
+  // Workers 1 and 2 change places.
+  std::string lines = read_text(path("a") + "/metrics.jsonl");
+  const std::string before = "\"worker\":";
+  for (std::size_t at = 0; (at = lines.find(before, at)) != std::string::npos;) {
+    char& worker = lines[at += before.size()];
+    if (worker == '1' || worker == '2') worker = worker == '1' ? '2' : '1';
+  }
+  std::filesystem::create_directory(path("other"));
+  write_text(path("other") + "/metrics.jsonl", lines);
+  const ProcessEnd end = call(Words{"run", "--resume", path("a")} + longer + order_of("other"));
   EXPECT_NE(end.exit_code, 0);
-  EXPECT_THAT(end.err, HasSubstr("its steps are no turns of workers"));
+  EXPECT_THAT(end.err, HasSubstr("at step 8, was trained in another order than that of --order"));
+  hash_of("b", words + until_iteration(2) + order_of("other"));
+  resumed("b", longer + order_of("other"));
+  expect_clean_ledger(path("b"), 4 * 4, kEvents);
 }
 
 TEST_F(Turns, StateOfOtherWorkersIsRefusedByNameOfTheStrategy) {

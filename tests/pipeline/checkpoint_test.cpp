@@ -10,6 +10,7 @@
 #include "model/exact_sum.h"
 #include "pipeline/data/hdf5_handle.h"
 #include "pipeline/leaving/warm_start.h"
+#include "pipeline/steps/turn_update.h"
 #include "runtime/base/disk.h"
 #include "tests/pipeline/data_fixture.h"
 #include "tests/pipeline/state_example.h"
@@ -179,8 +180,9 @@ TEST_F(CheckpointFile, StateOfWorkersThatTakeTurnsIsOfTheFifthVersion) {
     Checkpoint written;
     written.state = initial_state(turns.layout, turns.options, "class", {});
     WorkerState& last = written.state.turns->workers.back();
-    written.state.turns->next = 1;
-    last.turns = 7;
+    written.state.slot = written.state.turns->next = 1;
+    written.state.turns->workers.front().turns = 1;
+    written.state.turns->order = with_turn({}, 0);
     last.generator.weights.front() = 0.25f;
     last.generator.counters.updates = 9;
     last.discriminator.moving.back() = -0.5f;

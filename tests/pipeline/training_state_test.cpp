@@ -142,7 +142,7 @@ TrainingState whole_state() {
   state.mean = mean_of(state.generator);
   WorkerState worker{3, state.generator, state.discriminator, {}, {}};
   worker.moment = worker.stale = state.outer->velocity;
-  state.turns = TurnState{1, {worker, worker}};
+  state.turns = TurnState{1, {}, {worker, worker}};
   return state;
 }
 
@@ -176,7 +176,7 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   OuterState of_workers;
   [[maybe_unused]] auto& [velocity] = of_workers;
   TurnState of_turns;
-  [[maybe_unused]] auto& [next, workers] = of_turns;
+  [[maybe_unused]] auto& [next, order, workers] = of_turns;
   WorkerState of_one;
   [[maybe_unused]] auto& [had, own_generator, own_discriminator, moment, stale] = of_one;
   MeanState of_weights;
@@ -185,9 +185,33 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   TrainingState filled = whole_state();
   visit_state(filled, names);
   // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, 6 of
-  // early stopping, 1 of the outer optimiser, 1 of the mean, 2 of turns, and for each of two
+  // early stopping, 1 of the outer optimiser, 1 of the mean, 3 of turns, and for each of two
   // workers 1 and 8 per network.
-  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1 + 2 + 2 * (1 + 2 * 8));
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1 + 3 + 2 * (1 + 2 * 8));
+}
+
+TEST(SoundState, HasHadAsManyTurnsAsItsStepSays) {
+  TrainingState sound = whole_state();
+  sound.scales.resize(3);
+  sound.iteration = 5;
+  sound.slot = 1;
+  WorkerState worker = sound.turns->workers.front();
+  worker.turns = 5;
+  sound.turns->workers.assign(3, worker);
+  sound.turns->workers[2].turns = 6;
+  sound.turns->next = 1;
+  EXPECT_EQ(fault_of(sound), nullptr);
+  const auto is_faulty = [&](auto change) {
+    TrainingState state = sound;
+    change(state);
+    return fault_of(state) != nullptr;
+  };
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->next = 2; })) << "it has had it";
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->next = 3; })) << "there is none";
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.slot = 2; }));
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->workers[0].turns = 6; }));
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->workers[0].turns = 4; }));
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->workers[2].turns = 7; }));
 }
 
 TEST(StateHash, BoundariesBetweenSequencesCount) {

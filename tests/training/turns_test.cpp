@@ -13,6 +13,7 @@
 #include "model/exact_sum.h"
 #include "pipeline/checkpoint/checkpoint.h"
 #include "pipeline/checkpoint/checkpoint_folder.h"
+#include "pipeline/steps/turn_update.h"
 #include "pipeline/steps/worker_turns.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/training/alone.h"
@@ -167,6 +168,42 @@ TEST(WorkerTurns, OfferIsOfOwnWorkersThatHaveNotHadTheirTurn) {
   EXPECT_EQ(turns.state().turns->next, 0u);
 }
 
+// Behind the first `turns` of them, of four workers.
+TrainingState state_behind(const std::vector<std::uint32_t>& order, std::size_t turns) {
+  constexpr std::uint32_t kWorkers = 4;
+  TrainingState state;
+  state.scales.resize(kWorkers);
+  state.iteration = turns / kWorkers;
+  state.slot = static_cast<std::uint32_t>(turns % kWorkers);
+  state.turns = pipeline::TurnState{order[turns], {}, {}};
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    state.turns->order = pipeline::with_turn(state.turns->order, order[turn]);
+  }
+  return state;
+}
+
+TEST(TurnOrder, IsRefusedWhereTheStateCameAnotherWay) {
+  const std::vector<std::uint32_t> way{0, 2, 1, 3, 0, 3, 2, 1};
+  const auto accepts = [&](std::size_t turns, const std::vector<std::uint32_t>& order) {
+    return launch::check_turn_order(std::make_shared<std::vector<std::uint32_t>>(order),
+                                    state_behind(way, turns))
+        .ok();
+  };
+  for (std::size_t turns = 0; turns < way.size(); ++turns) EXPECT_TRUE(accepts(turns, way));
+  const std::vector<std::uint32_t> earlier{0, 1, 2, 3, 0, 3, 2, 1};
+  EXPECT_TRUE(accepts(0, earlier));
+  EXPECT_FALSE(accepts(1, earlier)) << "the next turn is another one's";
+  EXPECT_FALSE(accepts(3, earlier)) << "of the open iteration, the same ones had their turns";
+  EXPECT_FALSE(accepts(4, earlier)) << "the iteration before was another one";
+  EXPECT_FALSE(accepts(6, earlier));
+  const std::vector<std::uint32_t> later{0, 2, 1, 3, 0, 1, 2, 3};
+  EXPECT_TRUE(accepts(4, later));
+  EXPECT_FALSE(accepts(6, later));
+  EXPECT_TRUE(accepts(4, {0, 2, 1, 3})) << "it ends where the state is";
+  EXPECT_FALSE(accepts(4, {0, 1, 2, 3}));
+  EXPECT_TRUE(accepts(6, {0, 1, 2, 3})) << "it says nothing of what is next";
+}
+
 struct Trained {
   TrainingState state;
   std::string hash;
@@ -244,6 +281,7 @@ TEST_F(TurnsOfActors, OneWorkerOfDownpourTrainsAsWithout) {
   EXPECT_GT(largest_difference(a.generator.weights, c.generator.weights), 2e-4);
   EXPECT_EQ(a.generator.counters, b.generator.counters);
   EXPECT_EQ(b.iteration, 4u);
+  EXPECT_EQ(b.turns->order, state_behind({0, 0, 0, 0, 0}, 4).turns->order);
   EXPECT_EQ(b.ledger_events, 4u * 3 * 4);
 }
 

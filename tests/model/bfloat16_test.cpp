@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "model/backend/cpu/bfloat16_planes.h"
+#include "model/backend/cpu/plane_dots.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/float_environment.h"
 #include "tests/model/only_targets.h"

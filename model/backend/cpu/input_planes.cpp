@@ -7,9 +7,9 @@
 namespace troupe::model::cpu {
 
 template <class Element>
-const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix, std::byte* scratch,
-                                          std::byte* beside) const {
-  Element* planes = at(ix, scratch);
+void InputPlanes<Element>::make(const float* images, const Samples& samples, std::int64_t ix,
+                                Element* planes, std::byte* beside) const {
+  const std::int64_t plane = g_.in[1] * g_.in[2] * g_.in_channels, size = g_.in[0] * plane;
   float* numbers = elements_.numbers(planes, beside);
   // Every part of the taps reads the image as channels of its own, shifted by the taps in front of
   // the part.
@@ -26,19 +26,21 @@ const Element* InputPlanes<Element>::make(const float* sample, std::int64_t ix, 
                .step = tiling_.outputs,
                .row = tiling_.row,
                .plane = tiling_.plane,
-               .number_stride = number_stride()},
-              sample + ix * g_.in[1] * g_.in[2] * g_.in_channels,
+               .number_stride = number_stride(),
+               .samples = samples.count,
+               .sample_stride = size,
+               .places = tiling_.samples},
+              images + samples.first * size + ix * plane,
               numbers + part * g_.in_channels * tiling_.plane);
   }
   elements_.make_inputs({tiling_.tiles(), image_channels(), tiling_.plane}, planes, beside);
-  return planes;
 }
 
 template <class Element>
-void InputPlanes<Element>::make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
-                                      std::byte* scratch) const {
+void InputPlanes<Element>::make_up_to(const float* images, const Samples& samples, std::int64_t ox,
+                                      std::int64_t& made, std::byte* scratch) const {
   for (const std::int64_t needed = needed_for(ox); made < needed; ++made) {
-    make(sample, made, scratch, scratch);
+    make(images, samples, made, scratch, scratch);
   }
 }
 

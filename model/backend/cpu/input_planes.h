@@ -33,17 +33,25 @@ class InputPlanes {
   std::int64_t channel_stride() const { return tiling_.plane; }
   std::int64_t point_stride() const { return channels() * tiling_.plane; }
 
-  // Makes plane `ix` of `sample`, an image of x planes, and returns it. `beside` is scratch memory
-  // for the work. Threads may make several planes at once. Planes that are being made or still read
-  // must be neighbours, and no more than are held.
-  const Element* make(const float* sample, std::int64_t ix, std::byte* scratch,
-                      std::byte* beside) const;
+  // Makes plane `ix` of samples, no more than the tiling has side by side, and returns it. `images`
+  // are the micro-batch's, of x planes. `beside` is scratch memory for the work. Threads may make
+  // several planes at once. Planes that are being made or still read must be neighbours, and no
+  // more than are held.
+  const Element* make(const float* images, const Samples& samples, std::int64_t ix,
+                      std::byte* scratch, std::byte* beside) const {
+    Element* planes = at(ix, scratch);
+    make(images, samples, ix, planes, beside);
+    return planes;
+  }
+  // The same at another place.
+  void make(const float* images, const Samples& samples, std::int64_t ix, Element* planes,
+            std::byte* beside) const;
   // Number of planes up to the last one that output plane `ox` needs.
   std::int64_t needed_for(std::int64_t ox) const {
     return std::min(g_.in[0], ox - g_.pad_before[0] + g_.kernel[0]);
   }
   // Makes the planes up to that one; `made` counts those that exist.
-  void make_up_to(const float* sample, std::int64_t ox, std::int64_t& made,
+  void make_up_to(const float* images, const Samples& samples, std::int64_t ox, std::int64_t& made,
                   std::byte* scratch) const;
 
   // [point][channel][position] of x plane `ix`.

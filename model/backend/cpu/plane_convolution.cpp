@@ -10,12 +10,17 @@
 namespace troupe::model::cpu {
 namespace {
 
+template <class Element>
+Tiling tiling_for(const ConvolutionGeometry& geometry) {
+  return side_by_side(geometry, tiling_of<Element>(geometry));
+}
+
 // Sums over all taps in registers. Element: float or Bfloat16Pair.
 template <class Element>
 class ManyOutputsKernel final : public PlaneImageKernel {
  public:
   explicit ManyOutputsKernel(const ImageConvolution& convolution)
-      : PlaneImageKernel(convolution, tiling_of<Element>(convolution.geometry)),
+      : PlaneImageKernel(convolution, tiling_for<Element>(convolution.geometry)),
         input_(g_, tiling_, g_.kernel[0], plan_),
         weights_(tiling_.points * taps(), input_.image_channels(), g_.out_channels, plan_),
         taps_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const Element*))) {}
@@ -23,7 +28,7 @@ class ManyOutputsKernel final : public PlaneImageKernel {
   double products() const override {
     const std::int64_t of_x_plane = taps() / g_.kernel[0] * input_.channels() *
                                     PlaneFormat<Element>::kChannels * g_.out_channels;
-    return static_cast<double>(g_.batch * all_taps_inside(g_) * tiling_.points *
+    return static_cast<double>(shares() * all_taps_inside(g_) * tiling_.points *
                                tiling_.positions) *
            static_cast<double>(of_x_plane);
   }
@@ -33,9 +38,9 @@ class ManyOutputsKernel final : public PlaneImageKernel {
     weights_.arrange(weights, scratch);
   }
 
-  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const Weights& weights,
-                 std::byte* scratch) const override {
-    input_.make_up_to(sample, ox, made, scratch);
+  void form_sums(const float* images, const Samples& samples, std::int64_t ox, std::int64_t& made,
+                 const Weights& weights, std::byte* scratch) const override {
+    input_.make_up_to(images, samples, ox, made, scratch);
     auto* taps = scratch_at<const Element*>(scratch, taps_);
     const TapRange inside = taps_inside(g_, ox);
     // A tap of the kernel is a pointer into a plane: shifting the pointer by a row and a position
@@ -50,7 +55,7 @@ class ManyOutputsKernel final : public PlaneImageKernel {
             input_.at(ox + kx - g_.pad_before[0], scratch) + point * input_.point_stride();
         for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
           for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
-            taps[count++] = plane + ky * tiling_.row + kz;
+            taps[count++] = plane + ky * tiling_.row_stride() + kz * tiling_.samples;
           }
         }
       }
@@ -81,14 +86,14 @@ template <class Element>
 class OneOutputKernel final : public PlaneImageKernel {
  public:
   explicit OneOutputKernel(const ImageConvolution& convolution)
-      : PlaneImageKernel(convolution, tiling_of<Element>(convolution.geometry)),
+      : PlaneImageKernel(convolution, tiling_for<Element>(convolution.geometry)),
         input_(g_, tiling_, 1, plan_),
         elements_(plan_.add_array<Element>(tiling_.points * point_size())),
         of_taps_(plan_.add_floats(g_.kernel[0] * tiling_.points * taps() * tiling_.plane)),
         planes_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
 
   double products() const override {
-    return static_cast<double>(g_.batch * g_.in[0] * tiling_.points * tiling_.plane *
+    return static_cast<double>(shares() * g_.in[0] * tiling_.points * tiling_.plane *
                                PlaneFormat<Element>::kChannels) *
            static_cast<double>(point_size());
   }
@@ -109,13 +114,13 @@ class OneOutputKernel final : public PlaneImageKernel {
     }
   }
 
-  void form_sums(const float* sample, std::int64_t ox, std::int64_t& made, const Weights& weights,
-                 std::byte* scratch) const override {
+  void form_sums(const float* images, const Samples& samples, std::int64_t ox, std::int64_t& made,
+                 const Weights& weights, std::byte* scratch) const override {
     // Each plane of the input is multiplied once, with all taps, when the first output needs it.
     // Its products stay until the last output that needs them: of_taps() keeps as many planes as
     // the kernel has taps along x.
     for (const std::int64_t needed = input_.needed_for(ox); made < needed; ++made) {
-      const Element* plane = input_.make(sample, made, scratch, scratch);
+      const Element* plane = input_.make(images, samples, made, scratch, scratch);
       for (std::int64_t point = 0; point < tiling_.points; ++point) {
         const Element* channels = plane + point * input_.point_stride();
         multiply_planes(PlaneProduct<Element>{
@@ -141,7 +146,7 @@ class OneOutputKernel final : public PlaneImageKernel {
                            kx * taps() / g_.kernel[0] * tiling_.plane;
         for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
           for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz, tap += tiling_.plane) {
-            planes[count++] = tap + ky * tiling_.row + kz;
+            planes[count++] = tap + ky * tiling_.row_stride() + kz * tiling_.samples;
           }
         }
       }

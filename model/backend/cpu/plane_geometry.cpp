@@ -6,6 +6,24 @@
 
 namespace troupe::model::cpu {
 
+namespace {
+
+// A plane of so many positions is computed in full vectors, and more samples beside it save no
+// time.
+constexpr std::int64_t kManyPositions = 64;
+// So many positions of all samples are enough.
+constexpr std::int64_t kEnoughPositions = 96;
+// Fewer samples are moved to their places one by one, which pays for the smallest images alone.
+constexpr std::int64_t kFewestSamples = 4, kMostSamples = 16, kSmallestImages = 16;
+
+void set_positions(const ConvolutionGeometry& g, std::int64_t in_lane, Tiling& tiling) {
+  const std::int64_t farthest = (g.kernel[1] - 1) * tiling.row + tiling.taps_in_z - 1;
+  tiling.positions = whole_lanes(g.out[1] * tiling.row_stride(), in_lane);
+  tiling.plane = whole_lanes(tiling.positions + farthest * tiling.samples, in_lane);
+}
+
+}  // namespace
+
 ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   if (g.in[2] != 1 || g.out[2] != 1 || g.kernel[2] != 1) return g;
   for (Extent* e : {&g.in, &g.out, &g.kernel, &g.upsample}) *e = {1, (*e)[0], (*e)[1]};
@@ -31,10 +49,31 @@ Tiling tiling_of(const ConvolutionGeometry& g, int points, std::int64_t in_lane)
             .parts = parts,
             .taps_of_part = taps / parts};
   }
-  best.positions = whole_lanes(g.out[1] * best.row, in_lane);
-  best.plane =
-      whole_lanes(best.positions + (g.kernel[1] - 1) * best.row + best.taps_in_z - 1, in_lane);
+  set_positions(g, in_lane, best);
   return best;
+}
+
+Tiling side_by_side(const ConvolutionGeometry& g, const Tiling& tiling) {
+  const std::int64_t positions = g.out[1] * tiling.row;
+  if (positions > kManyPositions) return tiling;
+  Tiling all = tiling;
+  all.samples = kFewestSamples;
+  while (all.samples < kMostSamples && all.samples * positions < kEnoughPositions) {
+    all.samples *= 2;
+  }
+  all.samples = std::min(all.samples, g.batch);
+  if (all.samples < kFewestSamples && positions > kSmallestImages) return tiling;
+  set_positions(g, 1, all);
+  return all;
+}
+
+std::int64_t shares_of(std::int64_t batch, std::int64_t samples) {
+  return (batch + samples - 1) / samples;
+}
+
+Samples share_of(std::int64_t batch, std::int64_t samples, std::int64_t share) {
+  const std::int64_t shares = shares_of(batch, samples), first = batch * share / shares;
+  return {first, batch * (share + 1) / shares - first};
 }
 
 TapRange taps_inside(const ConvolutionGeometry& g, std::int64_t ox) {

@@ -50,10 +50,14 @@ struct Tiling {
   // The taps are divided into equal parts where that makes fewer products. Every part has channels
   // of its own: the image shifted by the taps in front of the part.
   std::int64_t parts = 1, taps_of_part = 1;
+  // Samples side by side in a plane: that many times the positions, one sample beside the other.
+  std::int64_t samples = 1;
   std::int64_t positions = 0;  // of an output plane, rounded up
   std::int64_t plane = 0;      // of one channel of an input plane
 
   bool tiles() const { return points > 1; }
+  // Positions from a row to the next one.
+  std::int64_t row_stride() const { return row * samples; }
 };
 // `points` per tile; planes fill lanes of `in_lane` elements.
 Tiling tiling_of(const ConvolutionGeometry& geometry, int points, std::int64_t in_lane);
@@ -61,6 +65,18 @@ template <class Element>
 Tiling tiling_of(const ConvolutionGeometry& geometry) {
   return tiling_of(geometry, PlaneFormat<Element>::kPoints, PlaneFormat<Element>::kInLane);
 }
+
+// The same with so many samples side by side that small images fill vectors, too.
+Tiling side_by_side(const ConvolutionGeometry& geometry, const Tiling& tiling);
+
+// Neighbouring samples of a micro-batch.
+struct Samples {
+  std::int64_t first = 0, count = 1;
+};
+// How many shares of so many samples at most a micro-batch has, and one of them; they are as equal
+// as possible.
+std::int64_t shares_of(std::int64_t batch, std::int64_t samples);
+Samples share_of(std::int64_t batch, std::int64_t samples, std::int64_t share);
 
 // The taps along x that lie inside the image for one output plane.
 struct TapRange {

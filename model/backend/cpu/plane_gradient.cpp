@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <array>
 
+#include "model/backend/cpu/channel_dots.h"
 #include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/input_planes.h"
 #include "model/backend/cpu/plane_convolution.h"
+#include "model/backend/cpu/plane_dots.h"
+#include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/rearrange.h"
 #include "model/backend/cpu/winograd.h"
@@ -14,6 +17,30 @@ namespace {
 
 // x planes of the output whose products with an image are summed at once.
 constexpr std::int64_t kPlanesAtOnce = 8;
+// Samples whose sums are added to the gradient at once, where lanes run over outputs.
+constexpr std::int64_t kSamplesAtOnce = 4;
+
+// Words (channel_dots.h) of a plane of the output.
+template <class Element>
+std::int64_t words_of(const ConvolutionGeometry& g, const Tiling& tiling) {
+  constexpr std::int64_t kInLane = PlaneFormat<Element>::kInLane;
+  return (g.out[1] * tiling.row + kInLane - 1) / kInLane;
+}
+
+// True if lanes over outputs take less time than lanes over positions. A vector of sixteen sums
+// takes a multiply-add for each plane and word, and an addition for each lane of positions that is
+// used, the last one to the gradient. Sixteen sums over positions take a multiply-add for each
+// plane and sixteen words, and six more steps in which their lanes change places and are added.
+template <class Element>
+bool prefers_channels(const ConvolutionGeometry& g, const Tiling& tiling) {
+  const std::int64_t planes = std::min(kPlanesAtOnce, g.out[0]);
+  const std::int64_t words = words_of<Element>(g, tiling);
+  const std::int64_t used = std::min(words, kPositionLanes);
+  const std::int64_t over_outputs = (planes * words + used + 2) * whole_lanes(g.out_channels);
+  const std::int64_t over_positions =
+      kPositionLanes * (planes * (whole_lanes(words) / kPositionLanes) + 6) * g.out_channels;
+  return over_outputs < over_positions;
+}
 
 // Element: float or Bfloat16.
 template <class Element>
@@ -22,10 +49,19 @@ class ParameterKernel final : public Kernel {
   explicit ParameterKernel(const ConvolutionGeometry& geometry)
       : g_(with_long_rows(geometry)),
         tiling_(tiling_of<Element>(g_)),
-        input_(g_, tiling_, kPlanesAtOnce + g_.kernel[0] - 1, plan_),
+        words_(prefers_channels<Element>(g_, tiling_) ? words_of<Element>(g_, tiling_) : 0),
+        samples_(words_ > 0 && g_.out[0] <= kPlanesAtOnce ? std::min(kSamplesAtOnce, g_.batch) : 1),
+        held_(std::min(kPlanesAtOnce + g_.kernel[0] - 1, g_.in[0])),
+        input_(g_, tiling_, samples_ * held_, plan_),
         elements_(derivative_size(), plan_),
         outputs_(g_.batch * cells(g_.out), g_.out_channels) {
-    derivatives_ = plan_.add_array<Element>(kPlanesAtOnce * derivative_size());
+    const std::int64_t planes = samples_ * std::min(kPlanesAtOnce, g_.out[0]);
+    if (words_ > 0) {
+      apart_ = plan_.add_array<Element>(derivative_size());
+      derivatives_ = plan_.add_floats(planes * channel_words());
+    } else {
+      derivatives_ = plan_.add_array<Element>(planes * derivative_size());
+    }
     gradient_ = plan_.add_floats(tiling_.points * gradient_size());
     rows_ = plan_.add_bytes(static_cast<std::size_t>(rows()) * sizeof(std::int64_t));
     bias_sums_ = plan_.add_array<double>(g_.bias ? outputs_.chains() : 0);
@@ -54,7 +90,7 @@ class ParameterKernel final : public Kernel {
     // for all taps along x. Each (point, kx) has sums of its own and is added to by one thread at a
     // time, group after group: the order of a sum never depends on the threads.
     const std::int64_t groups = (g_.out[0] + kPlanesAtOnce - 1) / kPlanesAtOnce;
-    const Crew crew = all.for_work(products(), 2 * g_.batch * groups);
+    const Crew crew = all.for_work(products(), 2 * shares_of(g_.batch, samples_) * groups);
     std::byte* const scratch = crew.scratch();
     const KernelCall call{operands, random, scratch};
     const auto* x = call.operand<const float>(0);
@@ -62,15 +98,14 @@ class ParameterKernel final : public Kernel {
     auto* gradient = scratch_at<float>(scratch, gradient_);
     std::fill_n(gradient, tiling_.points * gradient_size(), 0.0f);
     list_rows(scratch);
-    for (std::int64_t n = 0; n < g_.batch; ++n) {
+    for (std::int64_t n = 0; n < g_.batch; n += samples_) {
       std::int64_t made = 0;
       for (std::int64_t ox = 0; ox < g_.out[0]; ox += kPlanesAtOnce) {
-        const std::int64_t planes = std::min(kPlanesAtOnce, g_.out[0] - ox);
-        make_planes(x + n * cells(g_.in) * g_.in_channels, made,
-                    dy + (n * g_.out[0] + ox) * plane_cells() * g_.out_channels, {ox, planes},
-                    crew);
+        const Group group{
+            {n, std::min(samples_, g_.batch - n)}, ox, std::min(kPlanesAtOnce, g_.out[0] - ox)};
+        make_planes(x, made, dy, group, crew);
         crew.run(tiling_.points * g_.kernel[0], [&](std::int64_t i, int) {
-          add_planes({ox, planes}, i / g_.kernel[0], i % g_.kernel[0], scratch);
+          add_planes(group, i / g_.kernel[0], i % g_.kernel[0], scratch);
         });
       }
     }
@@ -81,23 +116,31 @@ class ParameterKernel final : public Kernel {
   }
 
  private:
+  static constexpr std::int64_t kInLane = PlaneFormat<Element>::kInLane;
+  static constexpr std::size_t kMostPairs = kPlanesAtOnce * kSamplesAtOnce;
+
+  // x planes of the output, of some samples.
   struct Group {
-    std::int64_t first, planes;  // x planes of the output
+    Samples samples;
+    std::int64_t first, planes;
   };
 
-  // Makes the planes of the derivatives `dy` of a group, and the planes of the image that the group
-  // needs and that are not `made` yet.
-  void make_planes(const float* sample, std::int64_t& made, const float* dy, const Group& group,
+  // Makes the planes of the derivatives of a group, and the planes of the images that the group
+  // needs and that are not `made` yet. Both operands are the whole micro-batch's.
+  void make_planes(const float* x, std::int64_t& made, const float* dy, const Group& group,
                    const Crew& crew) const {
     const std::int64_t inputs =
         std::max<std::int64_t>(0, input_.needed_for(group.first + group.planes - 1) - made);
-    crew.run(inputs + group.planes, [&](std::int64_t i, int thread) {
-      if (i < inputs) {
-        input_.make(sample, made + i, crew.scratch(), crew.scratch(thread));
+    const std::int64_t each = inputs + group.planes;
+    crew.run(group.samples.count * each, [&](std::int64_t i, int thread) {
+      const std::int64_t s = i / each, n = group.samples.first + s, plane = i % each - inputs;
+      if (plane < 0) {
+        const std::int64_t ix = made + i % each;
+        input_.make(x, {n, 1}, ix, input(s, ix, crew.scratch()), crew.scratch(thread));
       } else {
-        const std::int64_t plane = i - inputs;
-        make_derivatives(dy + plane * plane_cells() * g_.out_channels,
-                         derivatives(plane, crew.scratch()), crew.scratch(thread));
+        const std::int64_t ox = group.first + plane;
+        make_derivatives(dy + (n * g_.out[0] + ox) * plane_cells() * g_.out_channels,
+                         s * group.planes + plane, crew.scratch(), crew.scratch(thread));
       }
     });
     made += inputs;
@@ -113,8 +156,20 @@ class ParameterKernel final : public Kernel {
   // Sums of one point: (kx, row, output).
   std::int64_t gradient_size() const { return g_.kernel[0] * rows() * g_.out_channels; }
 
+  // Words of one x plane, with lanes over outputs: [point][word][output].
+  std::int64_t channel_words() const {
+    return tiling_.points * words_ * whole_lanes(g_.out_channels);
+  }
+
+  // Plane `ix` of sample s of those at once.
+  Element* input(std::int64_t s, std::int64_t ix, std::byte* scratch) const {
+    return input_.at(s * held_ + ix % held_, scratch);
+  }
   Element* derivatives(std::int64_t i, std::byte* scratch) const {
     return scratch_at<Element>(scratch, derivatives_) + i * derivative_size();
+  }
+  float* words(std::int64_t i, std::byte* scratch) const {
+    return scratch_at<float>(scratch, derivatives_) + i * channel_words();
   }
 
   // Places of all rows in an input plane.
@@ -126,6 +181,21 @@ class ParameterKernel final : public Kernel {
           *rows++ = ky * tiling_.row + kz + c * input_.channel_stride();
         }
       }
+    }
+  }
+
+  // Plane i of those at once; `beside` is scratch memory for the work.
+  void make_derivatives(const float* dy, std::int64_t i, std::byte* scratch,
+                        std::byte* beside) const {
+    if (words_ == 0) return make_derivatives(dy, derivatives(i, scratch), beside);
+    make_derivatives(dy, scratch_at<Element>(beside, apart_), beside);
+    const auto* apart = scratch_at<float>(beside, apart_);
+    const std::int64_t plane = tiling_.positions / kInLane, lanes = whole_lanes(g_.out_channels);
+    float* to = words(i, scratch);
+    if (lanes > g_.out_channels) std::fill_n(to, channel_words(), 0.0f);
+    for (std::int64_t point = 0; point < tiling_.points; ++point) {
+      planes_to_cells({words_, g_.out_channels, lanes, plane},
+                      apart + point * g_.out_channels * plane, to + point * words_ * lanes);
     }
   }
 
@@ -152,24 +222,51 @@ class ParameterKernel final : public Kernel {
   // outside the image have no products.
   void add_planes(const Group& group, std::int64_t point, std::int64_t kx,
                   std::byte* scratch) const {
-    std::array<const Element*, kPlanesAtOnce> left{}, right{};
+    std::array<const Element*, kMostPairs> left{}, right{};
+    std::array<const float*, kMostPairs> right_words{};
+    std::array<std::size_t, kSamplesAtOnce> ends{};
     std::size_t pairs = 0;
-    for (std::int64_t i = 0; i < group.planes; ++i) {
-      const std::int64_t ix = group.first + i + kx - g_.pad_before[0];
-      if (ix < 0 || ix >= g_.in[0]) continue;
-      left[pairs] = input_.at(ix, scratch) + point * input_.point_stride();
-      right[pairs++] = derivatives(i, scratch) + point * g_.out_channels * tiling_.positions;
+    for (std::int64_t s = 0; s < group.samples.count; ++s) {
+      for (std::int64_t i = 0; i < group.planes; ++i) {
+        const std::int64_t ix = group.first + i + kx - g_.pad_before[0];
+        if (ix < 0 || ix >= g_.in[0]) continue;
+        const std::int64_t plane = s * group.planes + i;
+        left[pairs] = input(s, ix, scratch) + point * input_.point_stride();
+        if (words_ > 0) {
+          right_words[pairs++] =
+              words(plane, scratch) + point * words_ * whole_lanes(g_.out_channels);
+        } else {
+          right[pairs++] =
+              derivatives(plane, scratch) + point * g_.out_channels * tiling_.positions;
+        }
+      }
+      ends[static_cast<std::size_t>(s)] = pairs;
     }
-    add_plane_dots(PlaneDots<Element>{
-        .left = {left.data(), pairs},
-        .right = {right.data(), pairs},
-        .rows = {scratch_at<std::int64_t>(scratch, rows_), static_cast<std::size_t>(rows())},
-        .outputs = g_.out_channels,
-        .right_stride = tiling_.positions,
-        .positions = tiling_.positions,
-        .sums = scratch_at<float>(scratch, gradient_) + point * gradient_size() +
-                kx * rows() * g_.out_channels,
-        .sums_stride = g_.out_channels});
+    const std::span<const std::int64_t> places{scratch_at<std::int64_t>(scratch, rows_),
+                                               static_cast<std::size_t>(rows())};
+    float* sums = scratch_at<float>(scratch, gradient_) + point * gradient_size() +
+                  kx * rows() * g_.out_channels;
+    if (words_ > 0) {
+      add_channel_dots(
+          ChannelDots<Element>{.left = {left.data(), pairs},
+                               .right = {right_words.data(), pairs},
+                               .ends = {ends.data(), static_cast<std::size_t>(group.samples.count)},
+                               .rows = places,
+                               .outputs = g_.out_channels,
+                               .right_stride = whole_lanes(g_.out_channels),
+                               .words = words_,
+                               .sums = sums,
+                               .sums_stride = g_.out_channels});
+    } else {
+      add_plane_dots(PlaneDots<Element>{.left = {left.data(), pairs},
+                                        .right = {right.data(), pairs},
+                                        .rows = places,
+                                        .outputs = g_.out_channels,
+                                        .right_stride = tiling_.positions,
+                                        .positions = tiling_.positions,
+                                        .sums = sums,
+                                        .sums_stride = g_.out_channels});
+    }
   }
 
   // With tiles the sums are those of the points; the transposed transform G^T turns them into the
@@ -179,31 +276,32 @@ class ParameterKernel final : public Kernel {
       std::copy_n(gradient, gradient_size(), dkernel);
       return;
     }
-    const auto transform =
+    const auto of_taps =
         tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
     const std::int64_t block = g_.in_channels * g_.out_channels;
+    WeighedRows rows{.weights = {},
+                     .from_rows = tiling_.points,
+                     .from_stride = gradient_size(),
+                     .to_rows = tiling_.taps_of_part,
+                     .to_stride = block,
+                     .count = block};
+    std::copy(of_taps.begin(), of_taps.end(), rows.weights.begin());
     const std::int64_t columns = g_.kernel[0] * g_.kernel[1] * tiling_.parts;
     for (std::int64_t column = 0; column < columns; ++column) {
-      for (std::int64_t tap = 0; tap < tiling_.taps_of_part; ++tap) {
-        for (std::int64_t i = 0; i < block; ++i) {
-          double sum = 0.0;
-          for (std::int64_t point = 0; point < tiling_.points; ++point) {
-            sum += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
-                   static_cast<double>(gradient[point * gradient_size() + column * block + i]);
-          }
-          *dkernel++ = static_cast<float>(sum);
-        }
-      }
+      add_weighed(rows, gradient + column * block, dkernel + column * tiling_.taps_of_part * block);
     }
   }
 
   const ConvolutionGeometry g_;
   const Tiling tiling_;
   ScratchPlan plan_;
+  const std::int64_t words_;    // of a plane, with lanes over outputs; else 0
+  const std::int64_t samples_;  // at once
+  const std::int64_t held_;     // planes of each sample's image
   const InputPlanes<Element> input_;
   const ElementPlanes<Element> elements_;  // of one plane of derivatives
   const ChannelSums outputs_;              // of derivatives, for the bias
-  std::size_t derivatives_ = 0, gradient_ = 0, rows_ = 0, bias_sums_ = 0;
+  std::size_t derivatives_ = 0, apart_ = 0, gradient_ = 0, rows_ = 0, bias_sums_ = 0;
 };
 
 }  // namespace

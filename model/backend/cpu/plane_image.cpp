@@ -35,44 +35,49 @@ const float* PlaneImageKernel::weights_of(const KernelCall& call) const {
   return call.operand<const float>(convolution_.kernel);
 }
 
-void PlaneImageKernel::run_sample(const KernelCall& call, std::int64_t n,
-                                  std::byte* scratch) const {
+void PlaneImageKernel::run_share(const KernelCall& call, std::int64_t share,
+                                 std::byte* scratch) const {
   const Weights weights{weights_of(call), call.scratch};
   const float* bias = g_.bias ? call.operand<const float>(convolution_.bias) : nullptr;
-  const float* sample =
-      call.operand<const float>(convolution_.x) + n * cells(g_.in) * g_.in_channels;
-  const std::int64_t plane = g_.out[1] * g_.out[2] * g_.out_channels;
+  const auto* images = call.operand<const float>(convolution_.x);
   auto* y = call.operand<float>(convolution_.y);
-  std::int64_t made = 0, begin = n * g_.out[0] * plane;
+  const Samples samples = share_of(g_.batch, tiling_.samples, share);
+  const std::int64_t plane = g_.out[1] * g_.out[2] * g_.out_channels, size = g_.out[0] * plane;
+  std::int64_t made = 0, begin = samples.first * size;
   for (std::int64_t ox = 0; ox < g_.out[0]; ++ox, begin += plane) {
-    form_sums(sample, ox, made, weights, scratch);
-    finish(bias, y + begin, scratch);
-    if (call.part_done != nullptr) (*call.part_done)({begin, begin + plane});
+    form_sums(images, samples, ox, made, weights, scratch);
+    finish(bias, samples.count, y + begin, scratch);
+    for (std::int64_t s = 0; s < samples.count && call.part_done != nullptr; ++s) {
+      (*call.part_done)({begin + s * size, begin + s * size + plane});
+    }
   }
 }
 
 // Evaluates the taps along z at the points of the tiles (G). A column is one (kx, ky, part of the
 // taps).
 void PlaneImageKernel::transform_weights(const float* kernel, float* weights) const {
-  const auto transform =
+  const auto of_taps =
       tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
   const std::int64_t block = g_.in_channels * g_.out_channels;
-  for (std::int64_t column = 0; column < taps() * tiling_.parts; ++column) {
-    for (std::int64_t i = 0; i < block; ++i) {
-      for (std::int64_t point = 0; point < tiling_.points; ++point) {
-        double weight = 0.0;
-        for (std::int64_t tap = 0; tap < tiling_.taps_of_part; ++tap) {
-          weight += transform[static_cast<std::size_t>(tap)][static_cast<std::size_t>(point)] *
-                    static_cast<double>(kernel[(column * tiling_.taps_of_part + tap) * block + i]);
-        }
-        weights[point * weights_size() + column * block + i] = static_cast<float>(weight);
-      }
+  WeighedRows rows{.weights = {},
+                   .from_rows = tiling_.taps_of_part,
+                   .from_stride = block,
+                   .to_rows = tiling_.points,
+                   .to_stride = weights_size(),
+                   .count = block};
+  for (std::size_t tap = 0; tap < of_taps.size(); ++tap) {
+    for (std::size_t point = 0; point < kMostPoints; ++point) {
+      rows.weights[point][tap] = of_taps[tap][point];
     }
+  }
+  for (std::int64_t column = 0; column < taps() * tiling_.parts; ++column) {
+    add_weighed(rows, kernel + column * tiling_.taps_of_part * block, weights + column * block);
   }
 }
 
-// One x plane of the output from its sums.
-void PlaneImageKernel::finish(const float* bias, float* y, std::byte* scratch) const {
+// One x plane of the outputs of some samples, the first of which stands at `y`, from their sums.
+void PlaneImageKernel::finish(const float* bias, std::int64_t samples, float* y,
+                              std::byte* scratch) const {
   float* sums = this->sums(scratch);
   const std::int64_t stride = g_.out_channels * tiling_.positions;
   if (tiling_.tiles()) {
@@ -88,14 +93,33 @@ void PlaneImageKernel::finish(const float* bias, float* y, std::byte* scratch) c
                    bias ? bias[o] : 0.0f, convolution_.activation);
     }
   }
-  for (std::int64_t oy = 0; oy < g_.out[1]; ++oy) {
-    for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j) {
-      planes_to_cells({.count = (g_.out[2] - 1 - j) / tiling_.outputs + 1,
-                       .channels = g_.out_channels,
-                       .cell_stride = tiling_.outputs * g_.out_channels,
-                       .plane_stride = tiling_.positions},
-                      sums + j * stride + oy * tiling_.row,
-                      y + (oy * g_.out[2] + j) * g_.out_channels);
+  write_cells(sums, samples, y);
+}
+
+void PlaneImageKernel::write_cells(const float* sums, std::int64_t samples, float* y) const {
+  const std::int64_t channels = g_.out_channels, stride = channels * tiling_.positions;
+  const std::int64_t row = g_.out[2] * channels, step = tiling_.outputs * channels;
+  const auto write = [&](std::int64_t count, std::int64_t cell_stride, const float* from,
+                         float* to) {
+    planes_to_cells({count, channels, cell_stride, tiling_.positions}, from, to);
+  };
+  for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j, sums += stride) {
+    float* cells_of_j = y + j * channels;
+    if (tiling_.row_stride() == 1) {  // rows are neighbours
+      write(g_.out[1], row, sums, cells_of_j);
+      continue;
+    }
+    const std::int64_t count = (g_.out[2] - 1 - j) / tiling_.outputs + 1;
+    for (std::int64_t oy = 0; oy < g_.out[1]; ++oy) {
+      const float* from = sums + oy * tiling_.row_stride();
+      float* to = cells_of_j + oy * row;
+      if (tiling_.samples == 1) {
+        write(count, step, from, to);
+        continue;
+      }
+      for (std::int64_t t = 0; t < count; ++t, from += tiling_.samples, to += step) {
+        write(samples, cells(g_.out) * channels, from, to);
+      }
     }
   }
 }

@@ -34,8 +34,10 @@ class PlaneImageKernel : public SampleKernel {
     std::byte* scratch = nullptr;  // in which they are arranged; of another thread, perhaps
   };
 
+  // Computes as many samples at a time as the tiling has side by side.
   PlaneImageKernel(const ImageConvolution& convolution, const Tiling& tiling);
 
+  std::int64_t shares() const final { return shares_of(g_.batch, tiling_.samples); }
   std::int64_t taps() const { return g_.kernel[0] * g_.kernel[1] * tiling_.taps_in_z; }
   // Numbers of one point in the weights.
   std::int64_t weights_size() const {
@@ -55,18 +57,18 @@ class PlaneImageKernel : public SampleKernel {
  private:
   // Once, before form_sums(), from [point][tap][part][channel][output].
   virtual void arrange(const float* weights, std::byte* scratch) const = 0;
-  // Fills sums() for output plane `ox`. Within a sample `ox` rises from 0; `made` counts the planes
-  // of the input that exist.
-  virtual void form_sums(const float* sample, std::int64_t ox, std::int64_t& made,
-                         const Weights& weights, std::byte* scratch) const = 0;
+  // Fills sums() for output plane `ox` of samples of `images`. For each `ox` rises from 0; `made`
+  // counts the planes of the input that exist.
+  virtual void form_sums(const float* images, const Samples& samples, std::int64_t ox,
+                         std::int64_t& made, const Weights& weights, std::byte* scratch) const = 0;
 
-  std::int64_t samples() const final { return g_.batch; }
   void prepare(const KernelCall& call) const final;
-  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const final;
+  void run_share(const KernelCall& call, std::int64_t share, std::byte* scratch) const final;
   // [point][tap][part][channel][output], as prepare() has left them.
   const float* weights_of(const KernelCall& call) const;
   void transform_weights(const float* kernel, float* weights) const;
-  void finish(const float* bias, float* y, std::byte* scratch) const;
+  void finish(const float* bias, std::int64_t samples, float* y, std::byte* scratch) const;
+  void write_cells(const float* sums, std::int64_t samples, float* y) const;
 
   std::size_t mirrored_ = 0, weights_ = 0, sums_ = 0;
 };

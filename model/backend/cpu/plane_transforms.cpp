@@ -108,6 +108,38 @@ void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int
   }
 }
 
+void add_weighed(const WeighedRows& rows, const float* from, float* to) {
+  const hn::CappedTag<double, 8> tag;
+  const hn::Rebind<float, decltype(tag)> floats;
+  const auto weight = [&](std::int64_t k, std::int64_t j) {
+    return rows.weights[static_cast<std::size_t>(k)][static_cast<std::size_t>(j)];
+  };
+  constexpr auto kDoubles = static_cast<std::int64_t>(hn::MaxLanes(tag));
+  std::int64_t i = 0;
+  for (; i + kDoubles <= rows.count; i += kDoubles) {
+    hn::Vec<decltype(tag)> values[kMostPoints];
+    for (std::int64_t j = 0; j < rows.from_rows; ++j) {
+      values[j] = hn::PromoteTo(tag, hn::LoadU(floats, from + j * rows.from_stride + i));
+    }
+    for (std::int64_t k = 0; k < rows.to_rows; ++k) {
+      auto sum = hn::Zero(tag);
+      for (std::int64_t j = 0; j < rows.from_rows; ++j) {
+        sum = hn::Add(sum, hn::Mul(hn::Set(tag, weight(k, j)), values[j]));
+      }
+      hn::StoreU(hn::DemoteTo(floats, sum), floats, to + k * rows.to_stride + i);
+    }
+  }
+  for (; i < rows.count; ++i) {
+    for (std::int64_t k = 0; k < rows.to_rows; ++k) {
+      double sum = 0.0;
+      for (std::int64_t j = 0; j < rows.from_rows; ++j) {
+        sum += weight(k, j) * static_cast<double>(from[j * rows.from_stride + i]);
+      }
+      to[k * rows.to_stride + i] = static_cast<float>(sum);
+    }
+  }
+}
+
 #if HWY_MAX_BYTES < 32
 
 void cells_to_planes(const CellsAndPlanes&, const float*, float*) {}
@@ -233,6 +265,7 @@ namespace troupe::model::cpu {
 HWY_EXPORT(transform_inputs);
 HWY_EXPORT(transform_derivatives);
 HWY_EXPORT(restore_outputs);
+HWY_EXPORT(add_weighed);
 HWY_EXPORT(finish_plane);
 HWY_EXPORT(cells_to_planes);
 HWY_EXPORT(planes_to_cells);
@@ -247,6 +280,10 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
 
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
   HWY_DYNAMIC_DISPATCH(restore_outputs)(planes, stride, count, outputs);
+}
+
+void add_weighed(const WeighedRows& rows, const float* from, float* to) {
+  HWY_DYNAMIC_DISPATCH(add_weighed)(rows, from, to);
 }
 
 void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* planes) {

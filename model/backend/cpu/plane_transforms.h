@@ -4,8 +4,10 @@
 // (plane_convolution.h). Through Highway as plane_vectors.h, and under its condition; the bits do
 // not depend on the width of vectors.
 
+#include <array>
 #include <cstdint>
 
+#include "model/backend/cpu/winograd.h"
 #include "model/network.h"
 
 namespace troupe::model::cpu {
@@ -21,6 +23,15 @@ void transform_derivatives(float* planes, std::int64_t stride, std::int64_t coun
 // output whose inputs are all zero is zero, as it is without tiles. Otherwise rounding would choose
 // the side of the activation's kink at the zero biases that training begins with.
 void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int outputs);
+
+// to[k to_stride + i] = sum over j < from_rows, ascending, of weights[k][j] from[j from_stride +
+// i], in double and rounded once, for k < to_rows and i < count: the transforms of kernels.
+struct WeighedRows {
+  std::array<PointRow, kMostPoints> weights;
+  std::int64_t from_rows = 0, from_stride = 0, to_rows = 0, to_stride = 0;
+  std::int64_t count = 0;
+};
+void add_weighed(const WeighedRows& rows, const float* from, float* to);
 
 // planes[c plane_stride + t] = cells[t cell_stride + c] for t < count. Numbers behind them up to
 // the next multiple of kTransposed become zero, or stay.

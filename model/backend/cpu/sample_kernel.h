@@ -1,6 +1,7 @@
 #pragma once
 
-// Kernels that compute each sample on its own, so that threads can divide the samples.
+// Kernels that compute samples on their own, one or a few at a time, so that threads can divide
+// them.
 
 #include <cstdint>
 
@@ -27,17 +28,18 @@ class SampleKernel : public Kernel {
     const Crew crew = all.for_work(products(), 1);
     const KernelCall call{operands, random, crew.scratch(), part_done};
     prepare(call);
-    crew.run(samples(),
-             [&](std::int64_t n, int thread) { run_sample(call, n, crew.scratch(thread)); });
+    crew.run(shares(),
+             [&](std::int64_t share, int thread) { run_share(call, share, crew.scratch(thread)); });
   }
 
  private:
-  virtual std::int64_t samples() const = 0;
-  // Called once per run. Writes to the call's scratch memory, which the samples read; each sample
+  // Samples, or parts of the micro-batch that have several.
+  virtual std::int64_t shares() const = 0;
+  // Called once per run. Writes to the call's scratch memory, which the shares read; each share
   // writes to memory of its own.
   virtual void prepare(const KernelCall& call) const = 0;
-  // `scratch` holds all that is the sample's own; it may be the call's.
-  virtual void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const = 0;
+  // `scratch` holds all that is the share's own; it may be the call's.
+  virtual void run_share(const KernelCall& call, std::int64_t share, std::byte* scratch) const = 0;
 };
 
 }  // namespace troupe::model::cpu

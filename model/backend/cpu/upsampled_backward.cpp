@@ -45,7 +45,7 @@ class BackwardInputKernel final : public SampleKernel {
   }
 
  private:
-  std::int64_t samples() const override { return g_.batch; }
+  std::int64_t shares() const override { return g_.batch; }
 
   void prepare(const KernelCall& call) const override {
     kernel_.collapse(call.operand<const float>(1), scratch_at<double>(call.scratch, block_),
@@ -55,7 +55,7 @@ class BackwardInputKernel final : public SampleKernel {
   }
 
   // The weights stand in the call's scratch memory.
-  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const override {
+  void run_share(const KernelCall& call, std::int64_t n, std::byte* scratch) const override {
     std::fill_n(phase_plane(g_.out[0], 0, 0, scratch), phases_in_plane() * phase_size(), Element{});
     fill_derivatives(call.operand<const float>(0) + n * cells(g_.out) * g_.out_channels, scratch);
     float* dx = call.operand<float>(2) + n * cells(g_.in) * g_.in_channels;

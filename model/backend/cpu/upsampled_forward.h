@@ -75,9 +75,9 @@ class UpsampledForward : public SampleKernel {
   virtual void multiply(const Taps& taps, const std::byte* weights, float* sums,
                         std::byte* scratch) const = 0;
 
-  std::int64_t samples() const final { return g_.batch; }
+  std::int64_t shares() const final { return g_.batch; }
   void prepare(const KernelCall& call) const final;
-  void run_sample(const KernelCall& call, std::int64_t n, std::byte* scratch) const final;
+  void run_share(const KernelCall& call, std::int64_t n, std::byte* scratch) const final;
   struct PlaneOfPhases {
     std::int64_t fx, c, fy;  // plane c of the phase along x, and the phase along y
   };

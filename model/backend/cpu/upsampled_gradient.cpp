@@ -4,6 +4,7 @@
 #include "model/backend/cpu/coarse_planes.h"
 #include "model/backend/cpu/element_planes.h"
 #include "model/backend/cpu/plane_geometry.h"
+#include "model/backend/cpu/plane_dots.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/cpu/upsampled_convolution.h"

@@ -5,7 +5,10 @@
 // number of channels: a tap of the kernel is then the same plane read from another place, and a
 // convolution
 //   sums[output][q] = sum over taps, channels of plane[channel][q + place of the tap] weight,
-// whose sums stay in registers over all taps (plane_vectors.h).
+// whose sums stay in registers over all taps (plane_vectors.h). Small images have fewer positions
+// than vectors have lanes: several samples then stand side by side in a plane (side_by_side()), and
+// sums of the kernel's derivatives have lanes over outputs (channel_dots.h). No sum has another
+// order for that.
 //
 // With 3 to 7 taps along z, or a multiple of these, if that is less work, planes hold tiles of 9 -
 // taps outputs evaluated at eight points (winograd.h) instead of cells: up to 2.7 times fewer

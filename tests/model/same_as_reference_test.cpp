@@ -1,5 +1,5 @@
 // Kernels of the cpu backends that have the reference's bits: exponentials, softmax, norms of
-// samples, pools.
+// samples, pools, convolutions in groups.
 
 #include <cmath>
 #include <limits>
@@ -106,6 +106,25 @@ TEST_F(SameAsReference, NormsOfGroups) {
     Draw draw(static_cast<std::uint64_t>(c.channels));
     expect_same_bits(GroupNormForward{3, c.rows, c.channels, c.groups, 1e-3}, draw);
     expect_same_bits(GroupNormBackward{3, c.rows, c.channels, c.groups}, draw);
+  }
+}
+
+// Channels that fill vectors and that do not, rows of more cells than a block, every stride.
+TEST_F(SameAsReference, ConvolutionsInGroups) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(seed);
+    Draw draw(seed);
+    GroupedGeometry g = random_grouped_geometry(draw);
+    g.groups = draw.between(1, 9);
+    const bool depthwise = draw.between(0, 4) == 0;
+    g.in_channels = g.groups * (depthwise ? 1 : draw.between(1, 9));
+    g.out_channels = g.groups * (depthwise ? 1 : draw.between(1, 20));
+    const std::int64_t more = draw.between(0, 15);  // outputs along z
+    g.in[2] += more * g.stride[2];
+    g.out[2] += more;
+    expect_same_bits(GroupedConvolutionForward{g}, draw);
+    expect_same_bits(GroupedConvolutionBackwardInput{g}, draw);
+    expect_same_bits(GroupedConvolutionBackwardParameters{g}, draw);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/cpu/group_norm.h"
+#include "model/backend/cpu/grouped_convolution.h"
 #include "model/backend/cpu/max_pool.h"
 #include "model/backend/cpu/processor.h"
 #include "model/backend/float_environment.h"

@@ -52,14 +52,14 @@ void Flight::add_buckets(std::int64_t from, const Post& post) {
 }
 
 void Flight::add_header(const runtime::Hash128& state, std::optional<double> distance,
-                        std::optional<pipeline::TurnOffer> next, const Post& post) {
+                        std::vector<pipeline::TurnOffer> next, const Post& post) {
   CHECK(contributed() && !announced_, "the header goes last, and once");
   share_.finish_header(record_.scales, record_.header);
   record_.header.state_minimum = state;
   record_.header.state_maximum = state;
   record_.header.judged = distance.has_value();
   if (distance) record_.header.distance = *distance;
-  record_.header.next = next;
+  record_.header.next = std::move(next);
   post(Message::of(HeaderMessage{pipeline::StepHeader(record_.header), view_}));
   announced_ = true;
 }

@@ -143,7 +143,7 @@ void fields(auto& archive, Like<RingHeader> auto& body) {
   archive.real("distance", header.distance);
   archive.flag("stop_requested", header.stop_requested);
   archive.flag("checkpoint_requested", header.checkpoint_requested);
-  archive.perhaps("next", header.next);
+  archive.list("next", header.next, pipeline::kMostWorkersInTurns);
   archive.flag("combined", body.combined);
 }
 
@@ -162,7 +162,7 @@ void fields(auto& archive, Like<StepMetrics> auto& body) {
   archive.number("attempts", body.attempts);
   archive.number("events", body.events);
   archive.number("event_sum", body.event_sum);
-  archive.perhaps("worker", body.worker);
+  archive.perhaps("turn", body.turn);
   archive.list("losses", body.losses, kMostLosses,
                [](auto& losses, auto& loss) { losses.real("", loss); });
   archive.real("load_seconds", body.load_seconds);

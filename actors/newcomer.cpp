@@ -29,7 +29,8 @@ bool Newcomer::take_bucket(const BucketMessage& body, const runtime::Buffer& sum
 
 bool Newcomer::expects(const pipeline::StepHeader& header, const StepEngine& engine) const {
   return header.step == engine.next_step() && record_ && !header.flagged &&
-         header.micro_batches == training_.options.micro_batches_of_step(engine.state().iteration);
+         header.micro_batches ==
+             training_.options.micro_batches_of_step(engine.state().iteration, engine.state().slot);
 }
 
 // The header carries the hash of the others' state before the step, so a difference shows before

@@ -314,14 +314,20 @@ Result<void> RingSum::advance_header(RingRound& round, std::string_view who, Rin
   return {};
 }
 
+std::uint32_t RingSum::micro_batches_of(std::uint64_t step) const {
+  const std::uint64_t slots = options_.slot_floats.size();
+  if (!options_.at_a_time) {
+    return options_.short_iteration.micro_batches_in(step / slots, options_.micro_batches);
+  }
+  const auto before = static_cast<std::uint32_t>(step % slots) * *options_.at_a_time;
+  return std::min(*options_.at_a_time, options_.micro_batches - before);
+}
+
 // The header goes to the replicas behind all buckets, and ends the round.
 Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
   if (!round.combined || round.reduced() < round.sums.buckets.size()) return {};
   const StepHeader& header = round.sums.header;
-  const std::uint32_t micro_batches =
-      options_.takes_turns ? 1
-                           : options_.short_iteration.micro_batches_in(
-                                 header.step / options_.slot_floats.size(), options_.micro_batches);
+  const std::uint32_t micro_batches = micro_batches_of(header.step);
   const std::uint64_t events = options_.events / options_.micro_batches * micro_batches;
   if (header.micro_batches != micro_batches || header.events != events) {
     return refusal(

@@ -56,7 +56,9 @@ struct RingSumOptions {
   std::uint32_t micro_batches = 1;             // M: of an iteration, how many a complete sum holds
   std::uint64_t events = 1;                    // in these
   pipeline::ShortIteration short_iteration{};  // of the run; its sums hold fewer
-  bool takes_turns = false;                    // a sum holds one of the micro-batches alone
+  // Where workers take turns: how many of the micro-batches a sum holds; an iteration's last those
+  // that are left.
+  std::optional<std::uint32_t> at_a_time = {};
   // How floats are sent, and for each slot how many stand in front of its contributions; none:
   // there are no floats.
   std::optional<pipeline::ReductionFormat> lossy;
@@ -174,6 +176,8 @@ class RingSum {
                                               std::string_view who) const;
   pipeline::BucketRole role_of(std::uint32_t bucket) const;
   std::uint32_t slot_of(const RingRound& round) const;
+  // How many the step's complete sum holds.
+  std::uint32_t micro_batches_of(std::uint64_t step) const;
   // Sends the bucket on if it is complete as far as this member.
   void advance(RingRound& round, std::uint32_t number, RingOutcome& out);
   // A bucket's sum is here, as it goes round.

@@ -172,8 +172,8 @@ void StepEngine::announce(const Hooks& hooks) {
   const bool leads = view_->leader() * options_.checks.replicas_per_member == options_.replica;
   const auto figure = early_end_.figure_of(state_);
   if (leads && !figure && early_end_.wants_figure(state_)) return;
-  const auto next = turns_ ? turns_->offer(state_, *view_) : std::nullopt;
-  flight.add_header(state_hash_, figure, next, hooks.post);
+  auto next = turns_ ? turns_->offers(state_, *view_) : std::vector<pipeline::TurnOffer>();
+  flight.add_header(state_hash_, figure, std::move(next), hooks.post);
 }
 
 StepEngine::Waits StepEngine::waits() const {
@@ -232,8 +232,8 @@ void StepEngine::retire(const Hooks& hooks) {
 
 std::string StepEngine::waiting_for() const {
   if (turns_ && feed_.is_whole()) {
-    return fmt::format("the turn of worker {} in iteration {}", state_.turns->next,
-                       state_.iteration);
+    return fmt::format("the turn of worker {} in iteration {}",
+                       fmt::join(state_.turns->next.numbers(), ", "), state_.iteration);
   }
   if (!feed_.is_whole() || flights_.empty()) return feed_.waiting_for(state_.iteration);
   if (flights_.front().contributed() && !flights_.front().announced()) {
@@ -254,7 +254,10 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
   metrics.events = record.header.events;
   metrics.event_sum = record.header.event_sum;
   metrics.state_hash = state_hash_;
-  if (state_.turns) metrics.worker = state_.turns->next;
+  if (state_.turns) {
+    metrics.turn = {state_.turns->next.numbers(),
+                    pipeline::turn_behind(record.header, training_.options).numbers()};
+  }
   const auto slot = training_.options.schedule[state_.slot];
   const auto losses = pipeline::step_losses(training_.gan.contributions(slot), record);
   for (const std::size_t i : told_losses_) metrics.losses.push_back(losses.at(i));

@@ -15,7 +15,7 @@
 // With workers that train alone (pipeline/steps/strategy.h) a step is one of all of them: the
 // engine computes each worker's iterations in turns, and nothing ahead. Where workers take turns
 // the engine computes at its own workers, those of the next iteration included, and contributes to
-// a step what the worker whose turn it is has made, or nothing if that is another replica's.
+// a step what those of them have made whose turn it is, or nothing.
 //
 // In another View the steps under way are contributed again. Where micro-batches of lost members
 // are this replica's now, only their events are asked for and only their gradients are computed.

@@ -1,5 +1,7 @@
 #include "actors/turn_engine.h"
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 using runtime::Result;
@@ -12,8 +14,7 @@ Result<TurnEngine::Work> TurnEngine::work(const pipeline::TrainingState& state,
   ASSIGN_OR_RETURN(const IterationFeed::Share next, share(state, feed));
   if (shares_.empty()) return work;
   if (contributes) {
-    const bool own = view.owners_in(state.iteration).at(state.turns->next) == replica_;
-    work.contribution = turns_.share_of_turn(state, own);
+    work.contribution = turns_.share_of_turn(state, is_own(view));
     if (work.contribution) return work;
   }
   if (next == nullptr) return work;
@@ -40,13 +41,24 @@ Result<IterationFeed::Share> TurnEngine::share(const pipeline::TrainingState& st
   }
 }
 
-std::optional<pipeline::TurnOffer> TurnEngine::offer(const pipeline::TrainingState& state,
-                                                     const pipeline::View& view) const {
-  const std::uint64_t next = state.step(options_.schedule.size()) + 1;
-  if (order_ && next < order_->size()) return pipeline::TurnOffer{0, (*order_)[next]};
-  return turns_.offer(state, [&](std::uint64_t iteration, std::uint32_t worker) {
+pipeline::WorkerTurns::IsOwn TurnEngine::is_own(const pipeline::View& view) const {
+  return [&](std::uint64_t iteration, std::uint32_t worker) {
     return view.owners_in(iteration).at(worker) == replica_;
-  });
+  };
+}
+
+std::vector<pipeline::TurnOffer> TurnEngine::offers(const pipeline::TrainingState& state,
+                                                    const pipeline::View& view) const {
+  const pipeline::StrategyOptions& strategy = options_.strategy;
+  const std::uint64_t next = state.step(options_.schedule.size()) + 1;
+  const std::uint64_t first = strategy.turns_before(next);
+  if (!order_ || first >= order_->size()) return turns_.offers(state, is_own(view));
+  std::vector<pipeline::TurnOffer> offers;
+  for (std::uint64_t i = first; i < strategy.turns_before(next + 1); ++i) {
+    offers.push_back({0, order_->at(i)});
+  }
+  std::ranges::sort(offers);
+  return offers;
 }
 
 void TurnEngine::go_on(const pipeline::TrainingState& state) {

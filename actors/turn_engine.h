@@ -18,7 +18,7 @@
 
 namespace troupe::actors {
 
-// The worker of each turn from step 0 on, as far as it is set; null: of none.
+// The workers in the order of their turns from step 0 on, as far as it is set; null: of none.
 using TurnsInOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
 
 class TurnEngine {
@@ -46,12 +46,13 @@ class TurnEngine {
                              IterationFeed& feed, bool contributes,
                              const std::function<runtime::TimePoint()>& now);
   // For the header of the state's next step.
-  std::optional<pipeline::TurnOffer> offer(const pipeline::TrainingState& state,
-                                           const pipeline::View& view) const;
+  std::vector<pipeline::TurnOffer> offers(const pipeline::TrainingState& state,
+                                          const pipeline::View& view) const;
   // A step is applied to the state.
   void go_on(const pipeline::TrainingState& state);
 
  private:
+  pipeline::WorkerTurns::IsOwn is_own(const pipeline::View& view) const;
   // The share whose workers are to be computed now; null: there is none, or its events are not
   // here.
   runtime::Result<IterationFeed::Share> share(const pipeline::TrainingState& state,

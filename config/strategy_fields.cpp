@@ -34,7 +34,7 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
   };
   const auto local = is(Kind::kLocal);
   const auto has_workers = [](const Options& options) { return options.has_workers(); };
-  constexpr const char* kWithWorkers = "kind: local, downpour, easgd or gem";
+  constexpr const char* kWithWorkers = "kind: local, downpour, easgd, gem or quorum";
   auto record = std::make_shared<Record<Options>>("a strategy");
   record->short_form("kind")
       .field(
@@ -43,13 +43,14 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
                             {"local", Kind::kLocal},
                             {"downpour", Kind::kDownpour},
                             {"easgd", Kind::kEasgd},
-                            {"gem", Kind::kGem}}),
+                            {"gem", Kind::kGem},
+                            {"quorum", Kind::kQuorum}}),
                 Kind::kSynchronous),
           Scope::kState,
           "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
           "make iterations alone, and then the mean of their changes is applied; `downpour`, "
           "`easgd`, `gem`: they do so too, and take turns in which the change of one is applied, "
-          "as those papers have it.")
+          "as those papers have it; `quorum`: the same with the changes of the first few.")
       .field("workers", &Options::workers,
              integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
              Scope::kState,
@@ -61,8 +62,18 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
              "learning rates, counts these H of all workers as one.")
       .used_if(kWithWorkers, has_workers)
       .field("rate", &Options::rate, positive(), Scope::kState,
-             "Part of a worker's change that is applied in its turn.")
-      .used_if("kind: downpour", is(Kind::kDownpour))
+             "Part of a worker's change that is applied in its turn; with quorum, of the mean of "
+             "so many.")
+      .used_if("kind: downpour or quorum",
+               [](const Options& options) {
+                 return options.kind == Kind::kDownpour || options.kind == Kind::kQuorum;
+               })
+      .field("of", &Options::of,
+             integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostWorkersInTurns)),
+             Scope::kState,
+             "Q: how many of the workers a step takes, those that are ready first. An iteration's "
+             "last step takes those that are left.")
+      .used_if("kind: quorum", is(Kind::kQuorum))
       .field("rho", &Options::rho, number(NumberRange{0.0, 1.0, true}), Scope::kState,
              "Part of the distance between a worker and the centre by which each goes to the other "
              "in a turn. W times rho is best not above 1.")

@@ -367,14 +367,19 @@ void check_stop(const Topology& topology, Reader& reader) {
                                  fmt::join(terms, ", ")));
 }
 
-// An iteration has a slot for each worker, and a turn of each.
+// An iteration is one turn of each worker.
 void check_turns(const Topology& topology, Reader& reader) {
   const auto& strategy = topology.train.options.strategy;
   const char* const name = pipeline::strategy_name(strategy.kind);
-  if (strategy.workers > pipeline::kMostSlots) {
+  if (strategy.of > strategy.workers && strategy.kind == pipeline::StrategyKind::kQuorum) {
+    reader.broken_rule({"train.strategy.of", "train.strategy.workers"},
+                       fmt::format("a step takes the first {} of {} workers; take {} or less",
+                                   strategy.of, strategy.workers, strategy.workers));
+  }
+  if (strategy.workers > pipeline::kMostWorkersInTurns) {
     reader.broken_rule({"train.strategy.workers"},
                        fmt::format("{} workers, at most {} can take turns", strategy.workers,
-                                   pipeline::kMostSlots));
+                                   pipeline::kMostWorkersInTurns));
   }
   if (topology.train.remainder == pipeline::Remainder::kPartial) {
     reader.broken_rule({"train.remainder", "train.strategy.kind"},

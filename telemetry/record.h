@@ -58,13 +58,18 @@ struct RunRecord {
   NodeFacts node{.state = "running"};  // the one that writes this
 };
 
+// The workers whose turn a step was, and those whose turn the next one is.
+struct TurnFacts {
+  std::vector<std::uint32_t> workers, next;
+};
+
 // A step in numbers, as the message of a replica and the line of metrics.jsonl both have them.
 struct StepNumbers {
   std::uint64_t epoch = 0, iteration = 0;
   std::uint32_t attempts = 1;
   std::uint64_t events = 0;
-  std::uint64_t event_sum = 0;            // of the step's header: which events they were
-  std::optional<std::uint32_t> worker{};  // whose turn it was, where workers take turns
+  std::uint64_t event_sum = 0;      // of the step's header: which events they were
+  std::optional<TurnFacts> turn{};  // where workers take turns
   // How the time since the step before was spent. These add up to it.
   double load_seconds = 0.0;     // waiting for micro-batches
   double compute_seconds = 0.0;  // computing, this step or ahead of it
@@ -230,6 +235,12 @@ void fields(Archive& archive, runtime::Like<NodeFacts> auto& node) {
 }
 
 template <class Archive>
+void fields(Archive& archive, runtime::Like<TurnFacts> auto& turn) {
+  archive.list("workers", turn.workers, kAnyLength);
+  archive.list("next", turn.next, kAnyLength);
+}
+
+template <class Archive>
 void fields(Archive& archive, runtime::Like<StepFacts> auto& step) {
   archive.number("epoch", step.epoch);
   archive.number("iteration", step.iteration);
@@ -245,7 +256,7 @@ void fields(Archive& archive, runtime::Like<StepFacts> auto& step) {
     seconds.real("apply", step.apply_seconds);
   });
   archive.text("state_hash", step.state_hash, kAnyLength);
-  archive.last("worker", step.worker);
+  archive.last("turn", step.turn);
 }
 
 template <class Archive>

@@ -210,7 +210,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.member = member;
   parts.reducer.micro_batches = options.micro_batches;
   parts.reducer.events = std::uint64_t{options.micro_batches} * options.micro_batch;
-  parts.reducer.takes_turns = options.has_turns();
+  if (options.has_turns()) parts.reducer.at_a_time = options.strategy.at_a_time();
   parts.reducer.short_iteration = options.short_iteration;
   parts.reducer.lossy = options.lossy;
   parts.reducer.slot_floats.clear();

@@ -1,5 +1,6 @@
 #include "launch/run/turn_order.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
@@ -25,68 +26,92 @@ Error refusal(const std::string& path, const std::string& what) {
 }
 
 // By step.
-Result<std::map<std::uint64_t, std::uint32_t>> turns_in(const std::string& path,
-                                                        runtime::Disk& disk) {
+Result<std::map<std::uint64_t, telemetry::TurnFacts>> turns_in(const std::string& path,
+                                                               runtime::Disk& disk) {
   ASSIGN_OR_RETURN(const runtime::Buffer content, disk.read(path));
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-  std::map<std::uint64_t, std::uint32_t> turns;
+  std::map<std::uint64_t, telemetry::TurnFacts> turns;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
        begin = end + 1) {
     const auto record = telemetry::read_record(text.substr(begin, end - begin));
     if (!record.ok()) return refusal(path, record.error().message);
     const auto* step = std::get_if<telemetry::StepFacts>(&record->body);
     if (step == nullptr) continue;
-    if (!step->worker) return refusal(path, "its steps are no turns of workers");
-    turns[record->step] = *step->worker;
+    if (!step->turn) return refusal(path, "its steps are no turns of workers");
+    turns[record->step] = *step->turn;
   }
   if (turns.empty()) return refusal(path, "it has no steps");
   return turns;
+}
+
+// Whether these workers can have the turn behind those of `order`.
+bool may_follow(const std::vector<std::uint32_t>& order, const std::vector<std::uint32_t>& turn,
+                std::uint64_t step, const pipeline::StrategyOptions& strategy) {
+  const auto size = strategy.at_a_time(static_cast<std::uint32_t>(step % strategy.turns()));
+  const auto iteration = static_cast<std::ptrdiff_t>(order.size() % strategy.workers);
+  std::set<std::uint32_t> had(order.end() - iteration, order.end());
+  const bool is_first = step == 0;
+  return turn.size() == size && std::ranges::all_of(turn, [&](std::uint32_t worker) {
+           return worker < (is_first ? size : strategy.workers) && had.insert(worker).second;
+         });
 }
 
 }  // namespace
 
 Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::TrainingOptions& options,
                                   runtime::Disk& disk) {
+  const pipeline::StrategyOptions& strategy = options.strategy;
   if (!options.has_turns()) {
     return Error{ErrorKind::kUsage,
                  fmt::format("--order is for strategies in which workers take turns (downpour, "
-                             "easgd, gem), and train.strategy is {}: its bits have no order",
-                             pipeline::strategy_name(options.strategy.kind))};
+                             "easgd, gem, quorum), and train.strategy is {}: its bits have no "
+                             "order",
+                             pipeline::strategy_name(strategy.kind))};
   }
   ASSIGN_OR_RETURN(const auto turns, turns_in(path, disk));
   auto order = std::make_shared<std::vector<std::uint32_t>>();
-  const std::size_t workers = options.strategy.workers;
-  std::set<std::uint32_t> had;  // of the iteration
-  for (const auto& [step, worker] : turns) {
-    if (step != order->size())
-      return refusal(path, fmt::format("step {} is missing", order->size()));
-    if (step % workers == 0) had.clear();
-    const bool is_first = had.empty();
-    if (worker >= workers || !had.insert(worker).second || (is_first && worker != 0)) {
-      return refusal(path, fmt::format("step {} is worker {}'s, which is not one of {} that have "
-                                       "one turn each in an iteration, worker 0 first",
-                                       step, worker, workers));
+  std::uint64_t next = 0;
+  const auto add = [&](std::vector<std::uint32_t> turn) -> Result<void> {
+    std::ranges::sort(turn);
+    if (may_follow(*order, turn, next, strategy)) {
+      order->insert(order->end(), turn.begin(), turn.end());
+      ++next;
+      return {};
     }
-    order->push_back(worker);
+    return refusal(
+        path, fmt::format("step {} is of worker {}, and an iteration is one turn of "
+                          "each of {}, {} at a time, the first of them first",
+                          next, fmt::join(turn, ", "), strategy.workers, strategy.at_a_time()));
+  };
+  for (const auto& [step, turn] : turns) {
+    if (step != next) return refusal(path, fmt::format("step {} is missing", next));
+    RETURN_IF_ERROR(add(turn.workers));
   }
+  RETURN_IF_ERROR(add(turns.rbegin()->second.next));
   return TurnOrder(std::move(order));
 }
 
 Result<void> check_turn_order(const TurnOrder& order, const pipeline::TrainingState& state) {
-  const std::uint64_t step = state.step(state.scales.size());
-  if (step > order->size()) return {};
+  const pipeline::TurnState& turns = *state.turns;
+  std::uint64_t behind = state.iteration * turns.workers.size();  // turns of workers so far
+  for (const pipeline::WorkerState& worker : turns.workers)
+    behind += worker.turns - state.iteration;
+  if (behind > order->size()) return {};
   runtime::Hash128 hash;
-  for (std::uint64_t turn = 0; turn < step; ++turn) {
-    hash = pipeline::with_turn(hash, (*order)[turn]);
-  }
-  const bool next_differs = step < order->size() && (*order)[step] != state.turns->next;
-  if (hash == state.turns->order && !next_differs) return {};
+  for (std::uint64_t i = 0; i < behind; ++i) hash = pipeline::with_turn(hash, (*order)[i]);
+  const std::vector<std::uint32_t> next = turns.next.numbers();
+  const bool says_next = behind + next.size() <= order->size();
+  const bool leads_here =
+      hash == turns.order &&
+      (!says_next ||
+       std::equal(next.begin(), next.end(), order->begin() + static_cast<std::ptrdiff_t>(behind)));
+  if (leads_here) return {};
   return Error{
       ErrorKind::kData,
       fmt::format("the state that the run goes on from, at step {}, was trained in another "
                   "order than that of --order: go on without it, or give it the "
                   "metrics.jsonl of the run that the state is of",
-                  step)};
+                  state.step(state.scales.size()))};
 }
 
 }  // namespace troupe::launch

@@ -14,13 +14,15 @@
 
 namespace troupe::launch {
 
-// The worker of each step from step 0 on.
+// The workers in the order of their turns from step 0 on.
 using TurnOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
 
 // Reads them from the lines of steps in a run's metrics.jsonl. Of a step that is told twice, as by
 // a run that was resumed, the later line counts. A last line that is cut off is left out. Errors:
 // kUsage, the topology has no turns; kData, naming file and step: the file cannot be read, or is of
-// no such run: a step is missing, or an iteration is not one turn of each worker, worker 0 first.
+// no such run: a step is missing, or an iteration is not one turn of each worker, as many at a time
+// as there; the first workers have the first one. Workers of the turn behind the last step are in
+// it.
 runtime::Result<TurnOrder> read_turn_order(const std::string& path,
                                            const pipeline::TrainingOptions& options,
                                            runtime::Disk& disk);

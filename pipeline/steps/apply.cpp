@@ -39,7 +39,7 @@ class Application {
         placed_(placed.at(updated_network(slot_)).get()),
         tensors_(layout.of(slot_)),
         sums_{tensors_.size, record.front},
-        worker_(state.turns ? state.turns->next : 0) {}
+        turn_(state.turns ? state.turns->next.numbers() : std::vector<std::uint32_t>()) {}
 
   void check() const;
   void update_parameters();
@@ -55,7 +55,7 @@ class Application {
   void note_empty_images();
   void note_exponents_and_events();
   runtime::Result<void> advance();
-  // Behind that: the worker whose turn it was goes on from here.
+  // Behind that: the workers whose turn it was go on from here.
   void end_turn();
 
  private:
@@ -71,7 +71,8 @@ class Application {
             events};
   }
   NetworkState& network(std::size_t number) const { return state_.network(number); }
-  WorkerState& worker() const { return state_.turns->workers.at(worker_); }
+  // The first of those whose turn it is. The others become as it is in the end.
+  WorkerState& worker() const { return state_.turns->workers.at(turn_.front()); }
   // The updates that a worker's optimisers make in its iterations.
   template <class State>
   void count_updates(State& state) const;
@@ -94,7 +95,7 @@ class Application {
   model::PlacedOptimiser* const placed_;  // of the network that the step updates; null: on the host
   const model::ContributionLayout& tensors_;
   const SumLayout sums_;
-  const std::uint32_t worker_;  // whose turn it is
+  const std::vector<std::uint32_t> turn_;  // the workers whose turn it is
 };
 
 const model::OptimiserOptions& optimiser(const TrainingOptions& options, std::size_t network) {
@@ -111,13 +112,12 @@ void Application::check() const {
         "a record of another step than the state's next one");
   CHECK(state_.micro_batch == options_.micro_batch &&
         state_.micro_batches == options_.micro_batches);
-  CHECK(header.micro_batches == options_.micro_batches_of_step(state_.iteration) &&
-            header.events == options_.events_of_step(state_.iteration),
+  CHECK(header.micro_batches == options_.micro_batches_of_step(state_.iteration, state_.slot) &&
+            header.events == options_.events_of_step(state_.iteration, state_.slot),
         "a record that does not hold all micro-batches");
-  const bool says_next = header.next && header.next->worker < options_.strategy.workers;
-  CHECK(!options_.has_turns() || state_.slot + 1 == options_.schedule.size() || says_next,
-        "a turn that does not say whose is the next");
   CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
+  CHECK(!options_.has_turns() || says_next_turn(header, options_, state_),
+        "a turn that does not say whose is the next");
   CHECK(record_.scales.size() == tensors_.tensors.size() &&
         header.exponents.size() == tensors_.tensors.size() && record_.sums.size() == sums_.bytes());
 }
@@ -167,10 +167,11 @@ void Application::count_updates(State& state) const {
   }
 }
 
-// The worker's optimisers are its own. The centre shows those of the last turn.
+// Workers have optimisers of their own, which are as many updates old behind the same turn. The
+// centre shows those of the last one.
 void Application::update_from_turn() {
   WorkerState& own = worker();
-  CHECK(own.turns == state_.iteration, "a worker has one turn in an iteration");
+  const std::uint32_t workers = record_.header.micro_batches;
   count_updates(own);
   std::vector<float> values;
   for (const ContributionTensor& tensor : tensors_.tensors) {
@@ -185,10 +186,10 @@ void Application::update_from_turn() {
       const auto momenta = [&](std::vector<float>& all) {
         return all.empty() ? std::span<float>() : std::span(all).subspan(offset, centre.size());
       };
-      update_in_turn(options_.strategy, values,
+      update_in_turn(options_.strategy, workers, values,
                      {centre, of_worker, momenta(own.moment[number]), momenta(own.stale[number])});
     } else if (tensor.role == Role::kGeneratorMoving || tensor.role == Role::kDiscriminatorMoving) {
-      update_moving_in_turn(options_.strategy, values, centre, of_worker);
+      update_moving_in_turn(options_.strategy, workers, values, centre, of_worker);
     } else {
       std::ranges::copy(values, centre.begin());
       std::ranges::copy(values, of_worker.begin());
@@ -203,11 +204,15 @@ void Application::end_turn() {
   if (!options_.has_turns()) return;
   WorkerState& own = worker();
   ++own.turns;
-  state_.turns->order = with_turn(state_.turns->order, worker_);
+  TurnState& turns = *state_.turns;
+  for (const std::uint32_t worker : turn_) turns.order = with_turn(turns.order, worker);
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
     own.network(number).learning_rate = network(number).learning_rate;
   }
-  state_.turns->next = state_.slot == 0 ? 0 : record_.header.next->worker;
+  for (const std::uint32_t other : turn_) {
+    if (other != turn_.front()) state_.turns->workers[other] = own;
+  }
+  state_.turns->next = turn_behind(record_.header, options_);
 }
 
 // The workers' optimisers have made as many updates each.

@@ -78,7 +78,10 @@ void visit_optional_parts(State& state, Visitor& visitor) {
     }
   });
   visitor.perhaps("turns.next", state.turns, [&](auto& turns) {
-    visitor.number("turns.next", turns.next);
+    for (std::size_t i = 0; i < turns.next.words.size(); ++i) {
+      visitor.number(i == 0 ? "turns.next" : "turns.next_" + std::to_string(i),
+                     turns.next.words[i]);
+    }
     visitor.hash("turns.order", turns.order);
     visitor.workers("turns.workers", turns.workers,
                     [&](std::size_t i, auto& worker) { visit_worker(i, worker, visitor); });

@@ -180,9 +180,22 @@ void combine(const StepHeader& from, StepHeader& into) {
   into.check_maximum = std::max(into.check_maximum, from.check_maximum);
   into.judged |= from.judged;
   into.distance = std::min(into.distance, from.distance);
-  if (from.next) into.next = into.next ? std::min(*into.next, *from.next) : from.next;
+  into.next.insert(into.next.end(), from.next.begin(), from.next.end());
+  std::ranges::sort(into.next);
+  const auto twice = std::ranges::unique(into.next);
+  into.next.erase(twice.begin(), twice.end());
   into.stop_requested |= from.stop_requested;
   into.checkpoint_requested |= from.checkpoint_requested;
+}
+
+WorkerSet turn_behind(const StepHeader& header, const TrainingOptions& options) {
+  const auto slot = static_cast<std::uint32_t>((header.step + 1) % options.schedule.size());
+  const std::uint32_t count = options.strategy.at_a_time(slot);
+  WorkerSet next;
+  for (const TurnOffer& offer : header.next) {
+    if (offer.worker < options.strategy.workers && next.size() < count) next.add(offer.worker);
+  }
+  return next;
 }
 
 runtime::Result<bool> judge(const StepHeader& header, const model::ContributionLayout& tensors,

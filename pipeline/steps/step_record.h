@@ -17,6 +17,7 @@
 #include "model/gan.h"
 #include "pipeline/steps/spot_check.h"
 #include "pipeline/steps/sum_layout.h"
+#include "pipeline/steps/worker_set.h"
 #include "runtime/base/buffer.h"
 #include "runtime/base/error.h"
 #include "runtime/base/fields.h"
@@ -35,7 +36,7 @@ struct NonFinite {
 };
 
 // A worker that may have the next turn (pipeline/steps/strategy.h), and in how many milliseconds it
-// is thought to be ready. The least of all is taken.
+// is thought to be ready. The least of all are taken.
 struct TurnOffer {
   std::uint32_t ready_in = 0;
   std::uint32_t worker = 0;
@@ -69,7 +70,7 @@ struct StepHeader {
   // figure that train.stop reads; infinite where the showers do not have it. The leader says so.
   bool judged = false;
   double distance = std::numeric_limits<double>::infinity();  // minimum
-  std::optional<TurnOffer> next;                              // where workers take turns: minimum
+  std::vector<TurnOffer> next;  // where workers take turns: those of all members, ascending
   bool stop_requested = false;
   bool checkpoint_requested = false;
   bool operator==(const StepHeader&) const = default;
@@ -104,6 +105,10 @@ struct Contributions {
 // kind and size. Does not count the micro-batches. Vectors may be added in any pieces.
 void add_part(const Contributions& contributions, const Bucket& part, std::uint32_t micro_batches,
               const std::vector<std::int16_t>& scales, const MutableSums& sums, StepHeader& header);
+
+// The workers whose turn the step behind this one is: those of the least offers. Fewer than that
+// takes if there are not as many.
+WorkerSet turn_behind(const StepHeader& header, const TrainingOptions& options);
 
 // into = into with from. CHECKs that both are of the same step and attempt.
 void combine(const StepHeader& from, StepHeader& into);

@@ -14,6 +14,9 @@ namespace {
 
 std::string turn_text(const StrategyOptions& strategy) {
   if (strategy.kind == StrategyKind::kDownpour) return fmt::format("rate {:g}", strategy.rate);
+  if (strategy.kind == StrategyKind::kQuorum) {
+    return fmt::format("a step takes the first {}, rate {:g}", strategy.of, strategy.rate);
+  }
   if (strategy.kind == StrategyKind::kEasgd) return fmt::format("rho {:g}", strategy.rho);
   return fmt::format("momentum {:g}, kappa {:g}", strategy.momentum, strategy.kappa);
 }
@@ -32,6 +35,8 @@ const char* strategy_name(StrategyKind kind) {
       return "easgd";
     case StrategyKind::kGem:
       return "gem";
+    case StrategyKind::kQuorum:
+      return "quorum";
   }
   CHECK(false, "a strategy");
 }
@@ -41,7 +46,7 @@ TrainingOptions options_between_members(TrainingOptions options) {
   if (!strategy.has_workers()) return options;
   CHECK(options.micro_batches % strategy.workers == 0, "every worker has as many micro-batches");
   const std::uint32_t each = options.micro_batches / strategy.workers;
-  const std::vector<model::SlotKind> steps(strategy.takes_turns() ? strategy.workers : 1,
+  const std::vector<model::SlotKind> steps(strategy.takes_turns() ? strategy.turns() : 1,
                                            model::SlotKind::kWorkers);
   options.worker = {std::exchange(options.schedule, steps), options.micro_batch, each};
   options.micro_batch *= strategy.steps * each;

@@ -11,14 +11,15 @@
 //                 SGD, Stich, arXiv:1805.09767). With Nesterov's momentum it is DiLoCo (Douillard
 //                 et al., arXiv:2311.08105), an optimiser of the server in Reddi et al.,
 //                 arXiv:2003.00295.
-//   kDownpour, kEasgd, kGem
+//   kDownpour, kEasgd, kGem, kQuorum
 //                 Logical workers make the schedule H times alone too, and take turns: a step of
-//                 kind kWorkers is one worker's, with what it has changed since its last turn.
-//                 pipeline/steps/turn_update.h has the formulas. An iteration is one turn of each
-//                 worker, of worker 0 first and then in any order, so that every event of an epoch
-//                 is counted once in it and a worker is ahead of another by one turn at most. The
-//                 order is the one thing that is left to chance: the headers of steps carry it
-//                 (TurnOffer).
+//                 kind kWorkers is the turn of one worker, with what it has changed since its last
+//                 one, or of Q at a time with kQuorum. pipeline/steps/turn_update.h has the
+//                 formulas. An iteration is one turn of each worker, in any order, so that every
+//                 event of an epoch is counted once in it and a worker is ahead of another by one
+//                 turn at most. Its last step takes those that are left, which may be fewer than Q.
+//                 The order is the one thing that is left to chance: the headers of steps carry it
+//                 (TurnOffer). The first step is that of the first workers.
 //
 // A logical worker is no process. To the sums, Views and records a worker is a micro-batch, whose
 // events are those of its H iterations. So members host workers, and one that is lost costs its H
@@ -31,6 +32,7 @@
 //
 // Plain data and pure functions.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -40,7 +42,7 @@
 
 namespace troupe::pipeline {
 
-enum class StrategyKind : std::uint8_t { kSynchronous, kLocal, kDownpour, kEasgd, kGem };
+enum class StrategyKind : std::uint8_t { kSynchronous, kLocal, kDownpour, kEasgd, kGem, kQuorum };
 
 enum class OuterKind : std::uint8_t { kNesterov };
 
@@ -62,12 +64,24 @@ struct StrategyOptions {
   std::uint32_t steps = 10;                             // H: iterations that each makes alone
   OuterOptions outer;                                   // kLocal
   ChangePrecision precision = ChangePrecision::kExact;  // kLocal
-  double rate = 1.0;                                    // kDownpour
+  double rate = 1.0;                                    // kDownpour, kQuorum
+  std::uint32_t of = 3;                                 // kQuorum: Q
   double rho = 0.2;                                     // kEasgd
   double momentum = 0.9, kappa = 1.0;                   // kGem
 
   bool has_workers() const { return kind != StrategyKind::kSynchronous; }
   bool takes_turns() const { return has_workers() && kind != StrategyKind::kLocal; }
+  // Of workers that take turns: how many have theirs in one step, and steps of an iteration.
+  std::uint32_t at_a_time() const { return kind == StrategyKind::kQuorum ? of : 1; }
+  std::uint32_t turns() const { return (workers + at_a_time() - 1) / at_a_time(); }
+  // Turns of workers before this step, from step 0 on.
+  std::uint64_t turns_before(std::uint64_t step) const {
+    return step / turns() * workers + step % turns() * at_a_time();
+  }
+  // How many have theirs in the step at this position of the schedule.
+  std::uint32_t at_a_time(std::uint32_t slot) const {
+    return std::min(at_a_time(), workers - slot * at_a_time());
+  }
 };
 
 // "local", as topologies have it.
@@ -84,8 +98,8 @@ struct TrainingOptions;
 
 // What the sums, Views and records go by, from the options as a topology has them. With workers a
 // micro-batch is a worker with the events of its H iterations, and the schedule is kWorkers alone,
-// or W of them where workers take turns. kSynchronous leaves the options as they are. CHECKs that W
-// divides the micro-batches.
+// or one for each turn where workers take them. kSynchronous leaves the options as they are. CHECKs
+// that W divides the micro-batches.
 TrainingOptions options_between_members(TrainingOptions options);
 // The options of one worker's iterations, from those above, with what they know of the data. Where
 // there are no workers, the same options.

@@ -94,14 +94,16 @@ runtime::Result<void> check_schedule(const TrainingState& state, const StateLayo
   return {};
 }
 
-// The first turn is worker 0's.
+// The first turn is that of the first workers.
 TurnState initial_turns(const TrainingState& state, const StrategyOptions& strategy) {
   WorkerState worker;
   if (strategy.kind == StrategyKind::kGem) {
     worker.moment[kGenerator].resize(state.generator.weights.size());
     worker.moment[kDiscriminator].resize(state.discriminator.weights.size());
   }
-  return {0, {}, std::vector<WorkerState>(strategy.workers, worker)};
+  return {WorkerSet::of_first(strategy.at_a_time(0)),
+          {},
+          std::vector<WorkerState>(strategy.workers, worker)};
 }
 
 runtime::Result<void> check_turns(const TrainingState& state, const StateLayout& layout,
@@ -110,6 +112,14 @@ runtime::Result<void> check_turns(const TrainingState& state, const StateLayout&
   if (state.turns->workers.size() != options.strategy.workers) {
     return differs(fmt::format("trained with {} workers, the topology has {}",
                                state.turns->workers.size(), options.strategy.workers));
+  }
+  const std::uint32_t found = state.turns->next.size(),
+                      expected = options.strategy.at_a_time(state.slot);
+  if (found != expected) {
+    return differs(
+        fmt::format("trained with turns of {} workers, where the topology has those of "
+                    "{}",
+                    found, expected));
   }
   const bool is_gem = options.strategy.kind == StrategyKind::kGem;
   for (const WorkerState& worker : state.turns->workers) {
@@ -173,7 +183,7 @@ runtime::Result<void> check_workers(const TrainingState& state, const TrainingOp
         found ? "with" : "without", which, strategies, found ? "lacks" : "has"));
   };
   RETURN_IF_ERROR(check("workers", "local", state.outer.has_value(), options.has_outer()));
-  return check("workers that take turns", "downpour, easgd or gem", state.turns.has_value(),
+  return check("workers that take turns", "downpour, easgd, gem or quorum", state.turns.has_value(),
                options.has_turns());
 }
 
@@ -246,8 +256,8 @@ runtime::Hash128 hash_of_state(const TrainingState& state) {
 
 namespace {
 
-// As many workers have had their turns of the iteration as it has slots behind it, and the next one
-// has not.
+// As many workers have had their turns of the iteration as its slots before the next one take, and
+// those of the next one have not.
 bool has_sound_turns(const TrainingState& state) {
   const auto& workers = state.turns->workers;
   std::size_t had = 0;
@@ -255,7 +265,13 @@ bool has_sound_turns(const TrainingState& state) {
     if (worker.turns != state.iteration && worker.turns != state.iteration + 1) return false;
     had += worker.turns - state.iteration;
   }
-  return had == state.slot && workers.at(state.turns->next).turns == state.iteration;
+  const std::vector<std::uint32_t> next = state.turns->next.numbers();
+  const bool is_last = std::size_t{state.slot} + 1 == state.scales.size();
+  const bool is_of_slot =
+      is_last ? had + next.size() == workers.size() : had == state.slot * next.size();
+  return is_of_slot && !next.empty() && std::ranges::all_of(next, [&](std::uint32_t worker) {
+           return worker < workers.size() && workers[worker].turns == state.iteration;
+         });
 }
 
 }  // namespace
@@ -270,7 +286,6 @@ const char* fault_of(const TrainingState& state) {
       return has_whole_arrays(worker.generator) && has_whole_arrays(worker.discriminator);
     });
     if (!sound) return "a worker's optimiser arrays that are not of the weights' size";
-    if (state.turns->next >= workers.size()) return "a turn of a worker beyond the last";
     if (!has_sound_turns(state)) return "workers that have had other turns than its step says";
   }
   return state.slot < state.scales.size() ? nullptr : "a slot beyond the schedule";

@@ -22,6 +22,7 @@
 #include "pipeline/steps/stopping.h"
 #include "pipeline/steps/strategy.h"
 #include "pipeline/steps/weights_mean.h"
+#include "pipeline/steps/worker_set.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
 
@@ -64,12 +65,12 @@ struct TrainingOptions {
   std::uint64_t events_in(std::uint64_t iteration) const {
     return std::uint64_t{micro_batch} * micro_batches_in(iteration);
   }
-  // Those of each step of the iteration, of which a worker's turn takes one alone.
-  std::uint32_t micro_batches_of_step(std::uint64_t iteration) const {
-    return has_turns() ? 1 : micro_batches_in(iteration);
+  // Those of a step of the iteration, of which a turn takes its workers' alone.
+  std::uint32_t micro_batches_of_step(std::uint64_t iteration, std::uint32_t slot) const {
+    return has_turns() ? strategy.at_a_time(slot) : micro_batches_in(iteration);
   }
-  std::uint64_t events_of_step(std::uint64_t iteration) const {
-    return std::uint64_t{micro_batch} * micro_batches_of_step(iteration);
+  std::uint64_t events_of_step(std::uint64_t iteration, std::uint32_t slot) const {
+    return std::uint64_t{micro_batch} * micro_batches_of_step(iteration, slot);
   }
 };
 
@@ -92,8 +93,9 @@ struct WorkerState {
 };
 
 struct TurnState {
-  std::uint32_t next = 0;  // the worker whose turn the next step is
-  // with_turn() over the workers of all turns so far: two states in different orders differ in it.
+  WorkerSet next;  // the workers whose turn the next step is
+  // with_turn() over the workers of all turns so far, ascending in one turn: two states in
+  // different orders differ in it.
   runtime::Hash128 order;
   std::vector<WorkerState> workers;
 };
@@ -194,11 +196,12 @@ double gradient_norm(const model::ContributionLayout& contributions, const StepR
 // Moving statistics: moving = float(momentum) x moving + float(1 - momentum) x mean, in float.
 // A step of workers (pipeline/steps/strategy.h) updates both networks with the outer optimiser,
 // sets moving statistics and the optimisers' arrays to their means, and counts H iterations of
-// steps; or it is a turn, as pipeline/steps/turn_update.h has it. All or nothing: an error
-// (kDiverged, the empty-image rule: the fakes of empty_iterations_limit iterations in a row were
-// all empty) is reported after the state has been advanced, so that the checkpoint it leaves is
-// complete. CHECKs that the record is of the state's next step and holds all its micro-batches.
-// `placed` are the networks' optimisers where a backend has them, which were given this state.
+// steps; or it is a turn, as pipeline/steps/turn_update.h has it, and says whose is the next. All
+// or nothing: an error (kDiverged, the empty-image rule: the fakes of empty_iterations_limit
+// iterations in a row were all empty) is reported after the state has been advanced, so that the
+// checkpoint it leaves is complete. CHECKs that the record is of the state's next step and holds
+// all its micro-batches. `placed` are the networks' optimisers where a backend has them, which were
+// given this state.
 runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& options,
                             const StepRecord& record, TrainingState& state,
                             const PlacedOptimisers& placed = {});

@@ -12,7 +12,7 @@ namespace {
 constexpr double kTurnEpsilon = 1e-12;
 constexpr double kMostTurnEnergy = 5.0;
 
-void downpour(double rate, std::span<const float> change, const TurnWeights& weights) {
+void subtract(double rate, std::span<const float> change, const TurnWeights& weights) {
   for (std::size_t i = 0; i < change.size(); ++i) {
     const double w = weights.centre[i] - rate * double{change[i]};
     weights.centre[i] = weights.worker[i] = static_cast<float>(w);
@@ -63,12 +63,25 @@ void begin_workers(TrainingState& state) {
   }
 }
 
-void update_in_turn(const StrategyOptions& strategy, std::span<const float> change,
-                    const TurnWeights& weights) {
+bool says_next_turn(const StepHeader& header, const TrainingOptions& options,
+                    const TrainingState& state) {
+  const bool last = state.slot + 1 == options.schedule.size();
+  const WorkerSet next = turn_behind(header, options);
+  const auto is_open = [&](std::uint32_t worker) {
+    const std::uint64_t turns = state.turns->workers.at(worker).turns;
+    return turns + state.turns->next.has(worker) == state.iteration + last;
+  };
+  return next.size() == options.strategy.at_a_time(last ? 0 : state.slot + 1) &&
+         std::ranges::all_of(next.numbers(), is_open);
+}
+
+void update_in_turn(const StrategyOptions& strategy, std::uint32_t workers,
+                    std::span<const float> change, const TurnWeights& weights) {
   CHECK(weights.centre.size() == change.size() && weights.worker.size() == change.size());
   switch (strategy.kind) {
     case StrategyKind::kDownpour:
-      return downpour(strategy.rate, change, weights);
+    case StrategyKind::kQuorum:
+      return subtract(strategy.rate * workers / strategy.at_a_time(), change, weights);
     case StrategyKind::kEasgd:
       return easgd(strategy.rho, change, weights);
     case StrategyKind::kGem:
@@ -80,11 +93,12 @@ void update_in_turn(const StrategyOptions& strategy, std::span<const float> chan
   CHECK(false, "a strategy with turns");
 }
 
-void update_moving_in_turn(const StrategyOptions& strategy, std::span<const float> after,
-                           std::span<float> centre, std::span<float> worker) {
+void update_moving_in_turn(const StrategyOptions& strategy, std::uint32_t workers,
+                           std::span<const float> after, std::span<float> centre,
+                           std::span<float> worker) {
   CHECK(centre.size() == after.size() && worker.size() == after.size());
   const bool keeps_own = strategy.kind == StrategyKind::kEasgd;
-  const double part = keeps_own ? strategy.rho : 1.0 / strategy.workers;
+  const double part = keeps_own ? strategy.rho : 1.0 * workers / strategy.workers;
   for (std::size_t i = 0; i < after.size(); ++i) {
     centre[i] = static_cast<float>(centre[i] + part * (double{after[i]} - double{centre[i]}));
     worker[i] = keeps_own ? after[i] : centre[i];

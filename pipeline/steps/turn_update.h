@@ -16,6 +16,12 @@
 //             has moved since the worker last took it, whose weights then were s:
 //               u = -d,  m = momentum m + u,  c = w - s,  s = w
 //               w += clip((kappa |m| - |c|) / |u + epsilon|, 0, 5) u,  x = w
+//   quorum    n workers have a turn together, and d is the exact mean of what they have subtracted.
+//             n is Q, or less in an iteration's last turn, where each worker counts as much as in
+//             the others:
+//               w -= rate (n / Q) d,  x = w for all n
+//             Their optimisers go on from their mean, as those of local do. With Q = 1 it is
+//             downpour, and with Q = W it is local with momentum 0.
 //
 // For H = 1 and plain gradient descent d is the learning rate times the gradient at the weights
 // that the worker took at its last turn, as in the papers.
@@ -30,6 +36,8 @@
 
 namespace troupe::pipeline {
 
+struct StepHeader;
+struct TrainingOptions;
 struct TrainingState;
 
 // The hash of an order of turns with one turn more, of `worker`. That of no turns is Hash128{}.
@@ -38,22 +46,29 @@ runtime::Hash128 with_turn(const runtime::Hash128& order, std::uint32_t worker);
 // The workers of a state from which no step was made: all begin as the centre does.
 void begin_workers(TrainingState& state);
 
-// Spans of one size. `moment` and `stale` are m and s of gem, and empty for others.
+// Whether the header of the state's next step names as many workers as the turn behind it takes,
+// and none that has had its turn of that iteration.
+bool says_next_turn(const StepHeader& header, const TrainingOptions& options,
+                    const TrainingState& state);
+
+// Spans of one size. `moment` and `stale` are m and s of gem, and empty for others. `worker` is of
+// the first worker of the turn, whose state the others of it take over.
 struct TurnWeights {
   std::span<float> centre;  // w
   std::span<float> worker;  // x
   std::span<float> moment, stale;
 };
 
-// CHECKs that the strategy has turns.
-void update_in_turn(const StrategyOptions& strategy, std::span<const float> change,
-                    const TurnWeights& weights);
+// A turn of so many workers. CHECKs that the strategy has turns.
+void update_in_turn(const StrategyOptions& strategy, std::uint32_t workers,
+                    std::span<const float> change, const TurnWeights& weights);
 
-// Moving statistics, with the worker's after its iterations. The papers have none. The centre's go
-// the W-th part of the way to the worker's, so that they are a mean over the workers' last turns;
-// those of easgd by rho, as its weights do. A worker of easgd keeps its own, others take the
-// centre's with its weights.
-void update_moving_in_turn(const StrategyOptions& strategy, std::span<const float> after,
-                           std::span<float> centre, std::span<float> worker);
+// Moving statistics, with the worker's after its iterations, or the mean of the workers'. The
+// papers have none. The centre's go the W-th part of the way for each worker, so that they are a
+// mean over the workers' last turns; those of easgd by rho, as its weights do. A worker of easgd
+// keeps its own, others take the centre's with its weights.
+void update_moving_in_turn(const StrategyOptions& strategy, std::uint32_t workers,
+                           std::span<const float> after, std::span<float> centre,
+                           std::span<float> worker);
 
 }  // namespace troupe::pipeline

@@ -22,7 +22,7 @@ bool WorkerTurns::is_open(const TrainingState& state, std::uint64_t iteration,
   return state.turns->workers.at(worker).turns == iteration && find(iteration, worker) == nullptr;
 }
 
-// The one under way, else the one that the others wait for, else the first.
+// The one under way, else one that the others wait for, else the first.
 const MicroBatch* WorkerTurns::to_compute(const TrainingState& state,
                                           const IterationShare& share) const {
   const MicroBatch* chosen = nullptr;
@@ -30,7 +30,8 @@ const MicroBatch* WorkerTurns::to_compute(const TrainingState& state,
     const MicroBatch& events = share.micro_batch(i);
     if (!is_open(state, share.iteration(), events.index)) continue;
     if (steps_.is_at(share.iteration(), events.index)) return &events;
-    if (chosen == nullptr || events.index == state.turns->next) chosen = &events;
+    const bool is_next = state.turns->next.has(events.index);
+    if (chosen == nullptr || (is_next && !state.turns->next.has(chosen->index))) chosen = &events;
   }
   return chosen;
 }
@@ -57,39 +58,47 @@ bool WorkerTurns::has_all_of(const TrainingState& state, const IterationShare& s
   return true;
 }
 
-std::optional<StepShare> WorkerTurns::share_of_turn(const TrainingState& state, bool own) const {
+std::optional<StepShare> WorkerTurns::share_of_turn(const TrainingState& state,
+                                                    const IsOwn& is_own) const {
+  std::vector<const Ready*> own;
   std::vector<MicroBatch> events;
-  const Ready* const ready = own ? find(state.iteration, state.turns->next) : nullptr;
-  if (own && ready == nullptr) return std::nullopt;
-  if (own) events.push_back(ready->events);
+  for (const std::uint32_t worker : state.turns->next.numbers()) {
+    if (!is_own(state.iteration, worker)) continue;
+    const Ready* const ready = find(state.iteration, worker);
+    if (ready == nullptr) return std::nullopt;
+    own.push_back(ready);
+    events.push_back(ready->events);
+  }
   StepShare share(gan_, options_,
                   std::make_shared<IterationShare>(state.iteration, std::move(events)), state.slot);
-  if (!own) return share;
-  share.add_memory(ready->contributions, 1);
-  share.note_computed();
+  for (const Ready* const ready : own) {
+    share.add_memory(ready->contributions, 1);
+    share.note_computed();
+  }
   return share;
 }
 
-std::optional<TurnOffer> WorkerTurns::offer(
-    const TrainingState& state,
-    const std::function<bool(std::uint64_t, std::uint32_t)>& is_own) const {
-  if (state.slot + 1 == options_.schedule.size()) return std::nullopt;
-  const std::uint64_t iteration = state.iteration;
+// Those that are not begun are computed one behind the other.
+std::vector<TurnOffer> WorkerTurns::offers(const TrainingState& state, const IsOwn& is_own) const {
+  const bool last = state.slot + 1 == options_.schedule.size();
+  const std::uint64_t iteration = state.iteration + last;
   const double progress = steps_.progress();
   const double left = progress > 0.0 ? spent_ * (1.0 - progress) / progress : 0.0;
   const double whole = std::max(last_, spent_);
-  std::optional<TurnOffer> best;
+  double until = left;
+  std::vector<TurnOffer> all;
   for (std::uint32_t worker = 0; worker < state.turns->workers.size(); ++worker) {
-    const bool is_over =
-        worker == state.turns->next || state.turns->workers[worker].turns > iteration;
-    if (is_over || !is_own(iteration, worker)) continue;
+    const std::uint64_t turns = state.turns->workers[worker].turns + state.turns->next.has(worker);
+    if (turns != iteration || !is_own(iteration, worker)) continue;
     const bool is_ready = find(iteration, worker) != nullptr;
     const bool is_begun = progress > 0.0 && steps_.is_at(iteration, worker);
-    const double seconds = is_ready ? 0.0 : is_begun ? left : left + whole;
-    const TurnOffer offer{static_cast<std::uint32_t>(std::min(seconds * 1e3, 1e9)), worker};
-    best = best ? std::min(*best, offer) : offer;
+    const double seconds = is_ready ? 0.0 : is_begun ? left : until += whole;
+    all.push_back({static_cast<std::uint32_t>(std::min(seconds * 1e3, 1e9)), worker});
   }
-  return best;
+  std::ranges::sort(all);
+  const std::size_t most = options_.strategy.at_a_time(last ? 0 : state.slot + 1);
+  if (all.size() > most) all.resize(most);
+  return all;
 }
 
 void WorkerTurns::forget(const TrainingState& state) {

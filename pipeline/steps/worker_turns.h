@@ -36,15 +36,15 @@ class WorkerTurns {
   // Nothing of the share is left to compute.
   bool has_all_of(const TrainingState& state, const IterationShare& share) const;
 
-  // The replica's share of the next step of `state`, with the worker whose turn it is if that is
-  // `own`. None: it is not computed yet.
-  std::optional<StepShare> share_of_turn(const TrainingState& state, bool own) const;
-  // The worker that may have the turn behind the next step of `state`, of those that
-  // is_own(iteration, worker) says are the replica's: the one that is thought to be ready first.
-  // None behind an iteration's last turn, as worker 0 has the first.
-  std::optional<TurnOffer> offer(
-      const TrainingState& state,
-      const std::function<bool(std::uint64_t, std::uint32_t)>& is_own) const;
+  // Whether a worker is the replica's in an iteration.
+  using IsOwn = std::function<bool(std::uint64_t, std::uint32_t)>;
+
+  // The replica's share of the next step of `state`: those workers whose turn it is that are its
+  // own. None: one of them is not computed yet.
+  std::optional<StepShare> share_of_turn(const TrainingState& state, const IsOwn& is_own) const;
+  // The workers that may have the turn behind the next step of `state`: of its own those that are
+  // thought to be ready first, as many as that turn takes. Ascending.
+  std::vector<TurnOffer> offers(const TrainingState& state, const IsOwn& is_own) const;
 
   // The state has gone on: what was applied is not needed any more.
   void forget(const TrainingState& state);

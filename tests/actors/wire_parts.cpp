@@ -44,12 +44,17 @@ pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
   state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
   if (state.turns) {
     auto& workers = state.turns->workers;
-    workers.resize(std::max<std::size_t>(workers.size(), state.slot + 1), workers.front());
+    state.scales.resize(std::min(state.scales.size(), pipeline::kMostWorkersInTurns));
+    state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
+    workers.resize(state.scales.size(), workers.front());
     for (std::size_t i = 0; i < workers.size(); ++i) {
       workers[i].turns = state.iteration + (i < state.slot ? 1 : 0);
     }
-    state.turns->next =
-        static_cast<std::uint32_t>(state.slot + draw.up_to(workers.size() - state.slot - 1));
+    state.turns->next = {};
+    const bool is_last = state.slot + 1 == workers.size();
+    state.turns->next.add(
+        state.slot +
+        (is_last ? 0 : static_cast<std::uint32_t>(draw.up_to(workers.size() - state.slot - 1))));
   }
   return state;
 }

@@ -17,14 +17,18 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// A turn takes 2 iterations x 4 events.
-constexpr std::uint64_t kEvents = 8;
+// A worker's turn takes 2 iterations x 4 events, and is a step. A quorum's steps take three workers
+// and one.
+std::uint64_t steps_of_iteration(const std::string& kind) { return kind == "quorum" ? 2 : 4; }
+std::uint64_t events_of_step(const std::string& kind) { return 4 * 8 / steps_of_iteration(kind); }
 // No line of a step is lost, as they are the order.
 const Words kAllLines{"--set",
                       "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"};
 
 Words turns(const std::string& kind) {
-  return Words{"--set", "train.strategy={kind: " + kind + ", workers: 4, steps: 2}"} + kAllLines;
+  const std::string of = kind == "quorum" ? ", of: 3" : "";
+  return Words{"--set", "train.strategy={kind: " + kind + of + ", workers: 4, steps: 2}"} +
+         kAllLines;
 }
 
 class Turns : public ClusterRun {
@@ -41,7 +45,7 @@ TEST_P(TurnsOf, OrderOfAnyNumberOfProcessesMakesItsBitsAgainOnAnyOther) {
     const std::string there = fmt::format("there{}", workers),
                       here = fmt::format("here{}", workers);
     const JsonValue summary = summary_of(there, words + Words{"--workers", workers});
-    expect_clean_ledger(path(there), summary["steps"].integer(), kEvents);
+    expect_clean_ledger(path(there), summary["steps"].integer(), events_of_step(GetParam()));
     EXPECT_EQ(hash_of(here, words + order_of(there)), summary["state_hash"].text()) << workers;
   }
   const std::string alone = hash_of("alone", words);
@@ -59,33 +63,33 @@ TEST_P(TurnsOf, MembersThatDieAndLeaveCostNoBit) {
   wait_until_training(process, steps() + 20);
   ::kill(member(2), SIGTERM);
   wait_until_training(process, steps() + 20);
-  stop_and_expect_whole(process, words + order_of("a"), kEvents);
+  stop_and_expect_whole(process, words + order_of("a"), events_of_step(GetParam()));
 }
 
 TEST_P(TurnsOf, GoesOnFromACheckpointOnOtherProcesses) {
   hash_of("a", turns(GetParam()) + until_iteration(4));
   const JsonValue end = resumed("a", until_iteration(9) + Words{"--workers", "2"});
-  expect_clean_ledger(path("a"), 9 * 4, kEvents);
+  expect_clean_ledger(path("a"), 9 * steps_of_iteration(GetParam()), events_of_step(GetParam()));
   EXPECT_EQ(hash_of("b", turns(GetParam()) + until_iteration(9) + order_of("a")),
             end["state_hash"].text());
 }
 
 // Some replicas have nothing to compute in the iteration that it goes on with.
-TEST_F(Turns, RunGoesOnFromTheMidstOfAnIteration) {
-  const Words words = turns("easgd") + kEndlessRun;
+TEST_P(TurnsOf, RunGoesOnFromTheMidstOfAnIteration) {
+  const Words words = turns(GetParam()) + kEndlessRun;
   for (std::uint32_t draw = 0; draw < 4; ++draw) {
     ASSERT_EQ(interrupt(SIGTERM, draw, 12, words).exit_code, 143) << draw;
   }
-  expect_goes_on({}, words + order_of("a"), kEvents);
+  expect_goes_on({}, words + order_of("a"), events_of_step(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, TurnsOf, testing::Values("downpour", "easgd", "gem"),
+INSTANTIATE_TEST_SUITE_P(Strategies, TurnsOf, testing::Values("downpour", "easgd", "gem", "quorum"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_F(Turns, RunGoesOnFreelyBehindTheEndOfItsOrder) {
   const std::string hash = hash_of("a", turns("downpour") + until_iteration(3));
   hash_of("b", turns("downpour") + until_iteration(5) + order_of("a"));
-  expect_clean_ledger(path("b"), 5 * 4, kEvents);
+  expect_clean_ledger(path("b"), 5 * 4, events_of_step("downpour"));
   EXPECT_EQ(hash_of("c", turns("downpour") + until_iteration(3) + order_of("b")), hash);
 }
 
@@ -93,6 +97,10 @@ TEST_F(Turns, CheckAndInspectSayThatThereAreWorkers) {
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns("easgd")).out,
               HasSubstr("\nstrategy: easgd, 4 workers; each makes 2 iterations of 4 events alone "
                         "before its turn, and a turn of each counts as one iteration; rho 0.2\n"));
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns("quorum")).out,
+              HasSubstr("\nstrategy: quorum, 4 workers; each makes 2 iterations of 4 events alone "
+                        "before its turn, and a turn of each counts as one iteration; a step takes "
+                        "the first 3, rate 1\n"));
   hash_of("a", turns("gem") + until_iteration(2));
   EXPECT_THAT(call({"inspect", checkpoint("a", 0)}).out,
               AllOf(HasSubstr("4 workers of 8 events each\n"), HasSubstr("/workers/3/")));
@@ -112,7 +120,13 @@ TEST_F(Turns, RefusesWhatDoesNotGoWithThemAndSaysWhere) {
   refused(check + turns("easgd") + Words{"--set", "actors.reducer.reduction=bf16"},
           "take reduction exact");
   refused(check + Words{"--set", "train.strategy={kind: easgd, rate: 1}"},
-          "rate acts only with kind: downpour");
+          "rate acts only with kind: downpour or quorum");
+  refused(check + Words{"--set", "train.strategy={kind: quorum, workers: 4, of: 5}"},
+          "a step takes the first 5 of 4 workers; take 4 or less");
+  refused(check + Words{"--set", "train.strategy={kind: quorum, workers: 4, of: 0}"},
+          "from 1 to 256");
+  refused(check + Words{"--set", "train.strategy={kind: easgd, workers: 4, of: 2}"},
+          "of acts only with kind: quorum");
   refused(check + Words{"--set", "train.micro_batches=300", "--set",
                         "train.strategy={kind: gem, workers: 300}"},
           "at most 256 can take turns");
@@ -136,10 +150,10 @@ TEST_F(Turns, RunGoesOnByAnOrderThatLeadsToItsStateAlone) {
   hash_of("a", words + until_iteration(2));
   // Workers 1 and 2 change places.
   std::string lines = read_text(path("a") + "/metrics.jsonl");
-  const std::string before = "\"worker\":";
-  for (std::size_t at = 0; (at = lines.find(before, at)) != std::string::npos;) {
-    char& worker = lines[at += before.size()];
-    if (worker == '1' || worker == '2') worker = worker == '1' ? '2' : '1';
+  for (std::size_t at = 0; (at = lines.find("\"turn\":", at)) != std::string::npos; ++at) {
+    for (std::size_t i = at; lines[i] != '\n'; ++i) {
+      if (lines[i] == '1' || lines[i] == '2') lines[i] = lines[i] == '1' ? '2' : '1';
+    }
   }
   std::filesystem::create_directory(path("other"));
   write_text(path("other") + "/metrics.jsonl", lines);
@@ -159,7 +173,7 @@ TEST_F(Turns, StateOfOtherWorkersIsRefusedByNameOfTheStrategy) {
   const ProcessEnd end = call({"run", "--resume", path("a")});
   EXPECT_NE(end.exit_code, 0);
   EXPECT_THAT(end.err, HasSubstr("trained without workers that take turns (train.strategy: "
-                                 "downpour, easgd or gem), which the topology has"));
+                                 "downpour, easgd, gem or quorum), which the topology has"));
 }
 
 }  // namespace

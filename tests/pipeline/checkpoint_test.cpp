@@ -180,9 +180,12 @@ TEST_F(CheckpointFile, StateOfWorkersThatTakeTurnsIsOfTheFifthVersion) {
     Checkpoint written;
     written.state = initial_state(turns.layout, turns.options, "class", {});
     WorkerState& last = written.state.turns->workers.back();
-    written.state.slot = written.state.turns->next = 1;
-    written.state.turns->workers.front().turns = 1;
+    written.state.iteration = 7;
+    written.state.slot = 1;
+    written.state.turns->next = WorkerSet{{2}};
     written.state.turns->order = with_turn({}, 0);
+    written.state.turns->workers.front().turns = 8;
+    last.turns = 7;
     last.generator.weights.front() = 0.25f;
     last.generator.counters.updates = 9;
     last.discriminator.moving.back() = -0.5f;
@@ -204,8 +207,40 @@ TEST_F(CheckpointFile, StateOfWorkersThatTakeTurnsIsOfTheFifthVersion) {
     EXPECT_THAT(without.error().message, HasSubstr("a.h5: trained with workers that take turns"));
   }
   EXPECT_THAT(refusal(with(StrategyKind::kEasgd, 2)),
-              HasSubstr("trained without workers that take turns (train.strategy: downpour, easgd "
-                        "or gem), which the topology has: give it the strategy"));
+              HasSubstr("trained without workers that take turns (train.strategy: downpour, easgd, "
+                        "gem or quorum), which the topology has: give it the strategy"));
+}
+
+// Both have two steps in an iteration.
+TEST_F(CheckpointFile, StateOfTurnsOfMoreWorkersIsRefused) {
+  const auto with = [&](std::uint32_t of) {
+    StateExample example = example_;
+    example.options.strategy = {StrategyKind::kQuorum, 4, 3, {}};
+    example.options.strategy.of = of;
+    example.options.micro_batches = 4;
+    example.options = options_between_members(example.options);
+    return example;
+  };
+  const StateExample three = with(3), two = with(2);
+  Checkpoint written;
+  written.state = initial_state(three.layout, three.options, "class", {});
+  const Buffer file = encode_checkpoint(written, three.layout, three.options).value();
+  EXPECT_TRUE(decode_checkpoint(file, "a.h5", three.layout, three.options).ok());
+  const auto others = decode_checkpoint(file, "a.h5", two.layout, two.options);
+  ASSERT_FALSE(others.ok());
+  EXPECT_THAT(others.error().message,
+              HasSubstr("trained with turns of 3 workers, where the topology has those of 2"));
+}
+
+TEST_F(CheckpointFile, StateInWhichAWorkerWouldHaveASecondTurnIsRefused) {
+  StateExample example = example_;
+  example.options.strategy = {StrategyKind::kDownpour, 2, 3, {}};
+  example.options = options_between_members(example.options);
+  Checkpoint written;
+  written.state = initial_state(example.layout, example.options, "class", {});
+  written.state.turns->workers.front().turns = 1;
+  const Buffer file = encode_checkpoint(written, example.layout, example.options).value();
+  EXPECT_FALSE(decode_checkpoint(file, "a.h5", example.layout, example.options).ok());
 }
 
 TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {

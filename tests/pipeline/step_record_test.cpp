@@ -46,6 +46,11 @@ StepHeader random_header(std::uint32_t number) {
   if (draw(2) == 0) header.check_minimum = header.check_maximum = {draw(2), draw(1000)};
   header.judged = draw(4) == 0;
   if (header.judged) header.distance = draw(3);
+  for (std::uint32_t worker = 0; worker < 3; ++worker) {
+    if (draw(2) == 0) header.next.push_back({worker == 0 ? 0 : draw(3), draw(4)});
+  }
+  std::ranges::sort(header.next);
+  header.next.erase(std::ranges::unique(header.next).begin(), header.next.end());
   header.stop_requested = draw(4) == 0;
   header.checkpoint_requested = draw(4) == 0;
   return header;
@@ -63,6 +68,25 @@ TEST(StepHeader, CombinesAssociativelyAndCommutatively) {
     EXPECT_EQ(combined(a, b), combined(b, a));
     EXPECT_EQ(combined(combined(a, b), c), combined(a, combined(b, c)));
   }
+}
+
+TEST(StepHeader, NextTurnIsOfTheWorkersThatAreReadyFirst) {
+  TrainingOptions options;
+  options.strategy.kind = StrategyKind::kQuorum;
+  options.strategy.workers = 8;
+  options.strategy.of = 3;
+  options.schedule = {3, model::SlotKind::kWorkers};
+  StepHeader header, of_another;
+  header.next = {{0, 5}, {4, 1}, {90, 7}};
+  of_another.next = {{0, 5}, {2, 6}};
+  combine(of_another, header);
+  EXPECT_EQ(header.next.size(), 4u) << "one of them is the same offer";
+  EXPECT_EQ(turn_behind(header, options).numbers(), (std::vector<std::uint32_t>{1, 5, 6}));
+  header.step = 4;  // that behind it is an iteration's last one
+  EXPECT_EQ(turn_behind(header, options).numbers(), (std::vector<std::uint32_t>{5, 6}));
+  header.next = {{0, 9}, {0, 300}, {1, 2}};
+  EXPECT_EQ(turn_behind(header, options).numbers(), std::vector<std::uint32_t>{2})
+      << "nobody else is a worker";
 }
 
 TEST(StepHeader, EveryOrderAndGroupingOfMembersGivesTheSame) {

@@ -142,7 +142,7 @@ TrainingState whole_state() {
   state.mean = mean_of(state.generator);
   WorkerState worker{3, state.generator, state.discriminator, {}, {}};
   worker.moment = worker.stale = state.outer->velocity;
-  state.turns = TurnState{1, {}, {worker, worker}};
+  state.turns = TurnState{WorkerSet{{2, 0, 0, 1}}, {}, {worker, worker}};
   return state;
 }
 
@@ -177,6 +177,7 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   [[maybe_unused]] auto& [velocity] = of_workers;
   TurnState of_turns;
   [[maybe_unused]] auto& [next, order, workers] = of_turns;
+  [[maybe_unused]] auto& [words] = next;
   WorkerState of_one;
   [[maybe_unused]] auto& [had, own_generator, own_discriminator, moment, stale] = of_one;
   MeanState of_weights;
@@ -185,9 +186,9 @@ TEST(StateHash, ListOfFieldsKnowsEveryMember) {
   TrainingState filled = whole_state();
   visit_state(filled, names);
   // 10 numbers per network, counting epoch_loss and epoch_loss_steps; 12 more of the run, 6 of
-  // early stopping, 1 of the outer optimiser, 1 of the mean, 3 of turns, and for each of two
+  // early stopping, 1 of the outer optimiser, 1 of the mean, 6 of turns, and for each of two
   // workers 1 and 8 per network.
-  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1 + 3 + 2 * (1 + 2 * 8));
+  EXPECT_EQ(names.names.size(), 2u * 10 + 12 + 6 + 1 + 1 + 6 + 2 * (1 + 2 * 8));
 }
 
 TEST(SoundState, HasHadAsManyTurnsAsItsStepSays) {
@@ -199,15 +200,17 @@ TEST(SoundState, HasHadAsManyTurnsAsItsStepSays) {
   worker.turns = 5;
   sound.turns->workers.assign(3, worker);
   sound.turns->workers[2].turns = 6;
-  sound.turns->next = 1;
+  sound.turns->next = WorkerSet{{2}};
   EXPECT_EQ(fault_of(sound), nullptr);
   const auto is_faulty = [&](auto change) {
     TrainingState state = sound;
     change(state);
     return fault_of(state) != nullptr;
   };
-  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->next = 2; })) << "it has had it";
-  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->next = 3; })) << "there is none";
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->next = WorkerSet{{4}}; }))
+      << "it has had it";
+  EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->next = WorkerSet{{8}}; }))
+      << "there is none";
   EXPECT_TRUE(is_faulty([](TrainingState& state) { state.slot = 2; }));
   EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->workers[0].turns = 6; }));
   EXPECT_TRUE(is_faulty([](TrainingState& state) { state.turns->workers[0].turns = 4; }));

@@ -65,7 +65,7 @@ void expect_turns(const StrategyOptions& options, const Formula& formula) {
       formula(expected, k, i, static_cast<double>(change[i]));
     }
     using Span = std::span<float>;
-    update_in_turn(options, change,
+    update_in_turn(options, 1, change,
                    {made.centre, made.worker[k], is_gem ? Span(made.moment[k]) : Span(),
                     is_gem ? Span(made.stale[k]) : Span()});
     for (std::size_t i = 0; i < kWeights; ++i) {
@@ -97,6 +97,33 @@ TEST(TurnUpdate, EasgdPullsWorkerAndCentreTogetherByTheSameForce) {
   });
 }
 
+// Turns of 2 workers and of the third alone, by the sum over each.
+TEST(TurnUpdate, QuorumSubtractsTheMeanAndLessWhereFewerAreLeft) {
+  auto options = of(StrategyKind::kQuorum);
+  options.of = 2;
+  options.rate = 0.6;
+  std::vector<float> centre(kWeights, 1.0f);
+  std::vector<double> expected(kWeights, 1.0);
+  for (std::uint32_t turn = 0; turn < kTurns; ++turn) {
+    const std::uint32_t workers = options.at_a_time(turn % 2);
+    EXPECT_EQ(workers, turn % 2 == 0 ? 2u : 1u);
+    std::vector<float> mean(kWeights), worker(kWeights);
+    for (std::size_t i = 0; i < kWeights; ++i) {
+      double sum = 0.0;
+      for (std::uint32_t k = 0; k < workers; ++k) {
+        sum += static_cast<double>(change_of(2 * turn + k, i, static_cast<double>(centre[i])));
+      }
+      mean[i] = static_cast<float>(sum / workers);
+      expected[i] -= 0.6 / 2 * sum;
+    }
+    update_in_turn(options, workers, mean, {centre, worker, {}, {}});
+    EXPECT_EQ(worker, centre);
+    for (std::size_t i = 0; i < kWeights; ++i) {
+      EXPECT_NEAR(centre[i], expected[i], 2e-5) << "turn " << turn;
+    }
+  }
+}
+
 TEST(TurnUpdate, GemMovesTheCentreByWhatItsProxyHasBeforeTheOthersDid) {
   auto options = of(StrategyKind::kGem);
   options.momentum = 0.6;
@@ -116,7 +143,7 @@ TEST(TurnUpdate, GemMovesTheCentreByWhatItsProxyHasBeforeTheOthersDid) {
 TEST(TurnUpdate, GemLetsAWorkerMoveNothingWhereTheOthersHaveMovedMore) {
   const auto options = of(StrategyKind::kGem);
   std::vector<float> centre{2.0f, 2.0f}, worker{1.0f, 2.0f}, moment(2), stale{1.0f, 2.0f};
-  update_in_turn(options, std::vector<float>{0.1f, 0.1f}, {centre, worker, moment, stale});
+  update_in_turn(options, 1, std::vector<float>{0.1f, 0.1f}, {centre, worker, moment, stale});
   EXPECT_EQ(centre[0], 2.0f) << "others have moved it by 1";
   EXPECT_NEAR(centre[1], 1.9f, 1e-6) << "nobody has moved it";
   EXPECT_EQ(worker, centre);
@@ -126,13 +153,18 @@ TEST(TurnUpdate, GemLetsAWorkerMoveNothingWhereTheOthersHaveMovedMore) {
 TEST(TurnUpdate, MovingStatisticsOfTheCentreAreAMeanOfTheWorkers) {
   const std::vector<float> after{4.0f};
   std::vector<float> centre{1.0f}, worker{9.0f};
-  update_moving_in_turn(of(StrategyKind::kDownpour), after, centre, worker);
+  update_moving_in_turn(of(StrategyKind::kDownpour), 1, after, centre, worker);
   EXPECT_FLOAT_EQ(centre[0], 2.0f);
   EXPECT_EQ(worker[0], centre[0]) << "taken with the weights";
+  auto quorum = of(StrategyKind::kQuorum);
+  quorum.of = 2;
+  centre = {1.0f};
+  update_moving_in_turn(quorum, 2, after, centre, worker);
+  EXPECT_FLOAT_EQ(centre[0], 3.0f) << "two of the three are in it";
   centre = {1.0f};
   auto easgd = of(StrategyKind::kEasgd);
   easgd.rho = 0.5;
-  update_moving_in_turn(easgd, after, centre, worker);
+  update_moving_in_turn(easgd, 1, after, centre, worker);
   EXPECT_FLOAT_EQ(centre[0], 2.5f);
   EXPECT_EQ(worker[0], 4.0f) << "it keeps its own";
 }

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,10 +47,10 @@ class Turns {
         turns_(alone_.gan(), options_, steps_),
         state_(pipeline::initial_state(alone_.gan(), options_, "", {})) {}
 
-  // The next step, and after it one of worker `next`.
-  void step(std::uint32_t next) {
-    compute(state_.turns->next);
-    const auto step = turns_.share_of_turn(state_, true);
+  // The next step, and after it one of workers `next`.
+  void step(const std::vector<std::uint32_t>& next) {
+    for (const std::uint32_t worker : state_.turns->next.numbers()) compute(worker);
+    const auto step = share();
     ASSERT_TRUE(step);
     auto scales = state_.scales[state_.slot];
     Contribution sum = contribution_of(*step, 0, scales);
@@ -56,18 +58,27 @@ class Turns {
       scales = pipeline::scales_after(scales, sum.header, options_.micro_batches);
       sum = contribution_of(*step, 1, scales);
     }
-    sum.header.next = {0, next};
+    for (const std::uint32_t worker : next) sum.header.next.push_back({0, worker});
     const pipeline::StepRecord record{sum.header, scales, sum.sums, sum.layout.front};
     ASSERT_TRUE(pipeline::apply(alone_.gan(), options_, record, state_).ok());
     turns_.forget(state_);
   }
 
-  // What the worker contributes to its turn of this iteration, unless it is computed.
-  void compute(std::uint32_t worker) {
-    const pipeline::IterationShare share(state_.iteration, {events(state_.iteration, worker)});
+  void step(std::uint32_t next) { step(std::vector{next}); }
+
+  // What the worker contributes to its turn of this iteration, or of a later one, unless it is
+  // computed.
+  void compute(std::uint32_t worker, std::uint64_t later = 0) {
+    const std::uint64_t iteration = state_.iteration + later;
+    const pipeline::IterationShare share(iteration, {events(iteration, worker)});
     while (turns_.compute(state_, share)) {
     }
     ASSERT_TRUE(turns_.has_all_of(state_, share));
+  }
+  // Of the next step, with those of these workers whose turn it is.
+  std::optional<pipeline::StepShare> share(std::set<std::uint32_t> own = {0, 1, 2}) const {
+    return turns_.share_of_turn(
+        state_, [&](std::uint64_t, std::uint32_t worker) { return own.contains(worker); });
   }
   pipeline::MicroBatch events(std::uint64_t iteration, std::uint32_t worker) const {
     return alone_.micro_batch(worker, 100 + iteration * options_.micro_batches + worker);
@@ -133,10 +144,10 @@ TEST(WorkerTurns, WorkerIsComputedBeforeItsTurnAndItsBitsDoNotDependOnTheTurnsSi
   for (const char* kind : {"downpour", "easgd", "gem"}) {
     const std::string strategy = "{kind: " + std::string(kind) + ", workers: 3, steps: 1}";
     Turns early(strategy), late(strategy);
-    EXPECT_FALSE(early.turns().share_of_turn(early.state(), true)) << "nothing is computed";
+    EXPECT_FALSE(early.share()) << "nothing is computed";
     ASSERT_NO_FATAL_FAILURE(early.compute(1));
-    EXPECT_FALSE(early.turns().share_of_turn(early.state(), true)) << "worker 0 is not computed";
-    EXPECT_TRUE(early.turns().share_of_turn(early.state(), false)) << "of another replica";
+    EXPECT_FALSE(early.share()) << "worker 0 is not computed";
+    EXPECT_TRUE(early.share({})) << "of another replica";
     for (const std::uint32_t next : {2, 1, 0, 1, 2, 0}) {
       ASSERT_NO_FATAL_FAILURE(early.step(next));
       ASSERT_NO_FATAL_FAILURE(late.step(next));
@@ -146,26 +157,96 @@ TEST(WorkerTurns, WorkerIsComputedBeforeItsTurnAndItsBitsDoNotDependOnTheTurnsSi
   }
 }
 
-// The worker that is ready first, among those whose turn of the iteration is still to come.
+// The worker that is ready first, among those whose turn of the iteration is still to come, and
+// behind an iteration's last turn among all.
 TEST(WorkerTurns, OfferIsOfOwnWorkersThatHaveNotHadTheirTurn) {
+  using Offers = std::vector<pipeline::TurnOffer>;
   Turns turns("{kind: downpour, workers: 3, steps: 1}");
   const auto all = [](std::uint64_t, std::uint32_t) { return true; };
   const auto own = [](std::uint64_t, std::uint32_t worker) { return worker != 2; };
-  const auto offer = [&](const auto& owned) { return turns.turns().offer(turns.state(), owned); };
-  EXPECT_EQ(offer(all)->worker, 1u) << "0 has the turn under way";
-  EXPECT_FALSE(offer([](std::uint64_t, std::uint32_t worker) { return worker == 0; }));
+  const auto offers = [&](const auto& owned) { return turns.turns().offers(turns.state(), owned); };
+  EXPECT_EQ(offers(all), (Offers{{0, 1}})) << "0 has the turn under way";
+  EXPECT_EQ(offers([](std::uint64_t, std::uint32_t worker) { return worker == 0; }), Offers());
   ASSERT_NO_FATAL_FAILURE(turns.compute(0));
   turns.turns().note_time(3.0);
   ASSERT_NO_FATAL_FAILURE(turns.compute(2));
-  EXPECT_EQ(offer(all), (pipeline::TurnOffer{0, 2})) << "it is ready";
-  EXPECT_EQ(offer(own), (pipeline::TurnOffer{3000, 1})) << "as long as another took";
+  EXPECT_EQ(offers(all), (Offers{{0, 2}})) << "it is ready";
+  EXPECT_EQ(offers(own), (Offers{{3000, 1}})) << "as long as another took";
   ASSERT_NO_FATAL_FAILURE(turns.step(2));
-  EXPECT_EQ(offer(all)->worker, 1u);
+  EXPECT_EQ(offers(all).front().worker, 1u);
   ASSERT_NO_FATAL_FAILURE(turns.step(1));
-  EXPECT_FALSE(offer(all)) << "the next iteration begins with worker 0";
+  ASSERT_NO_FATAL_FAILURE(turns.compute(2, 1));
+  EXPECT_EQ(offers(all), (Offers{{0, 2}})) << "it is ready for the next iteration";
   ASSERT_NO_FATAL_FAILURE(turns.step(2));
   EXPECT_EQ(turns.state().iteration, 1u);
-  EXPECT_EQ(turns.state().turns->next, 0u);
+  EXPECT_EQ(turns.state().turns->next.numbers(), std::vector<std::uint32_t>{2});
+}
+
+TEST(WorkerTurns, QuorumIsOfferedAsManyAsTheNextStepTakesAndThoseThatAreNotBegunQueue) {
+  using Offers = std::vector<pipeline::TurnOffer>;
+  Turns turns("{kind: quorum, workers: 3, of: 2, steps: 1}");
+  const auto all = [](std::uint64_t, std::uint32_t) { return true; };
+  const auto offers = [&] { return turns.turns().offers(turns.state(), all); };
+  EXPECT_EQ(turns.state().turns->next.numbers(), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(offers(), (Offers{{0, 2}})) << "an iteration's last step takes who is left";
+  ASSERT_NO_FATAL_FAILURE(turns.step(2));
+  turns.turns().note_time(2.0);
+  ASSERT_NO_FATAL_FAILURE(turns.compute(2));
+  EXPECT_EQ(offers(), (Offers{{2000, 0}, {4000, 1}})) << "computed one behind the other";
+  ASSERT_NO_FATAL_FAILURE(turns.compute(1, 1));
+  EXPECT_EQ(offers().front(), (pipeline::TurnOffer{0, 1}));
+  EXPECT_EQ(offers().size(), 2u);
+}
+
+TEST(WorkerTurns, QuorumContributesItsOwnWorkersWhenAllOfThemAreComputed) {
+  Turns turns("{kind: quorum, workers: 3, of: 2, steps: 1}");
+  ASSERT_NO_FATAL_FAILURE(turns.compute(1));
+  EXPECT_FALSE(turns.share({0, 1})) << "worker 0 is not computed";
+  EXPECT_EQ(turns.share({1, 2})->own(), 1u) << "2 is not of the turn";
+  ASSERT_NO_FATAL_FAILURE(turns.compute(0));
+  EXPECT_EQ(turns.share({0, 1})->own(), 2u);
+}
+
+// w -= rate / Q times the sum of what the workers of a step have changed, each from the weights
+// that it took at its turn before: computed by steps of a run without workers, from those weights.
+TEST(Quorum, AppliesTheSumOfWhatItsWorkersDidAtTheWeightsOfTheirTurnsBefore) {
+  Turns turns("{kind: quorum, workers: 3, of: 2, steps: 1, rate: 0.5}");
+  Alone plain(zoo_topology("toy", {"train.micro_batch=4", "train.micro_batches=1",
+                                   "train.schedule=[d_both]", "train.optimiser={g: sgd, d: sgd}",
+                                   "train.learning_rate={g: 1e-3, d: 1e-3}"}),
+              model::make_cpu_backend());
+  TrainingState at = plain.initial_state();
+  std::vector<double> centre(at.discriminator.weights.begin(), at.discriminator.weights.end());
+  std::vector<TrainingState> taken(3, at);
+  const std::vector<std::vector<std::uint32_t>> order{{0, 1}, {2}, {1, 2}, {0},
+                                                      {0, 2}, {1}, {0, 1}};
+  for (std::size_t step = 0; step + 1 < order.size(); ++step) {
+    for (const std::uint32_t worker : order[step]) {
+      at.generator.moving = taken[worker].generator.moving;
+      at.discriminator = taken[worker].discriminator;
+      at.iteration = step / 2;
+      TrainingState after = at;
+      const auto record = plain.reduce_step(at, {turns.events(step / 2, worker)});
+      ASSERT_TRUE(pipeline::apply(plain.gan(), plain.options(), record, after).ok());
+      for (std::size_t i = 0; i < centre.size(); ++i) {
+        centre[i] -= 0.5 / 2 *
+                     (static_cast<double>(at.discriminator.weights[i]) -
+                      static_cast<double>(after.discriminator.weights[i]));
+      }
+    }
+    ASSERT_NO_FATAL_FAILURE(turns.step(order[step + 1]));
+    const TrainingState& state = turns.state();
+    for (std::size_t i = 0; i < centre.size(); ++i) {
+      ASSERT_NEAR(state.discriminator.weights[i], centre[i], 1e-6) << "step " << step;
+    }
+    for (const std::uint32_t worker : order[step]) {
+      taken[worker] = state;
+      const auto& own = state.turns->workers[worker];
+      EXPECT_EQ(own.discriminator.weights, state.discriminator.weights);
+      EXPECT_EQ(own.discriminator.moving, state.discriminator.moving);
+      EXPECT_EQ(own.turns, step / 2 + 1);
+    }
+  }
 }
 
 // Behind the first `turns` of them, of four workers.
@@ -175,9 +256,11 @@ TrainingState state_behind(const std::vector<std::uint32_t>& order, std::size_t 
   state.scales.resize(kWorkers);
   state.iteration = turns / kWorkers;
   state.slot = static_cast<std::uint32_t>(turns % kWorkers);
-  state.turns = pipeline::TurnState{order[turns], {}, {}};
+  state.turns.emplace().workers.resize(kWorkers);
+  state.turns->next.add(order[turns]);
   for (std::size_t turn = 0; turn < turns; ++turn) {
     state.turns->order = pipeline::with_turn(state.turns->order, order[turn]);
+    ++state.turns->workers[order[turn]].turns;
   }
   return state;
 }
@@ -281,7 +364,9 @@ TEST_F(TurnsOfActors, OneWorkerOfDownpourTrainsAsWithout) {
   EXPECT_GT(largest_difference(a.generator.weights, c.generator.weights), 2e-4);
   EXPECT_EQ(a.generator.counters, b.generator.counters);
   EXPECT_EQ(b.iteration, 4u);
-  EXPECT_EQ(b.turns->order, state_behind({0, 0, 0, 0, 0}, 4).turns->order);
+  runtime::Hash128 order;
+  for (int turn = 0; turn < 4; ++turn) order = pipeline::with_turn(order, 0);
+  EXPECT_EQ(b.turns->order, order);
   EXPECT_EQ(b.ledger_events, 4u * 3 * 4);
 }
 
@@ -293,7 +378,8 @@ TEST_P(TurnsOfStrategy, OrderOfARunMakesItsBitsAgainOnAnyReplicasAndThreads) {
       pipeline::options_between_members(zoo_topology("gan3d_12", words(GetParam())).train.options);
   const auto order = launch::read_turn_order(first.metrics, options, disk_);
   ASSERT_TRUE(order.ok()) << order.error().message;
-  EXPECT_EQ((*order)->size(), 20u);
+  const auto strategy = options.strategy;
+  EXPECT_EQ((*order)->size(), 20 + strategy.at_a_time()) << "and the turn behind the last step";
   EXPECT_EQ(trained("one", words(GetParam(), 1), first.metrics).hash, first.hash);
   EXPECT_EQ(trained("two", words(GetParam(), 2, 2), first.metrics).hash, first.hash);
   EXPECT_EQ(trained("five", words(GetParam(), 5), first.metrics).hash, first.hash);
@@ -302,22 +388,44 @@ TEST_P(TurnsOfStrategy, OrderOfARunMakesItsBitsAgainOnAnyReplicasAndThreads) {
 TEST_P(TurnsOfStrategy, AnotherOrderMakesOtherBits) {
   const Trained first = trained("first", words(GetParam()));
   std::string lines = read_text(first.metrics);
-  // Workers 1 and 2 change places.
-  for (char& c : lines) {
-    static const std::string kBefore = "\"worker\":";
-    const auto at = static_cast<std::size_t>(&c - lines.data());
-    if (at < kBefore.size() || lines.compare(at - kBefore.size(), kBefore.size(), kBefore) != 0) {
-      continue;
+  // Workers 2 and 3 change places.
+  for (std::size_t at = lines.find("\"turn\":"); at != std::string::npos;
+       at = lines.find("\"turn\":", at + 1)) {
+    for (std::size_t i = at; lines[i] != '\n'; ++i) {
+      if (lines[i] == '2' || lines[i] == '3') lines[i] = lines[i] == '2' ? '3' : '2';
     }
-    if (c == '1' || c == '2') c = c == '1' ? '2' : '1';
   }
   write_text(path("order"), lines);
   EXPECT_NE(trained("other", words(GetParam()), path("order")).hash, first.hash);
   EXPECT_EQ(trained("same", words(GetParam(), 2), first.metrics).hash, first.hash);
 }
 
+// The optimisers are RMSprop's, whose arrays go on from the mean of their workers'.
+TEST_F(TurnsOfActors, QuorumOfOneIsDownpourAndOneOfAllIsLocal) {
+  const auto with = [&](const std::string& strategy) {
+    auto all = words("downpour");
+    all[4] = "train.strategy={" + strategy + "workers: 4, steps: 2}";
+    return all;
+  };
+  const Trained one = trained("one", with("kind: quorum, of: 1, rate: 0.5, "));
+  const Trained downpour = trained("downpour", with("kind: downpour, rate: 0.5, "), one.metrics);
+  EXPECT_EQ(downpour.hash, one.hash);
+  const TrainingState all = trained("all", with("kind: quorum, of: 4, ")).state;
+  const TrainingState local =
+      trained("local", with("kind: local, outer: {rate: 1, momentum: 0}, ")).state;
+  EXPECT_LT(largest_difference(all.generator.weights, local.generator.weights), 1e-5);
+  EXPECT_LT(largest_difference(all.discriminator.weights, local.discriminator.weights), 1e-5);
+  EXPECT_LT(largest_difference(all.discriminator.moving, local.discriminator.moving), 1e-4);
+  EXPECT_LT(largest_difference(all.turns->workers[2].generator.optimiser_arrays,
+                               local.generator.optimiser_arrays),
+            1e-4);
+  EXPECT_EQ(all.generator.counters, local.generator.counters);
+  EXPECT_EQ(all.turns->workers[3].generator.counters, local.generator.counters);
+  EXPECT_EQ(all.ledger_sum, local.ledger_sum) << "the same events, in the same steps";
+}
+
 INSTANTIATE_TEST_SUITE_P(Strategies, TurnsOfStrategy,
-                         ::testing::Values("downpour", "easgd", "gem"));
+                         ::testing::Values("downpour", "easgd", "gem", "quorum, of: 3"));
 
 TEST_F(TurnsOfActors, OrderOfAnotherRunIsRefusedAndSaysWhy) {
   const Trained of_turns = trained("turns", words("downpour"));
@@ -335,7 +443,8 @@ TEST_F(TurnsOfActors, OrderOfAnotherRunIsRefusedAndSaysWhy) {
               testing::HasSubstr("train.strategy is local"));
   auto fewer = words("downpour");
   fewer[4] = "train.strategy={kind: downpour, workers: 2, steps: 1}";
-  EXPECT_THAT(error(fewer, of_turns.metrics), testing::HasSubstr("which is not one of 2"));
+  EXPECT_THAT(error(fewer, of_turns.metrics),
+              testing::HasSubstr("one turn of each of 2, 1 at a time"));
   EXPECT_THAT(error(words("downpour"), path("none")), testing::HasSubstr("none"));
 }
 

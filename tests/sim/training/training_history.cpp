@@ -40,12 +40,20 @@ constexpr const char* kTurns =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
+// Of which a step takes three, and the next one the fourth.
+constexpr const char* kQuorum =
+    "train: {micro_batch: 1, micro_batches: 4, epochs: 10, "
+    "strategy: {kind: quorum, workers: 4, of: 3, steps: 2}}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
+
 struct Script {
   bool needs_two = false;
   bool partial = false;
   bool local = false;
   bool rounded = false;  // what the workers change
   bool turns = false;
+  bool quorum = false;  // of them
   RingOrder order = RingOrder::kAscending;
   std::uint32_t members = 1;
   Fate fate = Fate::kNothing;
@@ -60,6 +68,8 @@ TrainingStage& stage(const Script& script) {
       rounding_descending(kLocalInInt8, RingOrder::kDescending);
   const bool descending = script.order == RingOrder::kDescending;
   static TrainingStage in_turns(kTurns), in_turns_descending(kTurns, RingOrder::kDescending);
+  static TrainingStage in_quorum(kQuorum), in_quorum_descending(kQuorum, RingOrder::kDescending);
+  if (script.quorum) return descending ? in_quorum_descending : in_quorum;
   if (script.turns) return descending ? in_turns_descending : in_turns;
   if (script.local && script.rounded) return descending ? rounding_descending : rounding;
   if (script.local) return descending ? of_workers_descending : of_workers;
@@ -111,6 +121,7 @@ Script script_of(std::uint64_t seed) {
   script.local = dice.below(4) == 0;
   script.rounded = dice.below(2) == 0;
   script.turns = !script.needs_two && !script.local && dice.below(3) == 0;
+  script.quorum = script.turns && dice.below(2) == 0;
   return script;
 }
 
@@ -125,6 +136,7 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   result.local = script.local;
   result.rounded = script.local && script.rounded;
   result.turns = script.turns;
+  result.quorum = script.quorum;
   result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
                              script.fate, script.deaths, script.joins, script.remote, trace);
   const TrainingEnd& end = result.end;

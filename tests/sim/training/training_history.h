@@ -3,8 +3,8 @@
 // Runs to which everything happens that a seed has drawn: members, newcomers and heads die, come
 // and stand still, connections break, words get through in one direction only, too few are left,
 // work is shared out anew, workers train alone in a quarter of the runs and take turns in another
-// one, in an order that is drawn and set, and who teaches is the
-// first or the last to have what a step adds up to.
+// one, alone or several at a time, in an order that is drawn and set, and who teaches is the first
+// or the last to have what a step adds up to.
 
 #include <cstdint>
 #include <optional>
@@ -19,6 +19,7 @@ struct TrainingHistoryEnd {
   bool local = false;    // workers trained alone between outer steps (train.strategy)
   bool rounded = false;  // and their changes were summed in int8
   bool turns = false;    // workers took turns
+  bool quorum = false;   // several of them at a time
   bool resumed = false;  // because the run had ended with an error
   std::optional<std::string> failure;
 };

@@ -32,16 +32,18 @@ constexpr Duration kOrphanAfter = 60s;
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
-// One that no run would come to by itself: drawn for each iteration, behind worker 0's turn.
+// One that no run would come to by itself: drawn for each iteration, behind the first step's turn,
+// and for that behind the last one, whose first step nobody makes.
 launch::TurnOrder drawn_order(const launch::TrainingSetup& setup) {
   Dice dice(7);
   auto order = std::make_shared<std::vector<std::uint32_t>>();
-  const std::uint32_t workers = setup.options.strategy.workers;
-  for (std::uint64_t iteration = 0; iteration < setup.iterations; ++iteration) {
+  const std::uint32_t workers = setup.options.strategy.workers,
+                      first = setup.options.strategy.at_a_time();
+  for (std::uint64_t iteration = 0; iteration <= setup.iterations; ++iteration) {
     std::vector<std::uint32_t> left;
     for (std::uint32_t worker = 0; worker < workers; ++worker) left.push_back(worker);
     while (!left.empty()) {
-      const std::size_t at = left.size() == workers ? 0 : dice.below(left.size());
+      const std::size_t at = order->size() < first ? 0 : dice.below(left.size());
       order->push_back(left[at]);
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
     }

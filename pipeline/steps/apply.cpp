@@ -73,6 +73,8 @@ class Application {
   NetworkState& network(std::size_t number) const { return state_.network(number); }
   // The first of those whose turn it is. The others become as it is in the end.
   WorkerState& worker() const { return state_.turns->workers.at(turn_.front()); }
+  // A network's learning rate behind these iterations.
+  model::LearningRateState rate_after(std::size_t number, model::LearningRateState from) const;
   // The updates that a worker's optimisers make in its iterations.
   template <class State>
   void count_updates(State& state) const;
@@ -206,13 +208,24 @@ void Application::end_turn() {
   ++own.turns;
   TurnState& turns = *state_.turns;
   for (const std::uint32_t worker : turn_) turns.order = with_turn(turns.order, worker);
+  // The rates of the centre are behind the iteration with its last turn, and the workers' before.
+  const bool is_last = state_.slot == 0;
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
-    own.network(number).learning_rate = network(number).learning_rate;
+    const model::LearningRateState& of_centre = network(number).learning_rate;
+    own.network(number).learning_rate = is_last ? of_centre : rate_after(number, of_centre);
   }
   for (const std::uint32_t other : turn_) {
-    if (other != turn_.front()) state_.turns->workers[other] = own;
+    if (other != turn_.front()) turns.workers[other] = own;
   }
-  state_.turns->next = turn_behind(record_.header, options_);
+  turns.next = turn_behind(record_.header, options_);
+}
+
+model::LearningRateState Application::rate_after(std::size_t number,
+                                                 model::LearningRateState from) const {
+  for (std::uint64_t i = 0; i < iterations(); ++i) {
+    from = model::after_iteration(rate(options_, number), from, time(i));
+  }
+  return from;
 }
 
 // The workers' optimisers have made as many updates each.
@@ -392,10 +405,7 @@ runtime::Result<void> Application::advance() {
   if (++state_.slot < options_.schedule.size()) return {};
   state_.slot = 0;
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
-    auto& learning_rate = network(number).learning_rate;
-    for (std::uint64_t i = 0; i < iterations(); ++i) {
-      learning_rate = model::after_iteration(rate(options_, number), learning_rate, time(i));
-    }
+    network(number).learning_rate = rate_after(number, network(number).learning_rate);
   }
   ++state_.iteration;
   state_.epoch_events += options_.events_in(state_.iteration - 1);

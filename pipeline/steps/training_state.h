@@ -79,7 +79,7 @@ struct OuterState {
   std::array<std::vector<float>, 2> velocity;  // by network, one per weight
 };
 
-// A worker that takes turns, as it was behind its last one. Its learning rates are those of then.
+// A worker that takes turns, as it was behind its last one, with the rates of its own iterations.
 struct WorkerState {
   std::uint64_t turns = 0;  // that it has had
   NetworkState generator, discriminator;

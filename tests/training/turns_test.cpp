@@ -37,8 +37,8 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 // Steps of workers that take turns, without actors.
 class Turns {
  public:
-  explicit Turns(const std::string& strategy)
-      : alone_(topology(strategy), model::make_cpu_backend()),
+  explicit Turns(const std::string& strategy, const std::string& rate = "1e-3")
+      : alone_(topology(strategy, rate), model::make_cpu_backend()),
         options_(between(alone_.options())),
         of_worker_(pipeline::options_of_worker(options_)),
         team_(1, [] {}),
@@ -87,11 +87,11 @@ class Turns {
   pipeline::WorkerTurns& turns() { return turns_; }
 
  private:
-  static config::Topology topology(const std::string& strategy) {
+  static config::Topology topology(const std::string& strategy, const std::string& rate) {
     return zoo_topology(
         "toy", {"train.strategy=" + strategy, "train.micro_batch=4", "train.micro_batches=3",
                 "train.schedule=[d_both]", "train.optimiser={g: sgd, d: sgd}",
-                "train.learning_rate={g: 1e-3, d: 1e-3}"});
+                "train.learning_rate={g: " + rate + ", d: " + rate + "}"});
   }
   static pipeline::TrainingOptions between(const pipeline::TrainingOptions& options) {
     return pipeline::options_between_members(options);
@@ -154,6 +154,28 @@ TEST(WorkerTurns, WorkerIsComputedBeforeItsTurnAndItsBitsDoNotDependOnTheTurnsSi
     }
     EXPECT_EQ(hash_of_state(early.state()), hash_of_state(late.state())) << kind;
     EXPECT_EQ(early.state().iteration, 2u);
+  }
+}
+
+TEST(WorkerTurns, WorkerUnderWayIsEndedAndThenTheOneWhoseTurnItIsIsComputed) {
+  Turns turns("{kind: downpour, workers: 3, steps: 1}");
+  const TrainingState& state = turns.state();
+  const auto share = [&](const std::vector<std::uint32_t>& workers) {
+    std::vector<pipeline::MicroBatch> events;
+    for (const std::uint32_t worker : workers) events.push_back(turns.events(0, worker));
+    return pipeline::IterationShare(0, std::move(events));
+  };
+  const auto first = share({1}), all = share({2, 1, 0}), last = share({2});
+  const auto own = [](std::uint64_t, std::uint32_t) { return true; };
+  ASSERT_TRUE(turns.turns().compute(state, first));
+  ASSERT_FALSE(turns.turns().has_all_of(state, first)) << "it is under way";
+  while (!turns.turns().has_all_of(state, first)) {
+    ASSERT_TRUE(turns.turns().compute(state, all));
+    ASSERT_FALSE(turns.turns().share_of_turn(state, own));
+  }
+  while (!turns.turns().share_of_turn(state, own)) {
+    ASSERT_TRUE(turns.turns().compute(state, all));
+    ASSERT_FALSE(turns.turns().has_all_of(state, last));
   }
 }
 
@@ -285,6 +307,24 @@ TEST(TurnOrder, IsRefusedWhereTheStateCameAnotherWay) {
   EXPECT_TRUE(accepts(4, {0, 2, 1, 3})) << "it ends where the state is";
   EXPECT_FALSE(accepts(4, {0, 1, 2, 3}));
   EXPECT_TRUE(accepts(6, {0, 1, 2, 3})) << "it says nothing of what is next";
+}
+
+// A part of a rate that ends leaves its factor behind: a worker that lacked it would go on with the
+// full rate.
+TEST(WorkerTurns, WorkersGoOnWithTheRateBehindTheirOwnIterationsWheneverTheirTurnWas) {
+  for (const char* part : {"cosine, for: 2 iterations, to: 0.1}, {policy: constant",
+                           "exponential, decay: 0.3, every: 1 iterations"}) {
+    Turns turns("{kind: downpour, workers: 3, steps: 1}",
+                "{rate: 1e-3, parts: [{policy: " + std::string(part) + "}]}");
+    for (const std::uint32_t next : {2, 1, 0, 1, 2, 0}) ASSERT_NO_FATAL_FAILURE(turns.step(next));
+    const TrainingState& state = turns.state();
+    EXPECT_LE(state.discriminator.learning_rate.scale, 0.1);
+    for (const auto& worker : state.turns->workers) {
+      EXPECT_EQ(worker.turns, 2u);
+      EXPECT_EQ(worker.generator.learning_rate, state.generator.learning_rate) << part;
+      EXPECT_EQ(worker.discriminator.learning_rate, state.discriminator.learning_rate) << part;
+    }
+  }
 }
 
 struct Trained {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,9 +31,10 @@ Event own_bucket(std::uint32_t number, std::int64_t end = 4, const char* who = "
   };
 }
 
-Event own_header(std::size_t tensors = 2, const char* who = "replica.0") {
+Event own_header(std::size_t tensors = 2, const char* who = "replica.0", std::uint64_t step = 0) {
   return [=](RingSum& sum) {
     pipeline::StepHeader header;
+    header.step = step;
     header.exponents.resize(tensors);
     header.micro_batches = 1;
     return sum.contribute(header, who, {});
@@ -50,9 +52,10 @@ Event ring_bucket(std::uint64_t step, std::uint32_t number, bool summed, std::in
 }
 
 Event ring_header(std::size_t tensors, bool combined, std::uint32_t micro_batches = 1,
-                  std::uint64_t events = 0) {
+                  std::uint64_t events = 0, std::uint64_t step = 0) {
   return [=](RingSum& sum) {
     RingHeader body;
+    body.header.step = step;
     body.header.events = events;
     body.header.exponents.resize(tensors);
     body.header.micro_batches = micro_batches;
@@ -110,6 +113,10 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
        2,
        {ring_bucket(0, 0, true)},
        "bucket 0 out of its order"},
+      {"sum that came already",
+       1,
+       {own_bucket(0), ring_bucket(0, 0, true), ring_bucket(0, 0, true)},
+       "bucket 0 out of its order"},
       {"sum for its home",
        0,
        {own_bucket(0), ring_bucket(0, 0, false), ring_bucket(0, 0, true)},
@@ -151,6 +158,19 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
        0,
        {own_header(), ring_header(2, true)},
        "a header out of its order"},
+      {"combined header before the own one has gone into it",
+       1,
+       {ring_header(2, true, 2)},
+       "a header out of its order"},
+      {"combined header that came already",
+       1,
+       {own_bucket(0), own_header(), ring_header(2, true, 2), ring_header(2, true, 2)},
+       "a header out of its order"},
+      {"own header twice", 1, {own_header(), own_header()}, "a header twice"},
+      {"last header of a step before the one in front of it is summed",
+       1,
+       {own_bucket(0), own_header(2, "replica.0", 1), ring_header(2, true, 2, 0, 1)},
+       "the last header of step 1"},
       {"header of other tensors",
        0,
        {own_header(), ring_header(3, false)},
@@ -185,6 +205,51 @@ TEST(RingSum, WhatFitsNoStepNoBucketOrNoTurnIsRefused) {
     EXPECT_EQ(outcome.error().kind, runtime::ErrorKind::kLostPeers);
     EXPECT_THAT(outcome.error().message, HasSubstr(std::string("contributed ") + each.refusal));
   }
+}
+
+TEST(RingSum, NewViewBeginsWithTheFirstAttempt) {
+  RingSumOptions options;
+  options.events = 0;
+  RingSum sum(options);
+  sum.enter(*view_of(1, 1));
+  const auto begins = [&](std::uint32_t attempt) {
+    const BucketMessage body{0, attempt, 0, 0, 4, pipeline::SumKind::kInt64, kFirstView};
+    return sum.contribute(body, Buffer::zeroed(32), "replica.0", {}).ok();
+  };
+  ASSERT_TRUE(begins(0));
+  pipeline::StepHeader header;
+  header.exponents.resize(2);
+  header.micro_batches = 1;
+  header.flagged = true;
+  ASSERT_TRUE(sum.contribute(header, "replica.0", {})->ended);
+  EXPECT_FALSE(begins(0)) << "it is made again";
+  for (int view = 0; view < 2; ++view) {
+    sum.enter(*view_of(1, 1));
+    EXPECT_TRUE(begins(0));
+  }
+}
+
+// A remainder of rounding is of sums that these members have made.
+TEST(RingSum, NewViewBeginsWithoutRemaindersOfRounding) {
+  constexpr std::int64_t kElements = 256;
+  constexpr auto kFormat = pipeline::ReductionFormat::kBf16;
+  RingSum sum = one_of_three(1, 1, kFormat);
+  const auto sent = [&](std::uint64_t step) {
+    Buffer part = Buffer::allocate(kElements * sizeof(float));
+    std::ranges::fill(part.mutable_as<float>(), 1.003f);
+    const BucketMessage body{step, 0, 0, 0, kElements, pipeline::SumKind::kFloat32, kFirstView};
+    const Buffer wire = sum.contribute(body, part, "replica.0", {})->sendings.at(0).sums;
+    Message message = Message::of(RingBucket{body, true, kFormat}, {wire});
+    CHECK(sum.take_ring(*message.as<RingBucket>(), message, "reducer", {}).ok());
+    CHECK(own_header(2, "replica.0", step)(sum).ok());
+    CHECK(ring_header(2, true, 2, 0, step)(sum)->ended.has_value());
+    const auto bytes = wire.as<std::uint16_t>();
+    return std::vector<std::uint16_t>(bytes.begin(), bytes.end());
+  };
+  const auto first = sent(0);
+  sum.enter(*view_of(3, 2));
+  EXPECT_EQ(sent(1), first);
+  EXPECT_NE(sent(2), first);
 }
 
 pipeline::SumKind kind_of(std::optional<pipeline::ReductionFormat> format) {

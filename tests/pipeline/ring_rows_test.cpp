@@ -49,6 +49,15 @@ TEST(RingRows, ManyAreRowsOfAboutTheSquareRoot) {
   EXPECT_THAT(ring_rows(ascending(16), {.step_bytes = 100, .least = 5}), IsEmpty());
 }
 
+TEST(RingRows, AreNotWorthLessThanAHundredthOfTheTime) {
+  const RingCosts costs{.step_bytes = 1.872e7};
+  const double rows = ring_seconds(ascending(16), {0, 4, 8, 12}, costs);
+  const double ring = ring_seconds(ascending(16), {}, costs);
+  ASSERT_LT(rows, ring);
+  ASSERT_GT(rows, 0.99 * ring);
+  EXPECT_THAT(ring_rows(ascending(16), costs), IsEmpty());
+}
+
 TEST(RingRows, BeginWithAHost) {
   // Four members on each of ten hosts: rows of 6 or 7 would cut hosts apart.
   RingCosts costs{.bandwidths = unnamed(10), .step_bytes = 1e5};
@@ -56,6 +65,11 @@ TEST(RingRows, BeginWithAHost) {
   const Order rows = ring_rows(ascending(40), costs);
   ASSERT_FALSE(rows.empty());
   for (const std::uint32_t row : rows) EXPECT_EQ(row % 4, 0U);
+  // Eight on each of two hosts: the four rows that are tried are two.
+  costs.bandwidths = unnamed(2);
+  costs.hosts.assign(16, 0);
+  std::fill(costs.hosts.begin() + 8, costs.hosts.end(), 1);
+  EXPECT_THAT(ring_rows(ascending(16), costs), ElementsAre(0, 8));
 }
 
 // Two sites: hosts 0, 2 and 4 at one, 1, 3 and 5 at the other. The ring of ring_order() begins
@@ -103,6 +117,20 @@ TEST(RingRows, MayBeOneMember) {
     costs.bandwidths[2][other] = costs.bandwidths[other][2] = 100'000'000;
   }
   EXPECT_THAT(ring_rows(ascending(3), costs), ElementsAre(0, 2));
+  // It sends for both columns.
+  EXPECT_NEAR(ring_seconds(ascending(3), {0, 2}, costs), kStep / 12.5e6, 0.02);
+}
+
+// Lines between three sites are slow, and one of them not quite as slow as the others.
+TEST(RingRows, MayEndAtLinesThatAreNotTheSlowest) {
+  RingCosts costs{.hosts = ascending(6), .bandwidths = unnamed(6), .step_bytes = kStep};
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t j = 0; j < 6; ++j) {
+      const bool is_faster = i < 4 && j < 4;
+      if (i / 2 != j / 2) costs.bandwidths[i][j] = is_faster ? 100'000'000 : 99'000'000;
+    }
+  }
+  EXPECT_THAT(ring_rows(ascending(6), costs), ElementsAre(0, 2, 4));
 }
 
 // Two members on each of two hosts: one ring passes the line 2 (4 - 1) / 4 times, rows once.

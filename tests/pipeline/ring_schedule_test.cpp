@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -117,10 +118,13 @@ TEST(RingSchedule, NoBucketCrossesMoreEdgesThanItMust) {
 TEST(RingSchedule, MembersSendTheSameWhenEveryOneIsHomeOfAsMany) {
   std::vector<Ring> even;
   for (std::uint32_t members = 1; members <= 64; ++members) even.push_back({members});
-  for (const auto& [length, rows] : {std::pair{2U, 2U}, {4U, 3U}, {5U, 8U}, {1U, 6U}}) {
+  for (const auto& [length, rows] : {std::pair{2U, 2U}, {4U, 3U}, {4U, 6U}, {5U, 8U}, {1U, 6U}}) {
     even.push_back({length * rows, even_rows(length * rows, rows)});
   }
   for (const Ring& ring : even) {
+    std::set<std::uint32_t> homes;
+    for (std::uint32_t i = 0; i < ring.members; ++i) homes.insert(ring.routes().home_of(i));
+    EXPECT_EQ(homes.size(), ring.members);
     std::vector<int> sent(ring.members);
     for (std::uint32_t bucket = 0; bucket < 3 * ring.members; ++bucket) {
       for (const auto& [edge, crossed] : travel(bucket, ring).crossed) sent[edge.first] += crossed;

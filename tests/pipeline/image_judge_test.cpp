@@ -112,7 +112,13 @@ TEST_F(ImageJudgeTest, FloorIsThatOfTheDataAndDependsOnTheSeedAlone) {
   for (const model::Figure& figure : itself) {
     EXPECT_NEAR(figure.distance(), 0.0, 1e-9) << figure.name;
     EXPECT_FALSE(figure.beyond_floor()) << figure.name;
+    // Draws of the two sides are not the same ones.
+    EXPECT_GT(figure.uncertainty, 0.0) << figure.name;
+    EXPECT_GT(figure.floor, 0.0) << figure.name;
   }
+  // Fewer images are further from the data by chance.
+  const auto few = classified(*judge_, images(5, 3, 2, 13));
+  EXPECT_GT(model::compute_class_figures(data_, few, options, team)[0].floor, 1.5 * one[0].floor);
   options.seed = 2;
   EXPECT_NE(figures(options)[0].uncertainty, one[0].uncertainty);
   int asked = 0;
@@ -129,6 +135,13 @@ TEST_F(ImageJudgeTest, ImagesWithoutNumbersHaveNoFigures) {
   runtime::ThreadTeam team(1);
   const auto found = model::compute_class_figures(data_, classified(*judge_, cells), {}, team);
   for (const model::Figure& figure : found) EXPECT_FALSE(figure.value) << figure.name;
+  for (const bool is_feature : {false, true}) {
+    model::ClassifiedImages spoiled = data_;
+    (is_feature ? spoiled.features.values : spoiled.confidence)[4] =
+        std::numeric_limits<double>::quiet_NaN();
+    EXPECT_FALSE(model::compute_class_figures(spoiled, generated_, {}, team)[2].value);
+    EXPECT_FALSE(model::compute_class_figures(data_, spoiled, {}, team)[2].value);
+  }
   const auto of_data = figures();
   const model::ClassTable table{30, of_data, found, "judge_frechet"};
   const JsonValue row = parse_json(model::table_json(table))["rows"].list()[1];
@@ -140,14 +153,15 @@ TEST_F(ImageJudgeTest, ImagesWithoutNumbersHaveNoFigures) {
 }
 
 TEST_F(ImageJudgeTest, EventsOfADatasetLieEvenlyAndKeepTheirConditions) {
+  constexpr int kEvents = 300;  // more than are read at once
   TemporaryFolder folder;
-  std::vector<float> energies, angles;
-  for (int i = 0; i < 30; ++i) energies.push_back(100.0f * static_cast<float>(i + 1));
+  std::vector<float> energies;
+  for (int i = 0; i < kEvents; ++i) energies.push_back(100.0f * static_cast<float>(i + 1));
   {
     Hdf5Scribe file(folder / "b.h5");
-    file.add("ECAL", {30, 2, 2, 1}, images(30, 7, 5, 11));
-    file.add("energy", {30}, energies);
-    file.add("pdg", {30}, energies);
+    file.add("ECAL", {kEvents, 2, 2, 1}, images(kEvents, 7, 5, 11));
+    file.add("energy", {kEvents}, energies);
+    file.add("pdg", {kEvents}, energies);
   }
   DatasetOptions options;
   options.paths = {folder / "b.h5"};
@@ -157,11 +171,13 @@ TEST_F(ImageJudgeTest, EventsOfADatasetLieEvenlyAndKeepTheirConditions) {
   Dataset dataset = Dataset::open(options).value();
   const model::LatentDescription latent{4, {"pdg"}};
   const auto all = judge_dataset(*judge_, dataset, 1000, latent).value().value();
-  EXPECT_EQ(all.images.named, data_.named);
-  EXPECT_EQ(all.images.features.values, data_.features.values);
+  const auto expected = classified(*judge_, images(kEvents, 7, 5, 11));
+  EXPECT_EQ(all.images.named, expected.named);
+  EXPECT_EQ(all.images.features.values, expected.features.values);
+  EXPECT_THAT(all.columns.at(0), testing::ElementsAreArray(energies));
   const auto some = judge_dataset(*judge_, dataset, 3, latent).value().value();
-  EXPECT_THAT(some.energies, testing::ElementsAre(1.0f, 11.0f, 21.0f));
-  EXPECT_THAT(some.columns.at(0), testing::ElementsAre(100.0f, 1100.0f, 2100.0f));
+  EXPECT_THAT(some.energies, testing::ElementsAre(1.0f, 101.0f, 201.0f));
+  EXPECT_THAT(some.columns.at(0), testing::ElementsAre(100.0f, 10100.0f, 20100.0f));
   EXPECT_THAT(some.angles, testing::IsEmpty());
   EXPECT_FALSE(judge_dataset(*judge_, dataset, 3, latent, [] { return false; }).value());
 }

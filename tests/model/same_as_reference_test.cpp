@@ -70,6 +70,15 @@ TEST_F(SameAsReference, ActivationsOfEveryMagnitude) {
   }
 }
 
+// Threads take these by parts.
+TEST_F(SameAsReference, LongActivationsAreWhole) {
+  Draw draw(6);
+  for (const std::int64_t elements : {32768, 32769, 70001}) {
+    expect_same_bits(ActivationForward{elements, {ActivationKind::kTanh}}, draw);
+    expect_same_bits(ActivationBackward{elements, {ActivationKind::kElu}}, draw);
+  }
+}
+
 TEST_F(SameAsReference, ActivationsKeepNotANumberAndInfinity) {
   const auto backend = make_portable_backend();
   ASSERT_TRUE(backend.ok());

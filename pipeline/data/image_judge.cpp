@@ -1,11 +1,12 @@
 #include "pipeline/data/image_judge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "runtime/base/math.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -117,7 +118,7 @@ void ImageJudge::add(std::span<const float> images, model::ClassifiedImages& int
       const auto own = scores.subspan(i * classes_, classes_);
       const auto likeliest = std::ranges::max_element(own);
       double sum = 0.0;
-      for (const float score : own) sum += std::exp(double{score} - double{*likeliest});
+      for (const float score : own) sum += runtime::math::exp(double{score} - double{*likeliest});
       into.named.push_back(static_cast<std::uint32_t>(likeliest - own.begin()));
       into.confidence.push_back(1.0 / sum);
     }

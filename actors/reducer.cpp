@@ -157,9 +157,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
   view_ = view;
   sum_.enter(*view_);
   const bool gives = view_->gives(options_.member);
-  for (const std::uint32_t member : view_->ring) {
-    if (member != options_.member) outbox_to(context, member);
-  }
+  for (const std::uint32_t position : sum_.next_in_ring()) meet(context, view_->ring[position]);
   for (const std::uint32_t member : view_->ring) {
     if (gives && view_->lags(member)) send_sums(context, member, view_->id);
   }
@@ -194,6 +192,7 @@ void Reducer::receive_teach(Context& context, const Teach& teach) {
   } else {
     // Messages for a node that cannot be reached would wait here, and every step with them.
     to_teach_.insert(teach.member);
+    meet(context, teach.member);
   }
 }
 
@@ -251,6 +250,11 @@ void Reducer::send_sums(Context& context, std::uint32_t member, pipeline::ViewId
   outbox.flush(context);
 }
 
+void Reducer::meet(Context& context, std::uint32_t member) {
+  const runtime::PortId port = context.out(fmt::format("ring.{}", member));
+  if (port.valid()) context.meet(port);
+}
+
 Outbox& Reducer::outbox_to(Context& context, std::uint32_t member) {
   const auto [found, added] = members_.try_emplace(member);
   if (added) found->second = Outbox(context.out(fmt::format("ring.{}", member)));
@@ -272,7 +276,7 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
         replica.flush(context);
       }
     } else {
-      Outbox& outbox = members_.at(view_->ring[sending.to]);
+      Outbox& outbox = outbox_to(context, view_->ring[sending.to]);
       outbox.post(message_of(sending));
       outbox.flush(context);
     }

@@ -2,7 +2,8 @@
 
 // Gives the replicas of its node the sums of every step. There is one Reducer per node. The
 // Reducers of a View (pipeline/steps/view.h) stand in a ring, each sending to the next; what they
-// add up and when it travels is in actors/ring_sum.h.
+// add up and when it travels is in actors/ring_sum.h. A Reducer's node is connected to those that
+// it sends to in its Views, and to those that it teaches.
 //
 // The Coordinator changes the View in two turns. First it tells the Reducer to halt. The Reducer
 // forgets what is under way and answers with its next step: its replicas have, or will have, the
@@ -83,6 +84,8 @@ class Reducer final : public runtime::Actor {
   // A step is made: the members that learn get its sums too.
   void pass_on(Context& context);
   void send_sums(Context& context, std::uint32_t member, pipeline::ViewId view);
+  // The member's node gets a connection before there is something to send.
+  void meet(Context& context, std::uint32_t member);
   Outbox& outbox_to(Context& context, std::uint32_t member);
   std::uint64_t kept_bytes() const;  // see Halted
   // True: all of a step's sums are here.

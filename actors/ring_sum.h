@@ -163,6 +163,9 @@ class RingSum {
   runtime::Result<RingOutcome> take_given(const RingBucket& body, runtime::Message& message);
   runtime::Result<RingOutcome> take_given(const RingHeader& body, runtime::Message& message);
 
+  // Positions in the View's ring that this member sends to.
+  std::vector<std::uint32_t> next_in_ring() const { return routes_.next_of(position_); }
+
   // The error of a run in which `who` has sent `what` although it does not belong here.
   runtime::Error refusal(std::string_view who, std::string_view what) const;
   // The thing that the first open round waits for, for people; "" when no round is open.

@@ -46,9 +46,9 @@ std::vector<std::uint64_t> replica_weights(const Topology& topology, std::uint32
 // Else node "head" has coordinator, its root, which owns loader, checkpointer, validator and
 // monitor. Node "member.k" has the actor member.k, its root, which owns loader.k, its replicas and
 // reducer.k. Replicas are numbered over all members in order: with two each, replica.3 is on
-// member.1. Every reducer has a link to every other one. Each replica has a link from the loader
-// beside it and one from the head's, which feeds members without data; one of the two carries
-// nothing.
+// member.1. The reducers are a mesh: each has a link to every other one. Each replica has a link
+// from the loader beside it and one from the head's, which feeds members without data; one of the
+// two carries nothing.
 //
 // The first replica of every member can send snapshots and metrics; every loader, reducer and
 // replica can send samples, and the actor member.k what its node does. Members tell the head

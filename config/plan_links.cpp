@@ -15,6 +15,7 @@ namespace {
 
 using runtime::Lane;
 using runtime::LinkPlan;
+using runtime::MeshPlan;
 using runtime::Plan;
 
 // Actors that a topology has no word for.
@@ -32,7 +33,7 @@ std::vector<KindPair> kinds_of_links() {
   std::vector<KindPair> pairs;
   for (const std::uint32_t members : {0U, 2U}) {
     const auto plan = make_plan({}, {}, members, {});
-    for (const LinkPlan& link : plan->links) {
+    for (const LinkPlan& link : runtime::links_of(*plan)) {
       KindPair pair{kind_of(link.from), kind_of(link.to)};
       const bool known = std::find(pairs.begin(), pairs.end(), pair) != pairs.end();
       if (!known && pair.first != kMemberKind) pairs.push_back(std::move(pair));
@@ -49,13 +50,22 @@ class Changes {
   void apply(std::size_t index, const LinkOverride& change) {
     path_ = fmt::format("links.{}", index);
     bool found = false;
-    for (LinkPlan& link : plan_.links) {
-      if (kind_of(link.from) != change.from || kind_of(link.to) != change.to) continue;
+    const auto set = [&](auto& link) {
       found = true;
-      check(link, change);
       link.message_credits = change.credits.value_or(link.message_credits);
       link.byte_credits = change.bytes.value_or(link.byte_credits);
       link.tokens = change.tokens.value_or(link.tokens);
+    };
+    for (LinkPlan& link : plan_.links) {
+      if (kind_of(link.from) != change.from || kind_of(link.to) != change.to) continue;
+      check(link, change);
+      set(link);
+    }
+    for (MeshPlan& mesh : plan_.meshes) {
+      const LinkPlan first = mesh.link(0, 1);
+      if (kind_of(first.from) != change.from || kind_of(first.to) != change.to) continue;
+      check(first, change);
+      set(mesh);
     }
     if (!found) check_kinds(change);
   }
@@ -130,13 +140,7 @@ void add_ring_links(const LinkSizes& sizes, const std::vector<std::string>& redu
   if (reducers.size() < 2) return;
   // Two steps, of which every bucket crosses an edge twice, and a step that is summed.
   const Credit credit = step_credit(sizes, 5);
-  for (const std::string& from : reducers) {
-    for (std::size_t i = 0; i < reducers.size(); ++i) {
-      if (reducers[i] == from) continue;
-      plan.links.push_back({from, fmt::format("ring.{}", i), reducers[i], "ring", Lane::kData,
-                            credit.messages, credit.bytes, 1});
-    }
-  }
+  plan.meshes.push_back({reducers, "ring", Lane::kData, credit.messages, credit.bytes, 1});
 }
 
 runtime::Result<void> apply_link_overrides(const Topology& topology, const Origins& origins,

@@ -36,8 +36,8 @@ struct Credit {
 // Room for the buckets and the header of the largest step, so many times.
 Credit step_credit(const LinkSizes& sizes, std::int64_t times);
 
-// Appends a link from each reducer to each other one, reducer.M sending to it on port "ring.M":
-// which of them stand next to each other in the ring, the View says. One alone has none. A link has
+// Appends the mesh of all reducers, in which each sends to reducer.M on its port "ring.M": which of
+// them stand next to each other in the ring, the View says. One alone has none. A link has
 // room for all that crosses an edge in two steps, and for the sums of one that another lacks, so
 // that it never holds back what the other end waits for; and as every reducer sends buckets of its
 // own before any have come, every link holds a token.

@@ -76,6 +76,7 @@ void add_node_packets(const Folder& folder) {
                        {"member.2", "", "", 0, false}};
   folder.add("directory", pack(directory));
   folder.add("directory-heard", pack(runtime::DirectoryHeard{2}));
+  folder.add("wanted", pack(runtime::Wanted{{"member.1", "member.2"}}));
   runtime::GraphAnswer answer;
   runtime::ActorWait actor;
   actor.name = "loader.0";

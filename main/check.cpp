@@ -69,8 +69,8 @@ std::string json(const config::LoadedTopology& loaded, const launch::RunBounds& 
       R"("topology_hash":"{}","actors":{},"links":{},"message_bytes":{},"arena_bytes":{},)"
       R"("state_bytes":{},"iteration_bytes":{},"cache_bytes":{},"plan":{})",
       config::topology_hash(loaded.topology).text(), bounds.plan.actors.size(),
-      bounds.plan.links.size(), bounds.message_bytes, bounds.arena_bytes, bounds.state_bytes,
-      bounds.iteration_bytes, bounds.cache_bytes,
+      runtime::count_links(bounds.plan), bounds.message_bytes, bounds.arena_bytes,
+      bounds.state_bytes, bounds.iteration_bytes, bounds.cache_bytes,
       runtime::json_string(runtime::print(bounds.plan)));
 }
 

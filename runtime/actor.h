@@ -78,6 +78,10 @@ class Context {
   // Where more make room, credit_returned is called as when credit returns.
   void use_credits(PortId out_port, std::int64_t messages);
 
+  // There will be something to send there. Where that is on another node, the two nodes get a
+  // connection now, if they have none yet, and not with the first message.
+  void meet(PortId out_port);
+
   // Sends to any actor by name, without credits and before its data. Nothing bounds such messages
   // but the sender's own protocol. The message arrives on port "control". It comes back
   // undeliverable from an unknown or ended actor.

@@ -27,6 +27,14 @@ std::string name_of(const LinkPlan& link) {
   return fmt::format("{}.{} -> {}.{}", link.from, link.from_port, link.to, link.to_port);
 }
 
+// What may be under way on a link, or on each of a mesh.
+std::string bounds_of(const auto& link) {
+  std::string text = fmt::format("  {}, {} messages, {} bytes", word(link.lane),
+                                 link.message_credits, link.byte_credits);
+  if (link.tokens > 0) text += fmt::format(", {} tokens", link.tokens);
+  return text;
+}
+
 void print_owned(const Plan& plan, const std::string& node, const std::string& owner, int depth,
                  std::string& text) {
   for (const ActorPlan& actor : plan.actors) {
@@ -48,6 +56,7 @@ class Checker {
     check_owners();
     check_roots();
     check_links();
+    for (const MeshPlan& mesh : plan_.meshes) check_mesh(mesh);
     check_circles();
     return std::move(errors_);
   }
@@ -116,7 +125,6 @@ class Checker {
   }
 
   void check_links() {
-    std::set<std::pair<std::string, std::string>> out_ports;
     for (const LinkPlan& link : plan_.links) {
       const std::string name = name_of(link);
       for (const std::string& end : {link.from, link.to}) {
@@ -125,19 +133,42 @@ class Checker {
       if (link.from_port.empty() || link.to_port.empty())
         complain("link {} lacks a port name", name);
       // A sender names the port alone, so the port must stand for one link.
-      if (!out_ports.emplace(link.from, link.from_port).second) {
+      if (!out_ports_.emplace(link.from, link.from_port).second) {
         complain("link {} leaves a port that another link leaves too", name);
       }
-      if (link.message_credits < 1) {
-        complain("link {} has {} message credits; at least 1 is needed for anything to pass", name,
-                 link.message_credits);
-      }
-      if (link.byte_credits < 1) {
-        complain("link {} has {} byte credits; at least 1 is needed for anything to pass", name,
-                 link.byte_credits);
-      }
-      if (link.tokens < 0) complain("link {} has {} tokens", name, link.tokens);
+      check_bounds("link " + name, link);
     }
+  }
+
+  void check_bounds(const std::string& name, const auto& link) {
+    if (link.message_credits < 1) {
+      complain("{} has {} message credits; at least 1 is needed for anything to pass", name,
+               link.message_credits);
+    }
+    if (link.byte_credits < 1) {
+      complain("{} has {} byte credits; at least 1 is needed for anything to pass", name,
+               link.byte_credits);
+    }
+    if (link.tokens < 0) complain("{} has {} tokens", name, link.tokens);
+  }
+
+  // Its out ports are not told one by one, for they are as many as its links.
+  void check_mesh(const MeshPlan& mesh) {
+    const std::string name = fmt::format("mesh '{}'", mesh.port);
+    if (mesh.port.empty()) complain("a mesh lacks a port name");
+    if (mesh.actors.size() < 2) complain("{} joins fewer than two actors", name);
+    std::set<std::string_view> known;
+    for (const std::string& actor : mesh.actors) {
+      if (!known.insert(actor).second) complain("{} names '{}' twice", name, actor);
+      if (!owners_.contains(actor)) complain("{} names '{}', which does not exist", name, actor);
+      const std::string ports = mesh.port + ".";
+      const auto taken = out_ports_.lower_bound({actor, ports});
+      if (taken != out_ports_.end() && taken->first == actor && taken->second.starts_with(ports)) {
+        complain("{} leaves ports of '{}' that other links leave too", name, actor);
+      }
+      out_ports_.emplace(actor, ports);
+    }
+    check_bounds(name, mesh);
   }
 
   // Circles of data links without a token, each actor in at most one complaint.
@@ -148,6 +179,13 @@ class Checker {
     std::map<std::string, std::vector<std::string>> next;
     for (const LinkPlan& link : plan_.links) {
       if (link.lane == Lane::kData && link.tokens <= 0) next[link.from].push_back(link.to);
+    }
+    // A circle through all actors of a mesh is one of its circles.
+    for (const MeshPlan& mesh : plan_.meshes) {
+      for (std::size_t i = 0; i < mesh.actors.size() && mesh.actors.size() > 1; ++i) {
+        if (mesh.lane != Lane::kData || mesh.tokens > 0) break;
+        next[mesh.actors[i]].push_back(mesh.actors[(i + 1) % mesh.actors.size()]);
+      }
     }
     std::set<std::string> done;
     std::vector<std::string> path;
@@ -171,12 +209,39 @@ class Checker {
   const Plan& plan_;
   bool has_named_node_ = false;
   std::map<std::string, std::string> owners_, nodes_;  // of actors, by name
+  // Actors and their ports that links leave; of a mesh what its ports begin with.
+  std::set<std::pair<std::string, std::string>> out_ports_;
   std::vector<Error> errors_;
 };
 
 }  // namespace
 
 std::vector<Error> check(const Plan& plan) { return Checker(plan).run(); }
+
+LinkPlan MeshPlan::link(std::size_t from, std::size_t to) const {
+  return {actors[from], fmt::format("{}.{}", port, to),
+          actors[to],   port,
+          lane,         message_credits,
+          byte_credits, tokens};
+}
+
+std::vector<LinkPlan> links_of(const Plan& plan) {
+  std::vector<LinkPlan> links = plan.links;
+  for (const MeshPlan& mesh : plan.meshes) {
+    for (std::size_t from = 0; from < mesh.actors.size(); ++from) {
+      for (std::size_t to = 0; to < mesh.actors.size(); ++to) {
+        if (from != to) links.push_back(mesh.link(from, to));
+      }
+    }
+  }
+  return links;
+}
+
+std::size_t count_links(const Plan& plan) {
+  std::size_t links = plan.links.size();
+  for (const MeshPlan& mesh : plan.meshes) links += mesh.size();
+  return links;
+}
 
 std::vector<std::string> nodes_of(const Plan& plan) {
   std::vector<std::string> nodes;
@@ -203,12 +268,14 @@ std::string print(const Plan& plan) {
   text += "links:\n";
   auto node_at = actor_nodes(plan);  // "" of an actor that the plan does not have
   for (const LinkPlan& link : plan.links) {
-    text += fmt::format("  {}  {}, {} messages, {} bytes", name_of(link), word(link.lane),
-                        link.message_credits, link.byte_credits);
-    if (link.tokens > 0) text += fmt::format(", {} tokens", link.tokens);
+    text += fmt::format("  {}{}", name_of(link), bounds_of(link));
     const std::string_view from = node_at[link.from], to = node_at[link.to];
     if (from != to) text += fmt::format(", {} <- {}", to, from);
     text += '\n';
+  }
+  for (const MeshPlan& mesh : plan.meshes) {
+    text += fmt::format("  each of {} to each other of them at {}{}\n",
+                        fmt::join(mesh.actors, ", "), mesh.port, bounds_of(mesh));
   }
   return text;
 }

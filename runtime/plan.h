@@ -43,6 +43,28 @@ struct LinkPlan {
   bool operator==(const LinkPlan&) const = default;
 };
 
+// A link from each of these actors to every other one of them, told once: the plan of a run grows
+// with its actors, and not with their square. actors[i] sends to actors[j] on its out port
+// "PORT.j", and all of it comes in at "PORT". The bounds are those of each link.
+struct MeshPlan {
+  std::vector<std::string> actors;
+  std::string port;
+  Lane lane = Lane::kData;
+  std::int64_t message_credits = 8;
+  std::int64_t byte_credits = std::int64_t{64} << 20;
+  int tokens = 0;
+
+  // So many links it stands for.
+  std::size_t size() const { return actors.empty() ? 0 : actors.size() * (actors.size() - 1); }
+  // Of two different actors, by their positions: the link from one to the other, and its position
+  // among all links of the mesh.
+  LinkPlan link(std::size_t from, std::size_t to) const;
+  std::size_t position(std::size_t from, std::size_t to) const {
+    return from * (actors.size() - 1) + to - (to > from ? 1 : 0);
+  }
+  bool operator==(const MeshPlan&) const = default;
+};
+
 // How one link does; figures may be a moment old.
 struct LinkStats {
   LinkPlan plan;
@@ -58,6 +80,7 @@ struct LinkStats {
 struct Plan {
   std::vector<ActorPlan> actors;
   std::vector<LinkPlan> links;
+  std::vector<MeshPlan> meshes{};
   bool operator==(const Plan&) const = default;
 };
 
@@ -65,18 +88,25 @@ struct Plan {
 // nothing for a plan without actors.
 std::vector<std::string> nodes_of(const Plan& plan);
 
+// Every link one by one. A link's place among these is its position in the plan: first `links`,
+// then those of each mesh.
+std::vector<LinkPlan> links_of(const Plan& plan);
+std::size_t count_links(const Plan& plan);
+
 // The node of each actor, by its name; the plan outlives both.
 std::unordered_map<std::string_view, std::string_view> actor_nodes(const Plan& plan);
 
 // The ownership trees and the links, for people; the same Plan prints the same text. If nodes have
-// names, the trees stand below them, and a link that leaves a node says "head <- member.1".
+// names, the trees stand below them, and a link that leaves a node says "head <- member.1". A mesh
+// takes one line.
 std::string print(const Plan& plan);
 
 // Every reason why the plan cannot run, in the order of the plan; empty when it can. All are
 // kTopology. Refused: no actor, empty or repeated names, actors without a node beside others with
 // one, unknown owners, owners on another node, a node with no root or several, owners in a circle,
-// links between unknown actors, two links from one out port, credits under 1, negative tokens, and
-// a cycle of data links without a token, which is named as a -> b -> a. A link may join two nodes.
+// links between unknown actors, two links from one out port, credits under 1, negative tokens, a
+// mesh of fewer than two actors or with one twice, and a cycle of data links without a token, which
+// is named as a -> b -> a. A link may join two nodes.
 std::vector<Error> check(const Plan& plan);
 
 }  // namespace troupe::runtime

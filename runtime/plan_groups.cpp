@@ -147,6 +147,14 @@ void print_links(const Plan& plan, std::string& text) {
                         each.tokens > 0 ? ", " + counted(each.tokens, "token") : "",
                         leaves(each) ? ", between nodes" : "");
   }
+  for (const MeshPlan& mesh : plan.meshes) {
+    Names names;
+    for (const std::string& actor : mesh.actors) names.add(actor);
+    text += fmt::format("  {0} -> {0}: {1}, {2} links, {3}, {4}{5}, each to each other\n",
+                        names.text(), mesh.port, mesh.size(),
+                        counted(mesh.message_credits, "message"), size_text(mesh.byte_credits),
+                        mesh.tokens > 0 ? ", " + counted(mesh.tokens, "token") : "");
+  }
 }
 
 }  // namespace

@@ -73,16 +73,18 @@ void leave_out_places(std::uint32_t members, runtime::Plan& plan) {
   std::erase_if(plan.links, [&](const runtime::LinkPlan& link) {
     return !actors.contains(link.from) || !actors.contains(link.to);
   });
+  std::erase_if(plan.meshes, [&](runtime::MeshPlan& mesh) {
+    std::erase_if(mesh.actors, [&](const std::string& actor) { return !actors.contains(actor); });
+    return mesh.actors.size() < 2;
+  });
 }
 
-// A reducer sends to the next of its ring, or of its row and columns what would go there, one
-// member at a time sends snapshots, and one loader feeds a replica, although any of them may have
-// to.
+// One member at a time sends snapshots, and one loader feeds a replica, although any of them may
+// have to.
 class AlternativeLinks {
  public:
   // False: it stands for one that was counted.
   bool operator()(const runtime::LinkPlan& link) {
-    if (link.to_port == "ring") return counted_.insert(link.from).second;
     if (link.to_port == "snapshots" || link.to_port == "batches") {
       return counted_.insert(link.to).second;
     }
@@ -124,6 +126,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   for (const runtime::LinkPlan& link : bounds.plan.links) {
     if (first_of_its_kind(link)) bounds.message_bytes += link.byte_credits;
+  }
+  // A reducer sends to the next of its ring, or of its row and columns what would go there.
+  for (const runtime::MeshPlan& mesh : bounds.plan.meshes) {
+    bounds.message_bytes += static_cast<std::int64_t>(mesh.actors.size()) * mesh.byte_credits;
   }
   for (const auto* program : {&gan->generator(), &gan->discriminator()}) {
     bounds.arena_bytes +=

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -70,6 +71,24 @@ BucketRole BucketRoutes::role(std::uint32_t bucket, std::uint32_t position) cons
   }
   if ((place + 1) % in_row != last) role.sum_to.push_back(position_at(row, place + 1));
   return role;
+}
+
+// Which place of a row collects a bucket repeats with as many buckets as the longest row has
+// members.
+std::vector<std::uint32_t> BucketRoutes::next_of(std::uint32_t position) const {
+  CHECK(position < members_, "a position in the ring");
+  const std::uint32_t row = row_of(position);
+  const std::uint32_t place = (position + members_ - rows_[row]) % members_;
+  std::set<std::uint32_t> next;
+  if (length(row) > 1) next.insert(position_at(row, place + 1));
+  if (rows_.size() > 1) {
+    const std::uint32_t next_row = (row + 1) % static_cast<std::uint32_t>(rows_.size());
+    for (std::uint32_t bucket = 0; bucket < longest_; ++bucket) {
+      if (collector(bucket, row) != place) continue;
+      next.insert(position_at(next_row, collector(bucket, next_row)));
+    }
+  }
+  return {next.begin(), next.end()};
 }
 
 std::int64_t BucketRoutes::messages(std::uint32_t buckets, std::uint32_t from,

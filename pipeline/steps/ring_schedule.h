@@ -44,6 +44,9 @@ class BucketRoutes {
   // The position that is first to hold the bucket's sum.
   std::uint32_t home_of(std::uint32_t bucket) const;
   BucketRole role(std::uint32_t bucket, std::uint32_t position) const;
+  // The positions that a position sends to, whatever the bucket: the next of its row, and those of
+  // the next row that may stand behind it in a column. Ascending; none of a position alone.
+  std::vector<std::uint32_t> next_of(std::uint32_t position) const;
   // Messages from one position to another, its neighbour, for `buckets` buckets and one header.
   std::int64_t messages(std::uint32_t buckets, std::uint32_t from, std::uint32_t to) const;
   // The most messages one after the other, from the first part until all have a bucket's sum.

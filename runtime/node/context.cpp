@@ -47,6 +47,8 @@ void Context::use_credits(PortId out_port, std::int64_t messages) {
   outlet(cell_.outs_, out_port, name()).use_credits(messages);
 }
 
+void Context::meet(PortId out_port) { outlet(cell_.outs_, out_port, name()).meet(); }
+
 void Context::send_control(std::string_view actor, Message message) {
   cell_.core_.send_control(cell_.control_origin_, actor, std::move(message));
 }

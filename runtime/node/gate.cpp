@@ -51,7 +51,8 @@ void Gate::turn(TimePoint until) {
     const std::scoped_lock lock(peers_mutex_);
     // Read before the rest: what actors posted until they ended is sent below.
     const bool closing = closing_.load();
-    links_.take_posted(posted_);
+    links_.take_posted(posted_, to_meet_);
+    for (const std::size_t peer : std::exchange(to_meet_, {})) peers_.meet(peer);
     for (Outgoing& outgoing : posted_) peers_.send(outgoing);
     posted_.clear();
     tend(parts_.clock.now());

@@ -110,6 +110,7 @@ class Gate final : public WireEvents {
   Liveness liveness_;
   std::vector<std::size_t> to_dial_;
   std::vector<Outgoing> posted_;  // taken in this turn
+  std::vector<std::size_t> to_meet_;
 
   std::atomic<std::int64_t> peers_progress_{0};
   std::atomic<bool> graphs_asked_{false};

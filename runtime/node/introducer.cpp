@@ -31,6 +31,12 @@ Neighbours::Neighbours(const Plan& plan) {
     neighbours_[from].insert(to);
     neighbours_[to].insert(from);
   }
+  for (const MeshPlan& mesh : plan.meshes) {
+    std::set<std::string> meshed;
+    for (const std::string& actor : mesh.actors) meshed.insert(*places.at(actor));
+    meshed.erase(first_);
+    if (meshed.size() > 1) meshes_.push_back(std::move(meshed));
+  }
 }
 
 bool Neighbours::dials(const std::string& node, const std::string& other) const {
@@ -39,17 +45,34 @@ bool Neighbours::dials(const std::string& node, const std::string& other) const 
   return one->second > two->second;
 }
 
-const std::set<std::string>& Neighbours::neighbours_of(const std::string& node) const {
-  static const std::set<std::string> kNone;
-  const auto found = neighbours_.find(node);
-  return found == neighbours_.end() ? kNone : found->second;
+std::set<std::string> Neighbours::neighbours_of(const std::string& node) const {
+  std::set<std::string> all;
+  if (const auto found = neighbours_.find(node); found != neighbours_.end()) all = found->second;
+  for (const std::set<std::string>& mesh : meshes_) {
+    if (mesh.contains(node)) all.insert(mesh.begin(), mesh.end());
+  }
+  all.erase(node);
+  return all;
+}
+
+bool Neighbours::are_neighbours(const std::string& one, const std::string& other) const {
+  if (one == other) return false;
+  const auto found = neighbours_.find(one);
+  return (found != neighbours_.end() && found->second.contains(other)) ||
+         std::ranges::any_of(
+             meshes_, [&](const auto& mesh) { return mesh.contains(one) && mesh.contains(other); });
+}
+
+bool Neighbours::has_neighbours(const std::string& node) const {
+  return neighbours_.contains(node) ||
+         std::ranges::any_of(meshes_, [&](const auto& mesh) { return mesh.contains(node); });
 }
 
 void Introducer::add_peer(const std::string& node) {
   positions_.emplace(node, known_.size());
   Known& known = known_.emplace_back();
   known.node = node;
-  known.shares_links = node != head() && !neighbours_.neighbours_of(node).empty();
+  known.shares_links = node != head() && neighbours_.has_neighbours(node);
 }
 
 // A wire without hosts and ports, such as a simulated one, has addresses of its own, to which there
@@ -65,7 +88,7 @@ std::optional<Error> Introducer::objection(std::size_t peer, const ConnectionInf
   }
   for (const std::string& name : neighbours_.neighbours_of(node)) {
     const Known& neighbour = of(name);
-    if (neighbour.over || neighbour.in_edition == 0) continue;
+    if (neighbour.over || !neighbour.here) continue;
     if (auto error = runtime::objection_to(there, neighbour.whereabouts)) return error;
   }
   return std::nullopt;
@@ -84,19 +107,33 @@ void Introducer::came(std::size_t peer, const ConnectionInfo& info, const std::s
   Known& known = known_[peer];
   known.entry = {known.node, address, info.key, 0, false};
   known.whereabouts = whereabouts(known.node, address, info.address);
-  known.in_edition = ++edition_;
-  make_due(known.node);
+  known.here = true;
+  make_due(peer);
+}
+
+// Either of the two may have come or ended before.
+std::string Introducer::want(std::size_t peer, const Wanted& wanted) {
+  if (!is_head()) return fmt::format("it asked for other nodes, of which only {} tells", head());
+  Known& known = known_[peer];
+  for (const std::string& name : wanted.nodes) {
+    if (!neighbours_.are_neighbours(known.node, name)) {
+      return fmt::format("it asked for '{}', with which it shares no link", name);
+    }
+    const std::size_t other = positions_.at(name);
+    if (!known.meets.insert(other).second) continue;
+    known_[other].meets.insert(peer);
+    known.due = known_[other].due = true;
+  }
+  return {};
 }
 
 void Introducer::ended(std::size_t peer) {
   known_[peer].over = true;
-  if (is_head()) make_due(known_[peer].node);
+  if (is_head()) make_due(peer);
 }
 
-void Introducer::make_due(const std::string& node) {
-  for (const std::string& neighbour : neighbours_.neighbours_of(node)) {
-    known_[positions_.at(neighbour)].due = true;
-  }
+void Introducer::make_due(std::size_t peer) {
+  for (const std::size_t other : known_[peer].meets) known_[other].due = true;
 }
 
 // A peer is told to dial a neighbour only when that one has heard of it, and so lets it in.
@@ -104,20 +141,20 @@ std::optional<Directory> Introducer::due_to(std::size_t peer) {
   Known& known = known_[peer];
   if (!std::exchange(known.due, false)) return std::nullopt;
   Directory directory;
-  directory.edition = known.edition_told = edition_;
-  for (const std::string& name : neighbours_.neighbours_of(known.node)) {
-    const Known& neighbour = of(name);
+  for (const std::size_t other : known.meets) {
+    const Known& neighbour = known_[other];
     if (neighbour.over) {
-      directory.entries.push_back({name, "", "", 0, false});
-    } else if (neighbour.in_edition != 0) {
+      directory.entries.push_back({neighbour.node, "", "", 0, false});
+    } else if (neighbour.here) {
       const Pair& pair = pair_of(known, neighbour);
-      const bool lets_in = neighbour.edition_heard >= known.in_edition;
+      const bool lets_in = neighbour.edition_heard >= pair.edition;
       directory.entries.push_back(neighbour.entry);
       directory.entries.back().incarnation = pair.incarnation;
       directory.entries.back().dial = lets_in && pair.dialer == known.node;
     }
   }
   if (directory.entries.empty()) return std::nullopt;
+  directory.edition = known.edition_told = edition_;
   return directory;
 }
 
@@ -127,6 +164,7 @@ const Introducer::Pair& Introducer::pair_of(const Known& one, const Known& other
     found->second.incarnation = keeper_.number_between(found->first.first, found->first.second);
     CHECK(found->second.incarnation != 0, "0 stands for a node that has ended");
     found->second.dialer = dialer_of(one, other);
+    found->second.edition = ++edition_;
   }
   return found->second;
 }
@@ -143,15 +181,30 @@ std::string Introducer::dialer_of(const Known& one, const Known& other) const {
 bool Introducer::heard(std::size_t peer, std::uint64_t edition) {
   Known& known = known_[peer];
   if (edition > known.edition_told) return false;
-  if (edition <= known.edition_heard) return true;
+  const std::uint64_t before = known.edition_heard;
+  if (edition <= before) return true;
   known.edition_heard = edition;
-  // Those that dial it may do so now.
-  for (const std::string& name : neighbours_.neighbours_of(known.node)) {
-    Known& neighbour = known_[positions_.at(name)];
-    if (neighbour.over || neighbour.in_edition == 0) continue;
-    if (pair_of(known, neighbour).dialer == name) neighbour.due = true;
+  // Those that dial it, and of which it has heard now, may do so.
+  for (const std::size_t other : known.meets) {
+    Known& neighbour = known_[other];
+    if (neighbour.over || !neighbour.here) continue;
+    const Pair& pair = pair_of(known, neighbour);
+    const bool is_new = before < pair.edition && pair.edition <= edition;
+    if (is_new && pair.dialer == neighbour.node) neighbour.due = true;
   }
   return true;
+}
+
+bool Introducer::want(std::size_t peer) {
+  return is_neighbour(peer) && !std::exchange(known_[peer].wanted, true);
+}
+
+Wanted Introducer::wanted() const {
+  Wanted wanted;
+  for (const Known& known : known_) {
+    if (known.wanted && !known.over) wanted.nodes.push_back(known.node);
+  }
+  return wanted;
 }
 
 std::string Introducer::fault_of(std::size_t sender, const Directory& directory) const {

@@ -3,11 +3,13 @@
 // Nodes that share links find and trust each other through the head, which is the plan's first
 // node.
 //
-// Whenever the head has met a node, it tells that node's neighbours of it, and it of them
-// (Directory in packets.h): where each is, which key it has proven, and by which incarnation the
-// two know each other. The node that is to be dialed answers that it has heard; then the other one
-// is told to dial. When a node ends, its neighbours hear that too, so that nobody waits for a node
-// that cannot come.
+// Nodes are connected when one of them wants it: it has something to say to the other. It tells
+// the head (Wanted in packets.h). When the head has met both, it tells each of the other (Directory
+// in packets.h): where it is, which key it has proven, and by which incarnation the two know each
+// other. The node that is to be dialed answers that it has heard; then the other one is told to
+// dial. When a node ends, those that are to be connected to it hear that too, so that nobody waits
+// for a node that cannot come. So a node's connections and what it is told grow with those that it
+// talks to, and not with the nodes of the plan.
 //
 // One of the two dials: the one that cannot be dialed, or can less well (Reach in whereabouts.h);
 // of equals the one that the plan names later. So a node need not listen at all, as long as the
@@ -41,12 +43,15 @@ class Neighbours {
   // CHECKs that the plan has both.
   bool dials(const std::string& node, const std::string& other) const;
   // None of the first node, and of nodes that share links with no other.
-  const std::set<std::string>& neighbours_of(const std::string& node) const;
+  std::set<std::string> neighbours_of(const std::string& node) const;
+  bool are_neighbours(const std::string& one, const std::string& other) const;
+  bool has_neighbours(const std::string& node) const;
 
  private:
   std::string first_;
   std::map<std::string, std::size_t> ranks_;
-  std::map<std::string, std::set<std::string>> neighbours_;
+  std::map<std::string, std::set<std::string>> neighbours_;  // by single links
+  std::vector<std::set<std::string>> meshes_;  // two nodes or more, all neighbours of each other
 };
 
 // A peer is meant by its position among the gate's peers. The gate's thread.
@@ -68,6 +73,8 @@ class Introducer {
   // head's.
   std::optional<Error> objection(std::size_t peer, const ConnectionInfo& info,
                                  const std::string& address, const std::string& own_address) const;
+  // The peer wants these nodes to be introduced to it. The rule that it breaks; "": none.
+  std::string want(std::size_t peer, const Wanted& wanted);
   // The peer has come for the first time.
   void came(std::size_t peer, const ConnectionInfo& info, const std::string& address);
   // The peer is connected, maybe again: it may not have heard what it was told before.
@@ -78,6 +85,10 @@ class Introducer {
   bool heard(std::size_t peer, std::uint64_t edition);
 
   // The others' part.
+  // This node has something to say to the peer. True: the head is to be told of it.
+  bool want(std::size_t peer);
+  // All that the head is to introduce, which have not ended.
+  Wanted wanted() const;
   // The rule that a directory from `sender` breaks; "": none.
   std::string fault_of(std::size_t sender, const Directory& directory) const;
   struct Learned {
@@ -108,18 +119,23 @@ class Introducer {
     bool over = false;
     // At the head without an incarnation, since there is one for each node that is told.
     DirectoryEntry entry;
-    // At the head. `in_edition`: the first edition that tells others of it, 0: none does.
+    bool wanted = false;  // by this node; not at the head
+    // At the head.
     Whereabouts whereabouts;
+    bool here = false;  // it has come
     bool due = false;
-    std::uint64_t edition_told = 0, edition_heard = 0, in_edition = 0;
+    std::uint64_t edition_told = 0, edition_heard = 0;
+    std::set<std::size_t> meets;  // peers that want it, or that it wants
   };
-  // Facts about two nodes that have come, settled once and for all.
+  // Facts about two nodes that have come and are to meet, settled once and for all.
   struct Pair {
     std::uint64_t incarnation = 0;
     std::string dialer;
+    std::uint64_t edition = 0;  // the first that tells each of them of the other
   };
 
-  void make_due(const std::string& node);
+  // Those that are to meet the peer are told what is new of it.
+  void make_due(std::size_t peer);
   const Pair& pair_of(const Known& one, const Known& other);
   std::string dialer_of(const Known& one, const Known& other) const;
   Whereabouts whereabouts(const std::string& node, const std::string& address,

@@ -42,6 +42,9 @@ class Outlet : public Origin {
   // Sender's thread: a failed send is no longer waited for (the sender ended).
   void forget_wait();
 
+  // Sender's thread. As Context::meet.
+  virtual void meet() {}
+
   // See Origin. A metrics link counts the message as dropped and does not want it back.
   bool undelivered() override;
 

@@ -16,24 +16,15 @@ namespace {
 constexpr std::chrono::seconds kAbandonPatience{1};
 constexpr std::chrono::minutes kEndPatience{1};
 
-// The part of the plan that is on the node; all of it when there is only one.
+// The actors of the plan that are on the node; all of the plan when there is only one.
 Plan part_of(const Plan& plan, const NodeOptions& options, const Uplink* uplink) {
   const std::vector<Error> errors = check(plan);
   CHECK(errors.empty(), errors.front().message);
   if (uplink == nullptr && options.left_out.empty()) return plan;
   Plan part;
-  const auto is_here = [&](const std::string& actor, std::string_view node) {
-    return (uplink == nullptr || node == uplink->gate.node) && !options.left_out.contains(actor);
-  };
   for (const ActorPlan& actor : plan.actors) {
-    if (is_here(actor.name, actor.node)) part.actors.push_back(actor);
-  }
-  // A map, because a cluster has as many links as members squared.
-  const auto node_at = actor_nodes(plan);
-  for (const LinkPlan& link : plan.links) {
-    if (is_here(link.from, node_at.at(link.from)) && is_here(link.to, node_at.at(link.to))) {
-      part.links.push_back(link);
-    }
+    const bool is_here = uplink == nullptr || actor.node == uplink->gate.node;
+    if (is_here && !options.left_out.contains(actor.name)) part.actors.push_back(actor);
   }
   CHECK(!part.actors.empty(), "no actor of the plan is on the node");
   return part;

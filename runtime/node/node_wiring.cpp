@@ -25,7 +25,12 @@ void NodeWiring::wire(const Plan& whole, const std::set<std::string>& left_out, 
   for (std::size_t i = 0; i < whole.links.size(); ++i) {
     const LinkPlan& link = whole.links[i];
     if (left_out.contains(link.from) || left_out.contains(link.to)) continue;
-    wire_link(link, static_cast<std::uint32_t>(i), nodes);
+    wire_link(link, i, nodes);
+  }
+  std::size_t first = whole.links.size();
+  for (const MeshPlan& mesh : whole.meshes) {
+    wire_mesh(mesh, first, left_out, nodes);
+    first += mesh.size();
   }
   if (!gate_) return;
   for (const ActorPlan& actor : whole.actors) {
@@ -33,7 +38,22 @@ void NodeWiring::wire(const Plan& whole, const std::set<std::string>& left_out, 
   }
 }
 
-void NodeWiring::wire_link(const LinkPlan& link, std::uint32_t number, const ActorNodes& nodes) {
+// A link whose other end is here too is made where it begins.
+void NodeWiring::wire_mesh(const MeshPlan& mesh, std::size_t first,
+                           const std::set<std::string>& left_out, const ActorNodes& nodes) {
+  for (std::size_t here = 0; here < mesh.actors.size(); ++here) {
+    if (find(mesh.actors[here]) == nullptr) continue;
+    for (std::size_t other = 0; other < mesh.actors.size(); ++other) {
+      if (other == here || left_out.contains(mesh.actors[other])) continue;
+      wire_link(mesh.link(here, other), first + mesh.position(here, other), nodes);
+      if (find(mesh.actors[other]) != nullptr) continue;
+      wire_link(mesh.link(other, here), first + mesh.position(other, here), nodes);
+    }
+  }
+}
+
+void NodeWiring::wire_link(const LinkPlan& link, std::size_t position, const ActorNodes& nodes) {
+  const auto number = static_cast<std::uint32_t>(position);
   Cell* from = find(link.from);
   Cell* to = find(link.to);
   if (from == nullptr && to == nullptr) return;

@@ -48,8 +48,11 @@ class NodeWiring {
 
  private:
   using ActorNodes = std::unordered_map<std::string_view, std::string_view>;
-  // `number`: the link's position in the whole plan. `nodes`: see actor_nodes().
-  void wire_link(const LinkPlan& link, std::uint32_t number, const ActorNodes& nodes);
+  // `position`: the link's in the whole plan (links_of()). `nodes`: see actor_nodes().
+  void wire_link(const LinkPlan& link, std::size_t position, const ActorNodes& nodes);
+  // `first`: the position of its first link. Takes as long as the actors here have links.
+  void wire_mesh(const MeshPlan& mesh, std::size_t first, const std::set<std::string>& left_out,
+                 const ActorNodes& nodes);
 
   std::unordered_map<std::string, ActorId> ids_;
   std::vector<std::unique_ptr<Cell>> cells_;

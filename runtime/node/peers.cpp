@@ -134,8 +134,10 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
 }
 
 // Only packets that the other end has not acknowledged are kept. They go out in their order.
+// Another process in the head's place does not know who is wanted.
 void Peers::become_ready(Peer& peer) {
   peer.ready = peer.met = true;
+  if (peer.node() == introducer_.head()) tell_wanted(peer);
   for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
     for (const Peer::Kept& kept : peer.kept(lane)) {
       parts_.wire.send(*peer.connection, lane, kept.packet);
@@ -203,6 +205,7 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
             return "";
           },
           [&](const Directory& directory) { return take_directory(position, directory); },
+          [&](const Wanted& wanted) { return introducer_.want(position, wanted); },
           [&](const DirectoryHeard& heard) -> std::string {
             return introducer_.heard(position, heard.edition) ? ""
                                                               : "it answered what it was not told";
@@ -268,6 +271,18 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
   return "";
 }
 
+void Peers::meet(std::size_t position) {
+  if (peers_[position]->state() != Peer::State::kAwaited || !introducer_.want(position)) return;
+  const Peer& head = *peers_[positions_.at(introducer_.head())];
+  if (head.ready) tell_wanted(head);
+}
+
+void Peers::tell_wanted(const Peer& head) {
+  const Wanted wanted = introducer_.wanted();
+  if (wanted.nodes.empty()) return;
+  parts_.wire.send(*head.connection, Lane::kControl, pack(wanted));
+}
+
 // A message is kept until its packet is acknowledged, and leaves now if the peer is ready; else
 // become_ready() sends it.
 void Peers::send(Outgoing& outgoing) {
@@ -276,6 +291,7 @@ void Peers::send(Outgoing& outgoing) {
   if (peer.over() || peer.state() == Peer::State::kAway) {
     return links_.bounce(outgoing, peer.node(), peer.end());
   }
+  meet(outgoing.peer);
   std::optional<Sealed> sealed = links_.seal(outgoing, peer.received());
   if (!sealed) return;
   Envelope& envelope = sealed->envelope;

@@ -72,8 +72,11 @@ class Peers {
   void disconnected(std::size_t position, const Error& why);
   // A packet of the peer.
   void take(std::size_t position, Lane lane, AnyPacket& packet);
-  // A message of an actor here for the peer, or one that goes back to it.
+  // A message of an actor here for the peer, or one that goes back to it. The first one for a
+  // neighbour makes the two meet, and waits until they have.
   void send(Outgoing& outgoing);
+  // An actor here will have something to say to the peer: the two meet.
+  void meet(std::size_t position);
 
   // The peer is over: for good, with an error or as it should be.
   void lose(std::size_t position, Error error, bool fell_silent = false);
@@ -90,6 +93,8 @@ class Peers {
   // What rule the packet breaks; "": none. take() has seen to it that the peer is up.
   std::string fault_of(std::size_t position, Lane lane, AnyPacket& packet);
   std::string receive_envelope(std::size_t position, Lane lane, Envelope& envelope);
+  // Tells the head of all that this node wants to meet.
+  void tell_wanted(const Peer& head);
   std::string take_directory(std::size_t position, const Directory& directory);
   // Closes the connection to the peer, if there is one.
   void hang_up(const Peer& peer);

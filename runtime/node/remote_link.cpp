@@ -6,6 +6,8 @@
 
 namespace troupe::runtime {
 
+void RemoteOutlet::meet() { links_.meet(peer_); }
+
 void RemoteOutlet::pass_on(Message&& message) { links_.post(*this, std::move(message)); }
 
 void RemoteOutlet::gone_out(std::int64_t bytes) {

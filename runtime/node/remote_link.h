@@ -31,6 +31,7 @@ class RemoteOutlet final : public Outlet {
   // Counts a message that came back, when its sender has let it go.
   void give_back(std::int64_t bytes) override { credit_back(1, bytes); }
   void count_queued(std::int64_t) override {}
+  void meet() override;
 
   // Any thread: which of the messages between the two processes that meet now the one of this
   // number() is, as the receiver's end counts them; 0: none of them, as far as is known yet.

@@ -69,9 +69,18 @@ void RemoteLinks::account_due(std::size_t peer) {
   if (!accounts_due_[peer]->exchange(true)) wire_.wake();
 }
 
-void RemoteLinks::take_posted(std::vector<Outgoing>& into) {
+void RemoteLinks::meet(std::size_t peer) {
+  {
+    const std::scoped_lock lock(posted_mutex_);
+    to_meet_.push_back(peer);
+  }
+  wire_.wake();
+}
+
+void RemoteLinks::take_posted(std::vector<Outgoing>& into, std::vector<std::size_t>& to_meet) {
   const std::scoped_lock lock(posted_mutex_);
   into.swap(posted_);
+  to_meet.swap(to_meet_);
 }
 
 // A message goes along its link, back to where it came from, or past all links to an actor by its

@@ -62,6 +62,8 @@ class RemoteLinks {
   void post(RemoteOutlet& link, Message&& message);
   // Any thread. To an actor elsewhere, past all links; false: no such actor (untouched).
   bool post_control(const std::string& actor, Message& message);
+  // Any thread. There will be something to say to the peer.
+  void meet(std::size_t peer);
   // Any thread. A message from elsewhere could not be delivered here.
   void send_back(Message&& message, const Error& cause);
   // Any thread. Credits were given back.
@@ -79,8 +81,8 @@ class RemoteLinks {
   // The peer is connected, maybe again: it may not have heard of the credits that it was told of.
   void came_up(std::size_t peer);
   void ended(std::size_t peer) { *here_[peer] = false; }
-  // What was posted, in order, into an empty vector.
-  void take_posted(std::vector<Outgoing>& into);
+  // What was posted, in order, and which peers are to be met, into empty vectors.
+  void take_posted(std::vector<Outgoing>& into, std::vector<std::size_t>& to_meet);
   // Makes an envelope of it. Nothing: the process that sent a message that goes back is gone.
   std::optional<Sealed> seal(Outgoing& outgoing, const LaneCounts& received);
   // It cannot leave, since its peer is over or away: it goes back to its sender.
@@ -118,6 +120,7 @@ class RemoteLinks {
 
   std::mutex posted_mutex_;
   std::vector<Outgoing> posted_;
+  std::vector<std::size_t> to_meet_;
 
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link; the gate's thread
 };

@@ -180,6 +180,12 @@ void fields(Archive& archive, Like<DirectoryHeard> auto& heard) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Like<Wanted> auto& wanted) {
+  archive.list("nodes", wanted.nodes, Wanted::kMostNodes,
+               [](auto&& names, auto& node) { names.text("", node, kMostName); });
+}
+
+template <class Archive>
 void fields(Archive& archive, Like<Granted> auto& granted) {
   archive.words("text", granted.text, kMostText);
 }

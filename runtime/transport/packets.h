@@ -114,10 +114,10 @@ struct NotNow {
 
 using EnrolmentAnswer = std::variant<Invitation, NotNow>;
 
-// Control, from the plan's first node alone: where nodes are that the receiver shares links with,
-// and who they are, so that nobody else is taken for them. All that is known of them, whenever some
-// of it is new, and over every new connection, each node once. It has no sequence number, and
-// hearing it twice changes nothing.
+// Control, from the plan's first node alone: where nodes are that the receiver is to be connected
+// to, because it or they want it (Wanted), and who they are, so that nobody else is taken for them.
+// All that is known of them, whenever some of it is new, and over every new connection, each node
+// once. It has no sequence number, and hearing it twice changes nothing.
 struct DirectoryEntry {
   std::string node;
   std::string address;  // as its Introduction has it
@@ -137,6 +137,15 @@ struct Directory {
 // Control, the answer to that edition: whoever it tells of is let in from now on.
 struct DirectoryHeard {
   std::uint64_t edition = 0;
+};
+
+// Control, to the plan's first node alone: the sender has something to say to these nodes, which it
+// shares links with, and asks to be introduced to them. Said of a node when the first message for
+// it comes, and of all of them over every new connection. It has no sequence number, and hearing it
+// twice changes nothing.
+struct Wanted {
+  static constexpr std::size_t kMostNodes = Directory::kMostEntries;
+  std::vector<std::string> nodes;
 };
 
 // Before a node exists, too: a process that is none asks the head for something, and is told when
@@ -171,7 +180,7 @@ struct Envelope {
 
 using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
                                GraphAnswer, Enrolment, Invitation, Envelope, Directory,
-                               DirectoryHeard, HeadRequest, Granted, NotNow>;
+                               DirectoryHeard, HeadRequest, Granted, NotNow, Wanted>;
 
 // Any but an Envelope.
 Packet pack(const AnyPacket& packet);

@@ -191,7 +191,7 @@ TEST(RunBounds, CountOneLinkOfEveryReducerToAnother) {
   ASSERT_TRUE(bounds.ok()) << bounds.error().message;
   std::int64_t rest = 0, edge = 0, snapshots = 0;
   int edges = 0;
-  for (const runtime::LinkPlan& link : bounds->plan.links) {
+  for (const runtime::LinkPlan& link : runtime::links_of(bounds->plan)) {
     if (link.to_port == "snapshots") {
       snapshots = link.byte_credits;
       continue;

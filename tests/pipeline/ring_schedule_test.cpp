@@ -140,6 +140,29 @@ TEST(RingSchedule, RowsShortenTheWay) {
   EXPECT_EQ((Ring{6, {1, 4}}).routes().longest_way(), 6U);
 }
 
+TEST(RingSchedule, APositionSendsToThoseBehindItAlone) {
+  std::vector<Ring> all = rings();
+  all.insert(all.end(), {{12, {0, 3, 7, 8}}, {11, {2, 5, 9}}});
+  for (const Ring& ring : all) {
+    const BucketRoutes routes = ring.routes();
+    std::vector<std::set<std::uint32_t>> sent(ring.members);
+    for (std::uint32_t bucket = 0; bucket < 2 * ring.members * ring.members; ++bucket) {
+      for (std::uint32_t position = 0; position < ring.members; ++position) {
+        const BucketRole role = routes.role(bucket, position);
+        if (role.part_to) sent[position].insert(*role.part_to);
+        sent[position].insert(role.sum_to.begin(), role.sum_to.end());
+      }
+    }
+    for (std::uint32_t position = 0; position < ring.members; ++position) {
+      EXPECT_EQ(routes.next_of(position),
+                std::vector<std::uint32_t>(sent[position].begin(), sent[position].end()))
+          << position << " of " << ring.members << testing::PrintToString(ring.rows);
+    }
+  }
+  EXPECT_EQ(Ring{1}.routes().next_of(0).size(), 0U);
+  EXPECT_EQ(Ring{512}.routes().next_of(511), std::vector<std::uint32_t>{0});
+}
+
 TEST(RingSchedule, MessagesOfAnEdgeAreThoseThatCrossIt) {
   const std::vector<Ring> some{{1}, {2}, {3}, {7}, {64}, {9, {0, 3, 6}}, {10, {2, 5}}};
   for (const Ring& ring : some) {

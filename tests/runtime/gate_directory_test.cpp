@@ -198,7 +198,7 @@ TEST_F(GateDirectory, AnAnswerToWhatWasNotToldCostsThePlace) {
 TEST_F(GateDirectory, EveryTwoNeighboursKnowEachOtherByWhatNobodyElseKnows) {
   actor("d", "root.d", root("d", 1));
   for (const std::string other : {"b", "c"}) {
-    actor("d", "to." + other, {});
+    actor("d", "to." + other, counting_sender(1));
     actor(other, "from.d." + other, {});
     link("to." + other, "from.d." + other, 3);
   }

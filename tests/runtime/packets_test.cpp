@@ -41,6 +41,17 @@ TEST(Packets, ADirectoryHasNoMoreEntriesAndNoLongerTextsThanAllowed) {
   EXPECT_FALSE(fits([](DirectoryEntry& entry) { entry.key = std::string(65, 'k'); }));
 }
 
+TEST(Packets, NoMoreNodesAreWantedThanARunHas) {
+  Wanted wanted;
+  wanted.nodes.assign(Wanted::kMostNodes, "member.2");
+  const auto read = unpack(pack(wanted), WireTypes());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(std::get<Wanted>(*read).nodes, wanted.nodes);
+  wanted.nodes.push_back("member.3");
+  EXPECT_DEATH(pack(wanted), "nodes");
+  EXPECT_FALSE(unpack(pack(Wanted{{std::string(257, 'n')}}), WireTypes()).ok());
+}
+
 TEST(Packets, AnIntroductionTellsWhereItsNodeIsDialed) {
   Hello hello;
   hello.node = "b";
@@ -210,14 +221,15 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
       pack(DirectoryHeard{9}),
       pack(HeadRequest{HeadRequest::Kind::kBurst, "hpc", "+4", "host", 4242}),
       pack(Granted{"member.2 has left the run"}),
-      pack(NotNow{"why"})};
+      pack(NotNow{"why"}),
+      pack(Wanted{{"member.2", "member.5"}})};
   EXPECT_EQ(std::size(packets), std::variant_size_v<AnyPacket>);
   Hasher hasher;
   for (const Packet& packet : packets) {
     hasher.add(packet.header.bytes());
     for (const Buffer& payload : packet.payloads) hasher.add(payload.bytes());
   }
-  EXPECT_EQ(hasher.digest().text(), "cd35ed1f0fde2e6b59ea465fcdf95070");
+  EXPECT_EQ(hasher.digest().text(), "a8637f18517304fed0a8cd1ff1385168");
 }
 
 }  // namespace

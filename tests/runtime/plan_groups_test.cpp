@@ -54,6 +54,16 @@ TEST(PlanGroups, TakeAsManyLinesForManyNodesAsForTwo) {
   EXPECT_EQ(std::count(two.begin(), two.end(), '\n'), std::count(many.begin(), many.end(), '\n'));
 }
 
+TEST(PlanGroups, AMeshTakesOneLine) {
+  Plan plan = members(3);
+  plan.meshes = {{{"reducer.0", "reducer.1", "reducer.2"}, "ring", Lane::kData, 4, 2'100'000, 1}};
+  const std::string text = print_groups(plan);
+  const std::string line =
+      "  reducer.0..2 -> reducer.0..2: ring, 6 links, 4 messages, 2.1 MB, 1 token, each to each "
+      "other\n";
+  EXPECT_EQ(text.substr(text.size() - line.size()), line);
+}
+
 TEST(PlanGroups, WhatDiffersInMoreThanANumberStandsApart) {
   Plan plan;
   plan.actors.push_back({"root", "group", ""});

@@ -190,6 +190,57 @@ TEST(Plan, PrintsNodesWithTheirTreesAndMarksLinksThatCross) {
             "  b.c -> c.in  data, 8 messages, 67108864 bytes\n");
 }
 
+Plan meshed_plan() {
+  Plan plan = good_plan();
+  plan.meshes = {{{"a", "b", "c"}, "ring", Lane::kData, 8, 100, 1}};
+  return plan;
+}
+
+TEST(Plan, AMeshIsALinkFromEachOfItsActorsToEachOther) {
+  const Plan plan = meshed_plan();
+  EXPECT_TRUE(check(plan).empty());
+  EXPECT_EQ(count_links(plan), 8U);
+  const std::vector<LinkPlan> links = links_of(plan);
+  ASSERT_EQ(links.size(), 8U);
+  EXPECT_EQ(links[0], plan.links[0]);
+  const MeshPlan& mesh = plan.meshes[0];
+  for (std::size_t from = 0; from < 3; ++from) {
+    for (std::size_t to = 0; to < 3; ++to) {
+      if (from == to) continue;
+      EXPECT_EQ(links[2 + mesh.position(from, to)], mesh.link(from, to));
+    }
+  }
+  EXPECT_EQ(links[2], (LinkPlan{"a", "ring.1", "b", "ring", Lane::kData, 8, 100, 1}));
+  EXPECT_EQ(links[7], (LinkPlan{"c", "ring.1", "b", "ring", Lane::kData, 8, 100, 1}));
+  EXPECT_THAT(print(plan), HasSubstr("\n  each of a, b, c to each other of them at ring  data, 8 "
+                                     "messages, 100 bytes, 1 tokens\n"));
+}
+
+TEST(Plan, RefusesMeshesThatCannotRun) {
+  struct Case {
+    std::function<void(Plan&)> change;
+    std::string complaint;
+  };
+  const std::vector<Case> cases = {
+      {[](Plan& p) { p.meshes[0].actors = {"a"}; }, "mesh 'ring' joins fewer than two actors"},
+      {[](Plan& p) { p.meshes[0].actors[1] = "a"; }, "mesh 'ring' names 'a' twice"},
+      {[](Plan& p) { p.meshes[0].actors[1] = "x"; }, "mesh 'ring' names 'x', which does not exist"},
+      {[](Plan& p) { p.meshes[0].port = ""; }, "a mesh lacks a port name"},
+      {[](Plan& p) { p.meshes[0].message_credits = 0; }, "mesh 'ring' has 0 message credits"},
+      {[](Plan& p) { p.meshes[0].byte_credits = 0; }, "mesh 'ring' has 0 byte credits"},
+      {[](Plan& p) { p.meshes[0].tokens = -1; }, "mesh 'ring' has -1 tokens"},
+      {[](Plan& p) { p.meshes[0].tokens = 0; }, "wait for each other from the start"},
+      {[](Plan& p) { p.meshes.push_back(p.meshes[0]); }, "leaves ports of 'a' that other links"},
+      {[](Plan& p) { p.links[0].from_port = "ring.1"; }, "leaves ports of 'a' that other links"}};
+  for (const Case& example : cases) {
+    Plan plan = meshed_plan();
+    example.change(plan);
+    const std::vector<Error> errors = check(plan);
+    ASSERT_FALSE(errors.empty()) << example.complaint;
+    EXPECT_THAT(errors.front().message, HasSubstr(example.complaint));
+  }
+}
+
 TEST(Plan, NodesComeInTheOrderOfTheActors) {
   EXPECT_EQ(nodes_of(two_nodes()), (std::vector<std::string>{"head", "member.0"}));
   EXPECT_EQ(nodes_of(good_plan()), std::vector<std::string>{""});

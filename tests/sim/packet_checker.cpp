@@ -115,7 +115,7 @@ void PacketChecker::sent_envelope(const Passage& passage, const Envelope& envelo
   }
   last = envelope.sequence;
   if (!envelope.link) return;
-  const runtime::LinkPlan& link = plan_.links.at(*envelope.link);
+  const runtime::LinkPlan& link = links_of_plan_.at(*envelope.link);
   if (link.lane != passage.lane) fail(passage, "a message of another lane");
   if (envelope.cause) return;
   LinkBook& book = links_[*envelope.link];

@@ -28,7 +28,10 @@ class PacketChecker final : public NetworkWatcher {
   // All outlive the checker. `fail` is told what should not have happened.
   PacketChecker(const runtime::Plan& plan, const runtime::WireTypes& types,
                 std::function<void(std::string)> fail, Trace trace = {})
-      : plan_(plan), types_(types), fail_(std::move(fail)), trace_(std::move(trace)) {}
+      : links_of_plan_(runtime::links_of(plan)),
+        types_(types),
+        fail_(std::move(fail)),
+        trace_(std::move(trace)) {}
 
   void sent(const Passage& passage) override;
   void delivered(const Passage& passage) override;
@@ -50,7 +53,7 @@ class PacketChecker final : public NetworkWatcher {
   void tell(ProcessId at, const Passage& passage, const char* what, const runtime::AnyPacket& read);
   void fail(const Passage& passage, const std::string& what);
 
-  const runtime::Plan& plan_;
+  const std::vector<runtime::LinkPlan> links_of_plan_;
   const runtime::WireTypes& types_;
   std::function<void(std::string)> fail_;
   Trace trace_;

@@ -13,6 +13,9 @@ namespace {
 using runtime::ErrorKind;
 using ::testing::HasSubstr;
 
+// The seed of a run of three members in which nothing else happens.
+constexpr std::uint64_t kSweepSeed = 7;
+
 std::uint32_t members_of(std::uint64_t seed) { return 1 + static_cast<std::uint32_t>(seed % 3); }
 
 // Goes on from the newest state on the disk, undisturbed, with another number of members.
@@ -33,6 +36,34 @@ TEST(SimulatedTraining, EndsInTheSameStateWhateverTroublesItHas) {
     ASSERT_EQ(fault_of(stage(), end, true), "") << "seed " << seed;
     ASSERT_EQ(hash_of(stage().newest_state(disk)), expected) << "seed " << seed;
   }
+}
+
+// In one ring; of a ring of rings each has one more, in its column. A newcomer stands in the ring
+// behind the last one, and has met its teacher as well.
+TEST(SimulatedTraining, MembersAreConnectedToThoseBesideThemInTheRingAndToTeachersAlone) {
+  const char* const sections =
+      "train: {micro_batch: 2, micro_batches: 9, epochs: 10}\n"
+      "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
+      "cluster: {joiners: 1}\n";
+  using Pairs = std::set<std::pair<ProcessId, ProcessId>>;
+  Pairs ring;
+  for (ProcessId member = 1; member <= 8; ++member) {
+    ring.insert(std::minmax(member, 1 + member % 8));
+  }
+  TrainingStage in_a_ring(sections), in_rows(sections, RingOrder::kDescending);
+  const auto met = [](TrainingStage& stage, const std::vector<TimePoint>& joins) {
+    SimDisk disk;
+    const TrainingEnd end =
+        play_training(stage, kSweepSeed, 8, stage.initial_state(), disk, Fate::kNothing, {}, joins);
+    EXPECT_EQ(fault_of(stage, end, true), "");
+    EXPECT_EQ(end.joined, joins.size());
+    return end.met;
+  };
+  EXPECT_EQ(met(in_a_ring, {}), ring);
+  EXPECT_LE(met(in_rows, {}).size(), 16U);
+  Pairs with_newcomer = ring;
+  with_newcomer.insert({{1, 9}, {8, 9}});
+  EXPECT_EQ(met(in_a_ring, {TimePoint{0} + std::chrono::milliseconds(100)}), with_newcomer);
 }
 
 // tests/runtime/introduction_test.cpp has what becomes of two that differ in one of them.
@@ -60,8 +91,6 @@ TEST(SimulatedTraining, MemberThatComputesOtherwiseIsFoundAndNamed) {
 
 // Longer than it takes to go on without one that was told of, and shorter than dead_after.
 constexpr auto kLong = std::chrono::milliseconds(500);
-// The seed of a run of three members in which nothing else happens.
-constexpr std::uint64_t kSweepSeed = 7;
 
 TrainingEnd play_deaths(const std::vector<Death>& deaths, std::uint32_t members = 3) {
   SimDisk disk;

@@ -234,6 +234,10 @@ class Company final : public NetworkWatcher {
     }
   }
 
+  void connected(runtime::ConnectionId, ProcessId at, ProcessId other) override {
+    if (!is_head(at) && !is_head(other)) end_.met.insert(std::minmax(at, other));
+  }
+
   bool is_head(ProcessId id) const { return head_ids_.contains(id); }
   ProcessId head() const { return head_; }
   const std::deque<NodeParts>& heads() const { return heads_; }

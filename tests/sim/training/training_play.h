@@ -125,13 +125,14 @@ struct TrainingEnd {
   // The words of the first member, or of the head, that has found another not to do what all do.
   // Nobody finds that of sound members, whatever happens to them.
   std::optional<runtime::Error> accusation;
-  actors::StatePointer state;   // last committed, as the head reports it
-  bool saved = false;           // and has put on the disk
-  std::size_t changes = 0;      // of the View
-  std::size_t joined = 0;       // members, meanwhile
-  std::size_t shared_anew = 0;  // how often micro-batches were
-  std::size_t heads = 1;        // that there were
-  std::uint64_t arrivals = 0;   // of packets of data and control
+  actors::StatePointer state;                       // last committed, as the head reports it
+  bool saved = false;                               // and has put on the disk
+  std::size_t changes = 0;                          // of the View
+  std::size_t joined = 0;                           // members, meanwhile
+  std::size_t shared_anew = 0;                      // how often micro-batches were
+  std::size_t heads = 1;                            // that there were
+  std::set<std::pair<ProcessId, ProcessId>> met{};  // two that had a connection, no head among them
+  std::uint64_t arrivals = 0;                       // of packets of data and control
   Duration simulated{0};
 };
 

@@ -31,6 +31,25 @@ Message message_of(const RingOutcome::Sending& sending) {
       sending.body);
 }
 
+// The member that this one sends the sums of the step before the View's first to, as soon as it has
+// them. They go from the one that gives them to the next behind it in the ring that lacks them, and
+// from there to the next, so that nobody has to be connected to all.
+std::optional<std::uint32_t> gives_to(const pipeline::View& view, std::uint32_t member) {
+  const std::size_t size = view.ring.size(), here = view.position_of(member);
+  const auto is_old = [&](std::size_t at) { return !view.is_new(view.ring[at]); };
+  const auto lacks = [&](std::size_t at) {
+    return is_old(at) && view.reached[at] < view.first_step;
+  };
+  std::size_t giver = 0;
+  while (giver < size && (!is_old(giver) || lacks(giver))) ++giver;
+  if (here != giver && !lacks(here)) return std::nullopt;
+  for (std::size_t next = (here + 1) % size; next != giver && next != here;
+       next = (next + 1) % size) {
+    if (lacks(next)) return view.ring[next];
+  }
+  return std::nullopt;
+}
+
 bool goes_to_replicas(const RingOutcome::Sending& sending) {
   return std::holds_alternative<BucketMessage>(sending.body) ||
          std::holds_alternative<HeaderMessage>(sending.body);
@@ -141,8 +160,7 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
   return {};
 }
 
-// The new View: this member gives its newest sums to those that lack them, and begins to reduce,
-// unless it lacks sums itself.
+// The new View: this member begins to reduce, unless it lacks sums itself.
 void Reducer::receive_view(Context& context, const ViewMessage& told, Message& message) {
   const ViewPointer& view = told.view;
   const pipeline::ViewId known = view_ == nullptr ? pipeline::ViewId{} : view_->id;
@@ -156,11 +174,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
   if (view_ == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
   view_ = view;
   sum_.enter(*view_);
-  const bool gives = view_->gives(options_.member);
   for (const std::uint32_t position : sum_.next_in_ring()) meet(context, view_->ring[position]);
-  for (const std::uint32_t member : view_->ring) {
-    if (gives && view_->lags(member)) send_sums(context, member, view_->id);
-  }
   if (is_lagging()) {
     take_early(context);
   } else {
@@ -170,6 +184,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
 
 void Reducer::enter_view(Context& context) {
   takes_lessons_ = false;
+  if (const auto next = gives_to(*view_, options_.member)) send_sums(context, *next, view_->id);
   std::erase_if(taught_, [&](std::uint32_t member) { return view_->has(member); });
   for (Outbox& replica : replicas_) {
     replica.post(Message::of(ViewMessage{view_}));

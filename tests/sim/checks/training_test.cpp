@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "pipeline/checkpoint/checkpoint_folder.h"
 #include "tests/sim/checks/head_deaths.h"
 #include "tests/sim/training/training_play.h"
@@ -63,7 +66,10 @@ TEST(SimulatedTraining, MembersAreConnectedToThoseBesideThemInTheRingAndToTeache
   EXPECT_LE(met(in_rows, {}).size(), 16U);
   Pairs with_newcomer = ring;
   with_newcomer.insert({{1, 9}, {8, 9}});
-  EXPECT_EQ(met(in_a_ring, {TimePoint{0} + std::chrono::milliseconds(100)}), with_newcomer);
+  const Pairs then = met(in_a_ring, {TimePoint{0} + std::chrono::milliseconds(100)});
+  EXPECT_TRUE(std::ranges::includes(then, with_newcomer));
+  EXPECT_LE(then.size(), with_newcomer.size() + 1)
+      << "of one that has a step and one that lacks it";
 }
 
 // tests/runtime/introduction_test.cpp has what becomes of two that differ in one of them.

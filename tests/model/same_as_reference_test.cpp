@@ -128,9 +128,14 @@ TEST_F(SameAsReference, ConvolutionsInGroups) {
     const bool depthwise = draw.between(0, 4) == 0;
     g.in_channels = g.groups * (depthwise ? 1 : draw.between(1, 9));
     g.out_channels = g.groups * (depthwise ? 1 : draw.between(1, 20));
-    const std::int64_t more = draw.between(0, 15);  // outputs along z
-    g.in[2] += more * g.stride[2];
-    g.out[2] += more;
+    const auto rank = static_cast<std::size_t>(draw.between(1, 3));
+    for (std::size_t axis = rank; axis < 3; ++axis) {
+      g.in[axis] = g.out[axis] = g.kernel[axis] = g.stride[axis] = 1;
+      g.pad_before[axis] = 0;
+    }
+    const std::int64_t more = draw.between(0, 15);  // outputs along the last axis
+    g.in[rank - 1] += more * g.stride[rank - 1];
+    g.out[rank - 1] += more;
     expect_same_bits(GroupedConvolutionForward{g}, draw);
     expect_same_bits(GroupedConvolutionBackwardInput{g}, draw);
     expect_same_bits(GroupedConvolutionBackwardParameters{g}, draw);

@@ -72,8 +72,8 @@ HWY_INLINE OfRows<kRows> sum_of_lane(const PlaneGroup<Element>& g, std::int64_t 
   return sums;
 }
 
-// The sum of lanes kLane, kLane + kStep, ..., of which those from kUsed on are zero:
-// ((l + l+8) + (l+4 + l+12)) and so on. Zero changes nothing that zero was added to before.
+// The sum of lanes kLane, kLane + kStep, ...: ((l + l+8) + (l+4 + l+12)) and so on. Those from
+// kUsed on are zero and left out, which changes the sign of a zero at most.
 template <int kUsed, int kLane, int kStep, class OfLane>
 HWY_INLINE auto sum_of_lanes(const OfLane& of_lane) {
   if constexpr (kStep == kPositionLanes) {
@@ -83,8 +83,6 @@ HWY_INLINE auto sum_of_lanes(const OfLane& of_lane) {
     if constexpr (kLane + kStep < kUsed) {
       const auto other = sum_of_lanes<kUsed, kLane + kStep, 2 * kStep>(of_lane);
       for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = hn::Add(sum[r], other[r]);
-    } else if constexpr (2 * kStep == kPositionLanes) {
-      for (Vector& of_row : sum) of_row = hn::Add(of_row, hn::Zero(Tag()));
     }
     return sum;
   }

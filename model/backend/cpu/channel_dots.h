@@ -16,7 +16,7 @@ namespace troupe::model::cpu {
 // all words behind `words` are zero. Outputs are read up to a multiple of kPositionLanes.
 //
 // Pairs of planes come in groups, of which `ends` has the ends. Sums are those of one call of
-// add_plane_dots for each group, one after the other.
+// add_plane_dots for each group, one after the other; none may be -0 before, and none becomes it.
 template <class Element>
 struct ChannelDots {
   std::span<const Element* const> left;

@@ -13,6 +13,16 @@
 namespace troupe::model::cpu {
 namespace {
 
+// Images of fewer axes are the same memory with their axes moved to the end, where rows are long.
+GroupedGeometry with_long_rows(GroupedGeometry g) {
+  for (int times = 0; times < 2; ++times) {
+    if (g.in[2] != 1 || g.out[2] != 1 || g.kernel[2] != 1 || g.pad_before[2] != 0) break;
+    for (Extent* e : {&g.in, &g.out, &g.kernel, &g.stride, &g.dilation}) *e = {1, (*e)[0], (*e)[1]};
+    g.pad_before = {0, g.pad_before[0], g.pad_before[1]};
+  }
+  return g;
+}
+
 // What an image becomes by a convolution in groups, or by its transpose: `targets`, each a sum over
 // taps of `sources`.
 class GroupedImage {
@@ -85,7 +95,7 @@ class GroupedImage {
 class ImageKernel final : public SampleKernel {
  public:
   ImageKernel(const GroupedGeometry& geometry, bool transposed)
-      : g_(geometry), transposed_(transposed), image_(geometry, transposed) {
+      : g_(with_long_rows(geometry)), transposed_(transposed), image_(g_, transposed) {
     weights_ = plan_.add_floats(cells(g_.kernel) * image_.cell());
     spread_ = plan_.add_floats(image_.spread_size());
     const auto pairs = static_cast<std::size_t>(g_.kernel[0] * g_.kernel[1]);
@@ -172,7 +182,7 @@ class ImageKernel final : public SampleKernel {
 class ParameterKernel final : public Kernel {
  public:
   explicit ParameterKernel(const GroupedGeometry& geometry)
-      : g_(geometry), image_(geometry, false) {
+      : g_(with_long_rows(geometry)), image_(g_, false) {
     sums_ = plan_.add_array<double>(cells(g_.kernel) * image_.cell());
     spread_ = plan_.add_floats(image_.spread_size());
   }

@@ -61,7 +61,7 @@ Tiling side_by_side(const ConvolutionGeometry& g, const Tiling& tiling) {
   while (all.samples < kMostSamples && all.samples * positions < kEnoughPositions) {
     all.samples *= 2;
   }
-  all.samples = std::min(all.samples, g.batch);
+  all.samples = std::min(all.samples, (g.batch + 1) / 2);  // something for two threads
   if (all.samples < kFewestSamples && positions > kSmallestImages) return tiling;
   set_positions(g, 1, all);
   return all;

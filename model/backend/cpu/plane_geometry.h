@@ -66,7 +66,8 @@ Tiling tiling_of(const ConvolutionGeometry& geometry) {
   return tiling_of(geometry, PlaneFormat<Element>::kPoints, PlaneFormat<Element>::kInLane);
 }
 
-// The same with so many samples side by side that small images fill vectors, too.
+// The same with so many samples side by side that small images fill vectors, too; at most half of
+// the micro-batch.
 Tiling side_by_side(const ConvolutionGeometry& geometry, const Tiling& tiling);
 
 // Neighbouring samples of a micro-batch.

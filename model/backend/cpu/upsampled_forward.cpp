@@ -33,8 +33,7 @@ void UpsampledForward::prepare(const KernelCall& call) const {
 }
 
 // The weights stand in the call's scratch memory.
-void UpsampledForward::run_share(const KernelCall& call, std::int64_t n,
-                                  std::byte* scratch) const {
+void UpsampledForward::run_share(const KernelCall& call, std::int64_t n, std::byte* scratch) const {
   const float* bias = g_.bias ? call.operand<const float>(2) : nullptr;
   const AxisPhases& x = kernel_.axis(0);
   const std::int64_t output_plane = g_.out[1] * g_.out[2] * g_.out_channels;

@@ -62,8 +62,8 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
              "learning rates, counts these H of all workers as one.")
       .used_if(kWithWorkers, has_workers)
       .field("rate", &Options::rate, positive(), Scope::kState,
-             "Part of a worker's change that is applied in its turn; with quorum, of the mean of "
-             "so many.")
+             "Part of a worker's change that is applied in its turn, or with quorum of the mean "
+             "change of Q.")
       .used_if("kind: downpour or quorum",
                [](const Options& options) {
                  return options.kind == Kind::kDownpour || options.kind == Kind::kQuorum;

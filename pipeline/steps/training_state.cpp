@@ -113,6 +113,9 @@ runtime::Result<void> check_turns(const TrainingState& state, const StateLayout&
     return differs(fmt::format("trained with {} workers, the topology has {}",
                                state.turns->workers.size(), options.strategy.workers));
   }
+  if (const char* const fault = fault_of(state)) {
+    return differs(fmt::format("no state that a run comes to: it has {}", fault));
+  }
   const std::uint32_t found = state.turns->next.size(),
                       expected = options.strategy.at_a_time(state.slot);
   if (found != expected) {

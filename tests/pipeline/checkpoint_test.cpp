@@ -240,7 +240,9 @@ TEST_F(CheckpointFile, StateInWhichAWorkerWouldHaveASecondTurnIsRefused) {
   written.state = initial_state(example.layout, example.options, "class", {});
   written.state.turns->workers.front().turns = 1;
   const Buffer file = encode_checkpoint(written, example.layout, example.options).value();
-  EXPECT_FALSE(decode_checkpoint(file, "a.h5", example.layout, example.options).ok());
+  const auto read = decode_checkpoint(file, "a.h5", example.layout, example.options);
+  ASSERT_FALSE(read.ok());
+  EXPECT_THAT(read.error().message, HasSubstr("it has a second turn in an iteration"));
 }
 
 TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {

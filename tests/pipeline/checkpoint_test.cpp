@@ -242,7 +242,7 @@ TEST_F(CheckpointFile, StateInWhichAWorkerWouldHaveASecondTurnIsRefused) {
   const Buffer file = encode_checkpoint(written, example.layout, example.options).value();
   const auto read = decode_checkpoint(file, "a.h5", example.layout, example.options);
   ASSERT_FALSE(read.ok());
-  EXPECT_THAT(read.error().message, HasSubstr("it has a second turn in an iteration"));
+  EXPECT_THAT(read.error().message, HasSubstr("it has workers that have had other turns"));
 }
 
 TEST_F(CheckpointFile, GivesASupervisedTaskItsNetworkAlone) {

@@ -205,19 +205,14 @@ void Application::update_from_turn() {
 void Application::end_turn() {
   if (!options_.has_turns()) return;
   WorkerState& own = worker();
-  ++own.turns;
-  TurnState& turns = *state_.turns;
-  for (const std::uint32_t worker : turn_) turns.order = with_turn(turns.order, worker);
   // The rates of the centre are behind the iteration with its last turn, and the workers' before.
   const bool is_last = state_.slot == 0;
   for (const std::size_t number : {kGenerator, kDiscriminator}) {
     const model::LearningRateState& of_centre = network(number).learning_rate;
     own.network(number).learning_rate = is_last ? of_centre : rate_after(number, of_centre);
   }
-  for (const std::uint32_t other : turn_) {
-    if (other != turn_.front()) turns.workers[other] = own;
-  }
-  turns.next = turn_behind(record_.header, options_);
+  pipeline::end_turn(*state_.turns, turn_);
+  state_.turns->next = turn_behind(record_.header, options_);
 }
 
 model::LearningRateState Application::rate_after(std::size_t number,

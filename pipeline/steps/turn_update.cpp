@@ -53,6 +53,15 @@ runtime::Hash128 with_turn(const runtime::Hash128& order, std::uint32_t worker) 
   return hasher.digest();
 }
 
+void end_turn(TurnState& turns, std::span<const std::uint32_t> workers) {
+  WorkerState& own = turns.workers.at(workers.front());
+  ++own.turns;
+  for (const std::uint32_t worker : workers) {
+    turns.order = with_turn(turns.order, worker);
+    if (worker != workers.front()) turns.workers.at(worker) = own;
+  }
+}
+
 void begin_workers(TrainingState& state) {
   for (WorkerState& worker : state.turns->workers) {
     worker.generator = state.generator;

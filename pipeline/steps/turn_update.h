@@ -39,12 +39,16 @@ namespace troupe::pipeline {
 struct StepHeader;
 struct TrainingOptions;
 struct TrainingState;
+struct TurnState;
 
 // The hash of an order of turns with one turn more, of `worker`. That of no turns is Hash128{}.
 runtime::Hash128 with_turn(const runtime::Hash128& order, std::uint32_t worker);
 
 // The workers of a state from which no step was made: all begin as the centre does.
 void begin_workers(TrainingState& state);
+
+// The workers have had their turn, which is in the order: the others become as the first of them.
+void end_turn(TurnState& turns, std::span<const std::uint32_t> workers);
 
 // Whether the header of the state's next step names as many workers as the turn behind it takes,
 // and none that has had its turn of that iteration.

@@ -24,10 +24,10 @@ std::string words(const runtime::LaneCounts& counts) {
 }
 
 std::string words(const AnyPacket& packet) {
-  static constexpr std::array<const char*, 15> kNames = {
-      "hello",    "welcome",       "refusal",         "account",       "heartbeat",
-      "bye",      "graph request", "graph answer",    "enrolment",     "invitation",
-      "envelope", "directory",     "directory heard", "drain request", "drained"};
+  static constexpr std::array<const char*, std::variant_size_v<AnyPacket>> kNames = {
+      "hello",           "welcome",       "refusal",   "account",    "heartbeat", "bye",
+      "graph request",   "graph answer",  "enrolment", "invitation", "envelope",  "directory",
+      "directory heard", "drain request", "drained",   "not now",    "wanted"};
   std::string text = kNames.at(packet.index());
   if (const auto* envelope = std::get_if<Envelope>(&packet)) {
     text += fmt::format(" {} '{}'", envelope->sequence, envelope->message.name());

@@ -162,7 +162,7 @@ TEST_F(Turns, RunGoesOnByAnOrderThatLeadsToItsStateAlone) {
   EXPECT_THAT(end.err, HasSubstr("at step 8, was trained in another order than that of --order"));
   hash_of("b", words + until_iteration(2) + order_of("other"));
   resumed("b", longer + order_of("other"));
-  expect_clean_ledger(path("b"), 4 * 4, kEvents);
+  expect_clean_ledger(path("b"), 4 * 4, events_of_step("downpour"));
 }
 
 TEST_F(Turns, StateOfOtherWorkersIsRefusedByNameOfTheStrategy) {

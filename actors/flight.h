@@ -42,8 +42,7 @@ class Flight {
   // Posts the buckets of the attempt that lie in [from, end of the vector) and are not out yet.
   void add_buckets(std::int64_t from, const Post& post);
   // Posts the header, when all buckets are out. `distance`: what it is to say of the state, see
-  // StepHeader::judged. `next`: who may have the turn behind
-  // this step.
+  // StepHeader::judged. `next`: who may have the turn behind this step.
   void add_header(const runtime::Hash128& state, std::optional<double> distance,
                   std::vector<pipeline::TurnOffer> next, const Post& post);
 

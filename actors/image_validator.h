@@ -4,9 +4,8 @@
 // trained classifier says of both (model/physics/class_figures.h): for images that are no showers.
 //
 // Its result is a pure function of the snapshot, the test data, how many events of them are taken
-// (ValidatorOptions::events), the judge and the seed. Where a
-// mean of the generator's weights is kept (train.mean), that is what makes the images. Metrics are
-// told no losses of the test events.
+// (ValidatorOptions::events), the judge and the seed. Where a mean of the generator's weights is
+// kept (train.mean), that is what makes the images. Metrics are told no losses of the test events.
 
 #include <memory>
 #include <optional>

@@ -28,9 +28,12 @@ bool Newcomer::take_bucket(const BucketMessage& body, const runtime::Buffer& sum
 }
 
 bool Newcomer::expects(const pipeline::StepHeader& header, const StepEngine& engine) const {
+  const pipeline::TrainingOptions& options = training_.options;
+  const pipeline::TrainingState& state = engine.state();
   return header.step == engine.next_step() && record_ && !header.flagged &&
-         header.micro_batches ==
-             training_.options.micro_batches_of_step(engine.state().iteration, engine.state().slot);
+         header.micro_batches == options.micro_batches_of_step(state.iteration, state.slot) &&
+         header.events == options.events_of_step(state.iteration, state.slot) &&
+         pipeline::says_next_turn(header, options, state);
 }
 
 // The header carries the hash of the others' state before the step, so a difference shows before

@@ -151,6 +151,9 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
       view.reached[view.position_of(options_.member)] != sum_.next_step()) {
     return fmt::format("for which it should be at another step than {}", sum_.next_step());
   }
+  if (view_ == nullptr && !may_be_further && view.lags(options_.member)) {
+    return "for which it should have made a step before";
+  }
   if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
     return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
   }

@@ -189,7 +189,8 @@ bool StepEngine::take_bucket(const BucketMessage& body, const Buffer& sums) {
 
 bool StepEngine::expects(const pipeline::StepHeader& header) const {
   return !flights_.empty() && flights_.front().announced() && header.step == next_step() &&
-         header.attempt == flights_.front().attempt();
+         header.attempt == flights_.front().attempt() &&
+         (header.flagged || pipeline::says_next_turn(header, training_.options, state_));
 }
 
 runtime::Result<bool> StepEngine::take_header(const pipeline::StepHeader& header,
@@ -232,8 +233,9 @@ void StepEngine::retire(const Hooks& hooks) {
 
 std::string StepEngine::waiting_for() const {
   if (turns_ && feed_.is_whole()) {
-    return fmt::format("the turn of worker {} in iteration {}",
-                       fmt::join(state_.turns->next.numbers(), ", "), state_.iteration);
+    const auto workers = state_.turns->next.numbers();
+    return fmt::format("the turn of worker{} {} in iteration {}", workers.size() > 1 ? "s" : "",
+                       fmt::join(workers, ", "), state_.iteration);
   }
   if (!feed_.is_whole() || flights_.empty()) return feed_.waiting_for(state_.iteration);
   if (flights_.front().contributed() && !flights_.front().announced()) {

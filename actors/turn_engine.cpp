@@ -52,9 +52,10 @@ std::vector<pipeline::TurnOffer> TurnEngine::offers(const pipeline::TrainingStat
   const pipeline::StrategyOptions& strategy = options_.strategy;
   const std::uint64_t next = state.step(options_.schedule.size()) + 1;
   const std::uint64_t first = strategy.turns_before(next);
-  if (!order_ || first >= order_->size()) return turns_.offers(state, is_own(view));
+  const std::uint64_t end = strategy.turns_before(next + 1);
+  if (!order_ || end > order_->size()) return turns_.offers(state, is_own(view));
   std::vector<pipeline::TurnOffer> offers;
-  for (std::uint64_t i = first; i < strategy.turns_before(next + 1); ++i) {
+  for (std::uint64_t i = first; i < end; ++i) {
     offers.push_back({0, order_->at(i)});
   }
   std::ranges::sort(offers);

@@ -27,7 +27,7 @@ std::string name_of(const LinkPlan& link) {
   return fmt::format("{}.{} -> {}.{}", link.from, link.from_port, link.to, link.to_port);
 }
 
-// What may be under way on a link, or on each of a mesh.
+// The bounds of what is under way on a link, or on each of a mesh.
 std::string bounds_of(const auto& link) {
   std::string text = fmt::format("  {}, {} messages, {} bytes", word(link.lane),
                                  link.message_credits, link.byte_credits);

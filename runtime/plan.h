@@ -56,7 +56,7 @@ struct MeshPlan {
 
   // So many links it stands for.
   std::size_t size() const { return actors.empty() ? 0 : actors.size() * (actors.size() - 1); }
-  // Of two different actors, by their positions: the link from one to the other, and its position
+  // The link from one to the other of two different actors, by their positions, and its position
   // among all links of the mesh.
   LinkPlan link(std::size_t from, std::size_t to) const;
   std::size_t position(std::size_t from, std::size_t to) const {

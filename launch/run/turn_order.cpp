@@ -37,7 +37,7 @@ Result<std::map<std::uint64_t, telemetry::TurnFacts>> turns_in(const std::string
     if (!record.ok()) return refusal(path, record.error().message);
     const auto* step = std::get_if<telemetry::StepFacts>(&record->body);
     if (step == nullptr) continue;
-    if (!step->turn) return refusal(path, "its steps are no turns of workers");
+    if (!step->turn) return refusal(path, "its steps do not say whose turns they were");
     turns[record->step] = *step->turn;
   }
   if (turns.empty()) return refusal(path, "it has no steps");
@@ -79,7 +79,7 @@ Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::Train
       return {};
     }
     return refusal(
-        path, fmt::format("step {} is of worker {}, and an iteration is one turn of "
+        path, fmt::format("step {} is of workers {}, and an iteration is one turn of "
                           "each of {}, {} at a time, the first of them first",
                           next, fmt::join(turn, ", "), strategy.workers, strategy.at_a_time()));
   };

@@ -21,8 +21,8 @@ using TurnOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
 // a run that was resumed, the later line counts. A last line that is cut off is left out. Errors:
 // kUsage, the topology has no turns; kData, naming file and step: the file cannot be read, or is of
 // no such run: a step is missing, or an iteration is not one turn of each worker, as many at a time
-// as there; the first workers have the first one. Workers of the turn behind the last step are in
-// it.
+// as the topology says, or the first turn is not that of the first workers. The order ends with the
+// turn that the last step names as next.
 runtime::Result<TurnOrder> read_turn_order(const std::string& path,
                                            const pipeline::TrainingOptions& options,
                                            runtime::Disk& disk);

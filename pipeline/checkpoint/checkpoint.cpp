@@ -181,8 +181,10 @@ struct ReadVisitor {
   void workers(const std::string& name, std::vector<WorkerState>& values, auto each) {
     std::uint32_t count = 0;
     file.read_attribute(kState, name, count);
-    if (count > kMostSlots)
-      return file.fail(fmt::format("{} workers, at most {} are possible", count, kMostSlots));
+    if (count > kMostWorkersInTurns) {
+      return file.fail(
+          fmt::format("{} workers, at most {} are possible", count, kMostWorkersInTurns));
+    }
     values.resize(count);
     for (std::size_t i = 0; i < values.size(); ++i) {
       within = group_of_worker(i);

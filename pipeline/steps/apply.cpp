@@ -118,8 +118,7 @@ void Application::check() const {
             header.events == options_.events_of_step(state_.iteration, state_.slot),
         "a record that does not hold all micro-batches");
   CHECK(!header.flagged && !header.non_finite.found(), "a record that is not to be committed");
-  CHECK(!options_.has_turns() || says_next_turn(header, options_, state_),
-        "a turn that does not say whose is the next");
+  CHECK(says_next_turn(header, options_, state_), "a turn that does not say whose is the next");
   CHECK(record_.scales.size() == tensors_.tensors.size() &&
         header.exponents.size() == tensors_.tensors.size() && record_.sums.size() == sums_.bytes());
 }

@@ -104,7 +104,7 @@ inline constexpr std::size_t kMostSlots = 256;
 //   visitor.text(const std::string& name, std::string&)
 //   visitor.hash(const std::string& name, Hash128&)
 //   visitor.workers(const std::string& name, vector<WorkerState>&, each), where each(std::size_t,
-//     WorkerState&) calls the visitor for that worker's fields, kMostSlots at most
+//     WorkerState&) calls the visitor for that worker's fields
 //   visitor.perhaps(const std::string& first, optional<Struct>&, each), where each(Struct&) calls
 //     the visitor for its fields, of which the first one has that name
 // with const references where State is const. Names are unique.
@@ -182,7 +182,7 @@ struct StateArchive {
   void text(const std::string& name, auto& value) { archive.text(name, value, kMostName); }
   void hash(const std::string& name, auto& value) { archive.hash(name, value); }
   void workers(const std::string& name, auto& values, auto) {
-    archive.list(name, values, kMostSlots);
+    archive.list(name, values, kMostWorkersInTurns);
   }
   template <class Optional>
   void perhaps(const std::string& first, Optional& value, auto each) {

@@ -161,8 +161,24 @@ void add_micro_batch(const model::ContributionLayout& layout, std::span<const fl
   ++header.micro_batches;
 }
 
-// Every field is combined by sum, minimum, maximum or or, so that any order and grouping of members
-// gives the same header.
+namespace {
+
+// The least offer of each worker, ascending.
+void combine(const std::vector<TurnOffer>& from, std::vector<TurnOffer>& into) {
+  into.insert(into.end(), from.begin(), from.end());
+  std::ranges::sort(into);
+  WorkerSet known;
+  std::erase_if(into, [&](const TurnOffer& offer) {
+    if (known.has(offer.worker)) return true;
+    known.add(offer.worker);
+    return false;
+  });
+}
+
+}  // namespace
+
+// Every field is combined by sum, minimum, maximum, or or union, so that any order and grouping of
+// members gives the same header.
 void combine(const StepHeader& from, StepHeader& into) {
   CHECK(from.step == into.step && from.attempt == into.attempt, "headers of two steps or attempts");
   CHECK(from.exponents.size() == into.exponents.size());
@@ -180,10 +196,7 @@ void combine(const StepHeader& from, StepHeader& into) {
   into.check_maximum = std::max(into.check_maximum, from.check_maximum);
   into.judged |= from.judged;
   into.distance = std::min(into.distance, from.distance);
-  into.next.insert(into.next.end(), from.next.begin(), from.next.end());
-  std::ranges::sort(into.next);
-  const auto twice = std::ranges::unique(into.next);
-  into.next.erase(twice.begin(), twice.end());
+  combine(from.next, into.next);
   into.stop_requested |= from.stop_requested;
   into.checkpoint_requested |= from.checkpoint_requested;
 }

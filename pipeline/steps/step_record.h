@@ -47,6 +47,9 @@ void fields(auto& archive, runtime::Like<TurnOffer> auto& offer) {
   archive.number("ready_in", offer.ready_in);
   archive.number("worker", offer.worker);
 }
+inline const char* fault_of(const TurnOffer& offer) {
+  return offer.worker < kMostWorkersInTurns ? nullptr : "a turn of a worker beyond the last";
+}
 
 // The defaults of all fields but step, attempt and exponents are neutral in combine(): a member
 // without micro-batches contributes them and the hash of its state.

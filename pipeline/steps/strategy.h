@@ -71,7 +71,7 @@ struct StrategyOptions {
 
   bool has_workers() const { return kind != StrategyKind::kSynchronous; }
   bool takes_turns() const { return has_workers() && kind != StrategyKind::kLocal; }
-  // Of workers that take turns: how many have theirs in one step, and steps of an iteration.
+  // How many workers have their turns in one step, and the steps of an iteration.
   std::uint32_t at_a_time() const { return kind == StrategyKind::kQuorum ? of : 1; }
   std::uint32_t turns() const { return (workers + at_a_time() - 1) / at_a_time(); }
   // Turns of workers before this step, from step 0 on.

@@ -74,6 +74,7 @@ void begin_workers(TrainingState& state) {
 
 bool says_next_turn(const StepHeader& header, const TrainingOptions& options,
                     const TrainingState& state) {
+  if (!options.has_turns()) return true;
   const bool last = state.slot + 1 == options.schedule.size();
   const WorkerSet next = turn_behind(header, options);
   const auto is_open = [&](std::uint32_t worker) {

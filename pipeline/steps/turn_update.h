@@ -21,7 +21,7 @@
 //             the others:
 //               w -= rate (n / Q) d,  x = w for all n
 //             Their optimisers go on from their mean, as those of local do. With Q = 1 it is
-//             downpour, and with Q = W it is local with momentum 0.
+//             downpour, and with Q = W it is local with momentum 0, but for rounding.
 //
 // For H = 1 and plain gradient descent d is the learning rate times the gradient at the weights
 // that the worker took at its last turn, as in the papers.
@@ -51,7 +51,7 @@ void begin_workers(TrainingState& state);
 void end_turn(TurnState& turns, std::span<const std::uint32_t> workers);
 
 // Whether the header of the state's next step names as many workers as the turn behind it takes,
-// and none that has had its turn of that iteration.
+// and none that has had its turn of that iteration. Where there are no turns it need not.
 bool says_next_turn(const StepHeader& header, const TrainingOptions& options,
                     const TrainingState& state);
 

@@ -20,9 +20,9 @@ namespace troupe::runtime {
 
 // The Gate tells these to the node's root actor, on the control lane from outside. For each peer it
 // tells PeerJoined once, and then one of the others once; these also for a peer that never came.
-// For the head PeerAway may come in between, and PeerJoined once more after each. The head's gate
-// also passes on the requests of processes that are no nodes (RequestAsked in
-// head_request.h).
+// A neighbour that neither of the two wanted is told of when the head is gone. For the head
+// PeerAway may come in between, and PeerJoined once more after each. The head's gate also passes on
+// the requests of processes that are no nodes (RequestAsked in head_request.h).
 struct PeerJoined {
   static constexpr std::string_view kName = "peer-joined";
   std::string node, host, address;

@@ -81,7 +81,7 @@ class RemoteLinks {
   // The peer is connected, maybe again: it may not have heard of the credits that it was told of.
   void came_up(std::size_t peer);
   void ended(std::size_t peer) { *here_[peer] = false; }
-  // What was posted, in order, and which peers are to be met, into empty vectors.
+  // Moves what was posted, in order, and the peers that are to be met, into empty vectors.
   void take_posted(std::vector<Outgoing>& into, std::vector<std::size_t>& to_meet);
   // Makes an envelope of it. Nothing: the process that sent a message that goes back is gone.
   std::optional<Sealed> seal(Outgoing& outgoing, const LaneCounts& received);

@@ -429,6 +429,12 @@ void expect_fails(Scene& scene, const std::string& what) {
   EXPECT_THAT(scene.end.error->message, HasSubstr(what));
 }
 
+TEST(ReducerChange, FirstViewInWhichThisNodeLacksAStepIsRefused) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2}, 4, {3, 3, 4}));
+  expect_fails(scene, "for which it should have made a step before");
+}
+
 TEST(ReducerChange, ViewThatIsNotForThisNodeIsRefused) {
   const auto refused = [](Message second, const std::string& what) {
     Scene scene;

@@ -44,8 +44,6 @@ pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
   state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
   if (state.turns) {
     auto& workers = state.turns->workers;
-    state.scales.resize(std::min(state.scales.size(), pipeline::kMostWorkersInTurns));
-    state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
     workers.resize(state.scales.size(), workers.front());
     for (std::size_t i = 0; i < workers.size(); ++i) {
       workers[i].turns = state.iteration + (i < state.slot ? 1 : 0);
@@ -68,6 +66,7 @@ RingHeader make_sound(RingHeader body, Draw& draw) {
   pipeline::StepHeader& header = body.header;
   if (std::isnan(header.distance)) header.distance = 0.0;
   for (auto& exponent : header.exponents) exponent = draw.exponent();
+  for (auto& offer : header.next) offer.worker %= pipeline::kMostWorkersInTurns;
   header.non_finite = {};
   if (!header.exponents.empty() && draw.flag()) {
     header.non_finite = {draw.number32(),

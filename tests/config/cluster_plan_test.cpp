@@ -99,17 +99,21 @@ TEST(ClusterPlan, OnlyRingsAndWhatIsToldOfTrainingAndNodesLeaveAMember) {
   std::map<std::string, std::string> node;
   for (const runtime::ActorPlan& actor : plan.actors) node[actor.name] = actor.node;
   std::vector<std::string> crossing, telling;
-  for (const LinkPlan& each : plan.links) {
+  int rings = 0;
+  for (const LinkPlan& each : runtime::links_of(plan)) {
     if (node[each.from] == node[each.to]) continue;
     if (node[each.from] == kHeadNode) continue;
     if (each.from_port == "samples") {
       EXPECT_EQ(each.to, "monitor");
       EXPECT_EQ(each.lane, runtime::Lane::kMetrics);
       telling.push_back(each.from);
-    } else if (each.to_port != "ring") {
+    } else if (each.to_port == "ring") {
+      ++rings;
+    } else {
       crossing.push_back(each.from + " -> " + each.to);
     }
   }
+  EXPECT_EQ(rings, 3 * 2) << "between all reducers";
   EXPECT_THAT(telling, UnorderedElementsAre("loader.0", "loader.1", "loader.2", "reducer.0",
                                             "reducer.1", "reducer.2", "replica.0", "replica.1",
                                             "replica.2", "replica.3", "replica.4", "replica.5"));

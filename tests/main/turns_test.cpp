@@ -141,7 +141,7 @@ TEST_F(Turns, OrderIsRefusedWhereNoneIsNeededOrItIsOfAnotherRun) {
     EXPECT_THAT(end.err, HasSubstr(what));
   };
   refused("b", order_of("a"), "train.strategy is synchronous: its bits have no order");
-  refused("c", turns("downpour") + order_of("plain"), "its steps are no turns of workers");
+  refused("c", turns("downpour") + order_of("plain"), "its steps do not say whose turns they were");
   refused("d", turns("downpour") + order_of("nowhere"), "nowhere");
 }
 

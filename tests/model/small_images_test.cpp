@@ -91,7 +91,7 @@ class Digest {
   std::uint64_t hash_ = 0xCBF29CE484222325u;
 };
 
-// Of micro-batches of small images in all directions.
+// Results of micro-batches of small images in all directions.
 std::uint64_t digest_of_results(const Backend& backend) {
   Digest digest;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {

@@ -78,9 +78,9 @@ TEST(StepHeader, NextTurnIsOfTheWorkersThatAreReadyFirst) {
   options.schedule = {3, model::SlotKind::kWorkers};
   StepHeader header, of_another;
   header.next = {{0, 5}, {4, 1}, {90, 7}};
-  of_another.next = {{0, 5}, {2, 6}};
+  of_another.next = {{0, 5}, {2, 6}, {5, 1}};
   combine(of_another, header);
-  EXPECT_EQ(header.next.size(), 4u) << "one of them is the same offer";
+  EXPECT_EQ(header.next.size(), 4u) << "one offer of each worker, the least";
   EXPECT_EQ(turn_behind(header, options).numbers(), (std::vector<std::uint32_t>{1, 5, 6}));
   header.step = 4;  // that behind it is an iteration's last one
   EXPECT_EQ(turn_behind(header, options).numbers(), (std::vector<std::uint32_t>{5, 6}));

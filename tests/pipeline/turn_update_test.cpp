@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "pipeline/steps/training_state.h"
 #include "runtime/base/random.h"
 
 namespace troupe::pipeline {
@@ -167,6 +168,37 @@ TEST(TurnUpdate, MovingStatisticsOfTheCentreAreAMeanOfTheWorkers) {
   update_moving_in_turn(easgd, 1, after, centre, worker);
   EXPECT_FLOAT_EQ(centre[0], 2.5f);
   EXPECT_EQ(worker[0], 4.0f) << "it keeps its own";
+}
+
+TEST(NextTurn, IsSaidByAHeaderThatNamesAsManyWorkersAsItTakesAndNoneThatHadItsTurn) {
+  TrainingOptions options;
+  options.strategy = of(StrategyKind::kQuorum);
+  options.strategy.workers = 4;
+  options.strategy.of = 2;
+  options.worker.emplace();
+  options.schedule = {2, model::SlotKind::kWorkers};
+  TrainingState state;
+  state.turns.emplace().workers.resize(4);
+  state.turns->next.add(1);
+  state.turns->next.add(2);
+  const auto says = [&](std::vector<TurnOffer> next) {
+    StepHeader header;
+    header.step = state.step(2);
+    header.next = std::move(next);
+    return says_next_turn(header, options, state);
+  };
+  EXPECT_TRUE(says({{0, 0}, {0, 3}}));
+  EXPECT_FALSE(says({}));
+  EXPECT_FALSE(says({{0, 0}}));
+  EXPECT_FALSE(says({{0, 0}, {0, 4}})) << "there is no such worker";
+  EXPECT_FALSE(says({{0, 0}, {0, 1}})) << "its turn is now";
+  state.slot = 1;
+  state.turns->workers[0].turns = state.turns->workers[3].turns = 1;
+  EXPECT_TRUE(says({{0, 1}, {5, 3}})) << "in the next iteration all have a turn";
+  state.turns->workers[3].turns = 2;
+  EXPECT_FALSE(says({{0, 1}, {5, 3}})) << "it would be two ahead";
+  options.worker.reset();
+  EXPECT_TRUE(says({})) << "there are no turns";
 }
 
 }  // namespace

@@ -66,8 +66,8 @@ class Turns {
 
   void step(std::uint32_t next) { step(std::vector{next}); }
 
-  // What the worker contributes to its turn of this iteration, or of a later one, unless it is
-  // computed.
+  // Computes the worker's contribution to its turn of this iteration, or of a later one, unless
+  // that is done.
   void compute(std::uint32_t worker, std::uint64_t later = 0) {
     const std::uint64_t iteration = state_.iteration + later;
     const pipeline::IterationShare share(iteration, {events(iteration, worker)});
@@ -75,7 +75,7 @@ class Turns {
     }
     ASSERT_TRUE(turns_.has_all_of(state_, share));
   }
-  // Of the next step, with those of these workers whose turn it is.
+  // The share of the next step, with those of these workers whose turn it is.
   std::optional<pipeline::StepShare> share(std::set<std::uint32_t> own = {0, 1, 2}) const {
     return turns_.share_of_turn(
         state_, [&](std::uint64_t, std::uint32_t worker) { return own.contains(worker); });
@@ -480,7 +480,7 @@ TEST_F(TurnsOfActors, OrderOfAnotherRunIsRefusedAndSaysWhy) {
     return result.error().message;
   };
   EXPECT_THAT(error(words("downpour"), plain.metrics),
-              testing::HasSubstr("its steps are no turns of workers"));
+              testing::HasSubstr("its steps do not say whose turns they were"));
   EXPECT_THAT(error(words("local"), of_turns.metrics),
               testing::HasSubstr("train.strategy is local"));
   auto fewer = words("downpour");

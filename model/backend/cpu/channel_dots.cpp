@@ -52,7 +52,7 @@ HWY_INLINE auto broadcast_word(const Bfloat16* from) {
   return Arithmetic::broadcast(&pair);
 }
 
-// What lane `lane` of positions sums, for each row.
+// The sums of lane `lane` of positions, for each row.
 template <class Arithmetic, class Element, std::size_t kRows>
 HWY_INLINE OfRows<kRows> sum_of_lane(const PlaneGroup<Element>& g, std::int64_t lane) {
   OfRows<kRows> sums;

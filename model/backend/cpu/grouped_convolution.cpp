@@ -23,8 +23,8 @@ GroupedGeometry with_long_rows(GroupedGeometry g) {
   return g;
 }
 
-// What an image becomes by a convolution in groups, or by its transpose: `targets`, each a sum over
-// taps of `sources`.
+// An image behind a convolution in groups, or behind its transpose: `targets`, each a sum over taps
+// of `sources`.
 class GroupedImage {
  public:
   GroupedImage(const GroupedGeometry& g, bool transposed)

@@ -1,9 +1,10 @@
 #pragma once
 
 // The inner loops of convolutions in groups (grouped_convolution.h), with lanes over the channels
-// of a cell. Through Highway as plane_vectors.h, and under its condition. No step is fused: every
-// element is one chain of multiplications and additions, so the bits do not depend on the width of
-// vectors.
+// of a cell. Through Highway as plane_vectors.h, and under its condition. Every element is
+// one chain of multiplications and additions, of which none is fused in float, so the bits do not
+// depend on the width of vectors. Products in double are exact, so that fusing them changes
+// nothing.
 
 #include <cstdint>
 #include <span>
@@ -25,7 +26,7 @@ void spread_cells(const SpreadCells& spread, const float* cells, std::int64_t co
 
 // to[z][c] = sum over pairs p, taps k, channels j, all ascending, of
 //   rows[p][places[k][z] + j channels + c] weights[p][(k depth + j) channels + c],
-// plus bias[c] if there is one. Of `to`, real_channels of each cell are written.
+// plus bias[c] if there is one. In each cell of `to` real_channels are written.
 struct GroupedRow {
   std::span<const float*const> rows, weights;
   const std::int64_t* places = nullptr;  // [tap][cell]

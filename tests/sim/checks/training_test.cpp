@@ -63,6 +63,7 @@ TEST(SimulatedTraining, MembersAreConnectedToThoseBesideThemInTheRingAndToTeache
     return end.met;
   };
   EXPECT_EQ(met(in_a_ring, {}), ring);
+  EXPECT_GT(met(in_rows, {}).size(), 8U);
   EXPECT_LE(met(in_rows, {}).size(), 16U);
   Pairs with_newcomer = ring;
   with_newcomer.insert({{1, 9}, {8, 9}});

@@ -40,7 +40,7 @@ constexpr const char* kTurns =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
-// Of which a step takes three, and the next one the fourth.
+// A step takes three of the workers, and the next one the fourth.
 constexpr const char* kQuorum =
     "train: {micro_batch: 1, micro_batches: 4, epochs: 10, "
     "strategy: {kind: quorum, workers: 4, of: 3, steps: 2}}\n"

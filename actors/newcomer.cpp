@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/steps/sum_layout.h"
+#include "pipeline/steps/turn_update.h"
 
 namespace troupe::actors {
 

@@ -7,6 +7,7 @@
 
 #include "pipeline/steps/step_ahead.h"
 #include "pipeline/steps/step_record.h"
+#include "pipeline/steps/turn_update.h"
 
 namespace troupe::actors {
 

@@ -23,6 +23,17 @@ RecordOf<pipeline::OuterOptions> outer_record() {
   return record;
 }
 
+auto strategy_kind() {
+  using Kind = pipeline::StrategyKind;
+  return newer(word<Kind>({{"synchronous", Kind::kSynchronous},
+                           {"local", Kind::kLocal},
+                           {"downpour", Kind::kDownpour},
+                           {"easgd", Kind::kEasgd},
+                           {"gem", Kind::kGem},
+                           {"quorum", Kind::kQuorum}}),
+               Kind::kSynchronous);
+}
+
 }  // namespace
 
 RecordOf<pipeline::StrategyOptions> strategy_record() {
@@ -38,15 +49,7 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
   auto record = std::make_shared<Record<Options>>("a strategy");
   record->short_form("kind")
       .field(
-          "kind", &Options::kind,
-          newer(word<Kind>({{"synchronous", Kind::kSynchronous},
-                            {"local", Kind::kLocal},
-                            {"downpour", Kind::kDownpour},
-                            {"easgd", Kind::kEasgd},
-                            {"gem", Kind::kGem},
-                            {"quorum", Kind::kQuorum}}),
-                Kind::kSynchronous),
-          Scope::kState,
+          "kind", &Options::kind, strategy_kind(), Scope::kState,
           "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
           "make iterations alone, and then the mean of their changes is applied; `downpour`, "
           "`easgd`, `gem`: they do so too, and take turns in which the change of one is applied, "

@@ -52,7 +52,7 @@ TEST_F(ClusterWaiting, SlowMemberIsGivenLessAndTheBitsStay) {
       ::kill(slow, SIGSTOP);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       ::kill(slow, SIGCONT);
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
     return read_text(path("a/metrics.jsonl")).find(R"("shared_anew":"an iteration takes)") !=
            std::string::npos;

@@ -26,6 +26,7 @@ class NewcomerOfToy : public testing::Test {
     pipeline::StepHeader header;
     header.step = step;
     header.micro_batches = toy.context().options.micro_batches;
+    header.events = toy.context().options.events_in(0);
     header.state_minimum = header.state_maximum = engine.state_hash();
     return header;
   }
@@ -57,11 +58,14 @@ TEST_F(NewcomerOfToy, RefusesWhatIsNotOfItsNextStep) {
   EXPECT_FALSE(take(12, 0, elements + 1));
   EXPECT_TRUE(take(12, 0, elements));
   EXPECT_FALSE(newcomer.expects(header(13), engine));
-  pipeline::StepHeader flagged = header(12), of_others = header(12);
+  pipeline::StepHeader flagged = header(12), of_others = header(12), of_more = header(12);
   flagged.flagged = true;
   ++of_others.micro_batches;
+  ++of_more.events;
   EXPECT_FALSE(newcomer.expects(flagged, engine));
   EXPECT_FALSE(newcomer.expects(of_others, engine));
+  EXPECT_FALSE(newcomer.expects(of_more, engine));
+  EXPECT_TRUE(newcomer.expects(header(12), engine));
 }
 
 TEST_F(NewcomerOfToy, StateThatIsNotThatOfTheOthersIsNoticedBeforeAnythingIsApplied) {

@@ -46,11 +46,10 @@ StepHeader random_header(std::uint32_t number) {
   if (draw(2) == 0) header.check_minimum = header.check_maximum = {draw(2), draw(1000)};
   header.judged = draw(4) == 0;
   if (header.judged) header.distance = draw(3);
-  for (std::uint32_t worker = 0; worker < 3; ++worker) {
-    if (draw(2) == 0) header.next.push_back({worker == 0 ? 0 : draw(3), draw(4)});
+  for (std::uint32_t worker = 0; worker < 4; ++worker) {
+    if (draw(2) == 0) header.next.push_back({draw(3), worker});
   }
   std::ranges::sort(header.next);
-  header.next.erase(std::ranges::unique(header.next).begin(), header.next.end());
   header.stop_requested = draw(4) == 0;
   header.checkpoint_requested = draw(4) == 0;
   return header;

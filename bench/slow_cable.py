@@ -24,7 +24,6 @@ class Cable:
 
     def __init__(self, source, sink, bits_per_second, delay):
         self.source, self.sink, self.rate, self.delay = source, sink, bits_per_second / 8, delay
-        self.carried = 0  # bytes, those that are under way as well
         threading.Thread(target=self.carry, daemon=True).start()
 
     def carry(self):
@@ -46,7 +45,6 @@ class Cable:
                 packet = os.read(self.source, 65536)
                 if free - now < QUEUE_SECONDS:
                     free = max(free, now) + len(packet) / self.rate
-                    self.carried += len(packet)
                     under_way.append((free + self.delay, packet))
             while under_way and under_way[0][0] <= now:
                 os.write(self.sink, under_way.popleft()[1])
@@ -65,7 +63,8 @@ class TwoHosts:
         except BaseException:
             self.close()
             raise
-        self.cables = [Cable(self.ends[i], self.ends[1 - i], bits_per_second, delay) for i in (0, 1)]
+        for i in (0, 1):
+            Cable(self.ends[i], self.ends[1 - i], bits_per_second, delay)
 
     def make_host(self, host, name):
         subprocess.run(["ip", "netns", "add", name], check=True)
@@ -106,10 +105,6 @@ class TwoHosts:
     @staticmethod
     def address(host):
         return f"10.78.0.{host + 1}"
-
-    def carried(self):
-        """Bytes in both directions."""
-        return sum(cable.carried for cable in self.cables)
 
     def on(self, host, words):
         # Processes of one host would find each other's memory through /proc.

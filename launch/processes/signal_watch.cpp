@@ -30,11 +30,10 @@ SignalWatch::SignalWatch(OnSignal on_signal, runtime::Duration moment)
     : watched_(watched_signals()) {
   pthread_sigmask(SIG_BLOCK, &watched_, nullptr);
   thread_ = runtime::need_thread("signals", [this, moment, on_signal = std::move(on_signal)] {
-    constexpr timespec kPause{0, 100'000'000};
     EndRequests requests(moment);
     while (!ending_) {
-      const int number = sigtimedwait(&watched_, nullptr, &kPause);
-      if (number <= 0) continue;
+      const int number = sigwaitinfo(&watched_, nullptr);
+      if (number <= 0 || ending_) continue;
       const auto request = number == SIGUSR1 ? 0 : requests.hear(runtime::steady_now());
       if (request) on_signal(number, *request);
     }
@@ -43,6 +42,7 @@ SignalWatch::SignalWatch(OnSignal on_signal, runtime::Duration moment)
 
 SignalWatch::~SignalWatch() {
   ending_ = true;
+  ::pthread_kill(thread_.native_handle(), SIGUSR1);  // to that thread alone, which wakes
   thread_.join();
   if (!holds_at_end_) pthread_sigmask(SIG_UNBLOCK, &watched_, nullptr);
 }

@@ -15,6 +15,8 @@ namespace {
 // has ended. The second case only waits for the way out of a last slice, however slow the machine.
 constexpr std::chrono::seconds kAbandonPatience{1};
 constexpr std::chrono::minutes kEndPatience{1};
+// A node with others is looked at so often before it counts as stuck.
+constexpr int kLooksBeforeStuck = 100;
 
 // The actors of the plan that are on the node; all of the plan when there is only one.
 Plan part_of(const Plan& plan, const NodeOptions& options, const Uplink* uplink) {
@@ -126,8 +128,11 @@ TimePoint NodeCore::next_due() const {
   const TimePoint due =
       std::min({timers_.next_due(), watch_->answers_due(), tree_->next_overdue()});
   // A scheduler that tells when it falls idle is looked at then, and when that has lasted too long.
-  const Duration interval = scheduler_->look_interval();
-  return std::min(due, interval == Duration::max() ? watch_->next_look() : clock_.now() + interval);
+  Duration interval = scheduler_->look_interval();
+  if (interval == Duration::max()) return std::min(due, watch_->next_look());
+  // Only a node alone can fail at once, as soon as nothing moves.
+  if (gate_) interval = std::max(interval, options_.stuck_after / kLooksBeforeStuck);
+  return std::min(due, clock_.now() + interval);
 }
 
 void NodeCore::send_control(Origin& origin, std::string_view actor, Message message) {

@@ -19,6 +19,7 @@ void RemoteLinks::add_peer() {
   outsiders_.push_back(
       std::make_unique<RemoteOrigin>(outsiders_.size(), std::string(kOutsideName), "control"));
   accounts_due_.push_back(std::make_unique<std::atomic<bool>>(false));
+  inlets_from_.emplace_back();
   here_.push_back(std::make_unique<std::atomic<bool>>(false));
 }
 
@@ -30,7 +31,8 @@ Outlet& RemoteLinks::add_outlet(std::uint32_t link, const LinkPlan& plan, Cell& 
 }
 
 void RemoteLinks::add_inlet(std::uint32_t link, const LinkPlan& plan, std::size_t peer, Cell& to) {
-  inlets_[link] = std::make_unique<RemoteInlet>(*this, link, peer, plan, to);
+  auto& inlet = inlets_[link] = std::make_unique<RemoteInlet>(*this, link, peer, plan, to);
+  inlets_from_[peer].push_back(inlet.get());
 }
 
 void RemoteLinks::add_actor(const std::string& actor, std::size_t peer) {
@@ -192,13 +194,12 @@ std::string RemoteLinks::deliver_back(std::size_t peer, Envelope& envelope) {
 std::optional<std::vector<LinkCredit>> RemoteLinks::account_for(std::size_t peer) {
   if (!accounts_due_[peer]->exchange(false)) return std::nullopt;
   std::vector<LinkCredit> credits;
-  for (const auto& [link, inlet] : inlets_) {
-    if (inlet->RemoteOrigin::peer() != peer) continue;
+  for (const RemoteInlet* inlet : inlets_from_[peer]) {
     const auto [messages, bytes] = inlet->given_back();
-    std::uint64_t& told = credits_told_[link];
+    std::uint64_t& told = credits_told_[inlet->link()];
     if (told == static_cast<std::uint64_t>(messages)) continue;
     told = static_cast<std::uint64_t>(messages);
-    credits.push_back({link, told, static_cast<std::uint64_t>(bytes)});
+    credits.push_back({inlet->link(), told, static_cast<std::uint64_t>(bytes)});
   }
   return credits;
 }
@@ -207,9 +208,7 @@ std::optional<std::vector<LinkCredit>> RemoteLinks::account_for(std::size_t peer
 void RemoteLinks::came_up(std::size_t peer) {
   here_[peer]->store(true);
   accounts_due_[peer]->store(true);
-  for (const auto& [link, inlet] : inlets_) {
-    if (inlet->RemoteOrigin::peer() == peer) credits_told_.erase(link);
-  }
+  for (const RemoteInlet* inlet : inlets_from_[peer]) credits_told_.erase(inlet->link());
 }
 
 bool RemoteLinks::heard(std::size_t peer, const std::vector<LinkCredit>& credits) {
@@ -234,9 +233,7 @@ void RemoteLinks::begin_anew(std::size_t peer) {
   for (const auto& [link, outlet] : outlets_) {
     if (outlet->peer() == peer) outlet->begin_anew();
   }
-  for (const auto& [link, inlet] : inlets_) {
-    if (inlet->RemoteOrigin::peer() == peer) inlet->begin_anew();
-  }
+  for (RemoteInlet* inlet : inlets_from_[peer]) inlet->begin_anew();
 }
 
 // The graph has the node's own actors so far. An actor elsewhere is added by its name alone, and

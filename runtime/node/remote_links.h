@@ -112,6 +112,7 @@ class RemoteLinks {
   // Fixed before the first turn.
   std::map<std::string, std::size_t> actors_;  // peers, by actor elsewhere
   std::map<std::uint32_t, std::unique_ptr<RemoteInlet>> inlets_;
+  std::vector<std::vector<RemoteInlet*>> inlets_from_;  // by peer
   std::map<std::uint32_t, std::unique_ptr<RemoteOutlet>> outlets_;
   std::map<std::string, std::unique_ptr<RemoteOrigin>> senders_;  // by actor elsewhere
   std::vector<std::unique_ptr<RemoteOrigin>> outsiders_;          // by peer: no actor there

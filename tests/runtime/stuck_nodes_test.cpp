@@ -121,5 +121,30 @@ TEST_F(StuckNodes, HandlerThatHangsEndsTheRun) {
                     HasSubstr("culprit: busy, whose handler has been running")));
 }
 
+// A machine may have hundreds of nodes that wait for each other.
+TEST(StuckNode, IsLookedAtRarelyWhileOthersMayStillMoveIt) {
+  const TemporaryFolder folder;
+  const SteadyClock clock;
+  Log log = Log::silent();
+  ZmqWireOptions wire_options;
+  wire_options.clock = &clock;
+  wire_options.listen = "ipc://" + folder / "a";
+  const auto wire = ZmqWire::open(wire_options).value();
+  GateOptions gate;
+  gate.node = "a";
+  Plan plan;
+  plan.actors = {{"root.a", "", "", false, "a"}, {"root.b", "", "", false, "b"}};
+  const NodeOptions options;
+  const ActorFactory make = [](const ActorPlan&) {
+    return std::make_unique<ScriptedActor>(Script());
+  };
+  Node node(plan, make, options, clock, log, Uplink{gate, *wire, number_types()});
+  node.begin();
+  const TimePoint now = clock.now();
+  EXPECT_GE(node.next_due(), now + options.stuck_after / 100);
+  EXPECT_LE(node.next_due(), clock.now() + options.stuck_after);
+  (void)node.end();
+}
+
 }  // namespace
 }  // namespace troupe::runtime

@@ -23,7 +23,7 @@ struct AskOptions {
   // How long nobody may answer at the address.
   Duration within = std::chrono::seconds(60);
   // How long a connected node may take to answer, and what to say when it has not.
-  Duration answer_within = std::chrono::seconds(10);
+  Duration answer_within = std::chrono::seconds(60);
   std::string no_answer = "it did not answer";
   // Asked now and then while waiting; true gives up. May be null.
   std::function<bool()> cancelled;

@@ -115,6 +115,9 @@ void set_up(zmq::socket_t& socket, const ZmqSocketOptions& options) {
   // on a closed socket that lingers while its peer has gone. Silence is the gate's to notice.
   if (options.role == ZmqSocketOptions::Role::kRouter) {
     socket.set(zmq::sockopt::router_mandatory, true);
+    // Hundreds of processes that start together dial at the same time. Beyond 100, the library's
+    // own limit, the kernel ignores them, and the unlucky ones wait longer each time.
+    socket.set(zmq::sockopt::backlog, SOMAXCONN);
   } else {
     socket.set(zmq::sockopt::routing_id, options.route);
   }

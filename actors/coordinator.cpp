@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/name_list.h"
+
 namespace troupe::actors {
 namespace {
 
@@ -151,7 +153,7 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
     for (const std::uint32_t each : roster_.absent()) names.push_back(roster_.name(each));
     if (!names.empty()) {
       return context.log().info(
-          fmt::format("{} is here; waiting for {}", peer.node, fmt::join(names, ", ")));
+          fmt::format("{} is here; waiting for {}", peer.node, runtime::name_list(names)));
     }
     pipeline::begin(roster_);
     context.after(kLookPause);

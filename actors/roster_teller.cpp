@@ -8,6 +8,7 @@
 #include "actors/coordinator.h"
 #include "actors/no_more_nodes.h"
 #include "config/plan.h"
+#include "runtime/base/name_list.h"
 #include "runtime/base/overloaded.h"
 
 namespace troupe::actors {
@@ -58,7 +59,7 @@ std::optional<Error> objection_to_drain(const Roster& roster, const std::string&
   if (node.empty() || !member) {
     return usage(
         fmt::format("no member of the run has the name '{}'; those that make its steps are {}",
-                    node, fmt::join(members, ", ")));
+                    node, runtime::name_list(members)));
   }
   if (roster.is_lost(*member)) return usage(fmt::format("{} has already left the run", node));
   if (roster.phase == Roster::Phase::kGathering) {
@@ -70,7 +71,7 @@ std::optional<Error> objection_to_drain(const Roster& roster, const std::string&
   if (!roster.is_here(*member)) {
     return usage(
         fmt::format("nobody has joined the run as {} yet; those that make its steps are {}", node,
-                    fmt::join(members, ", ")));
+                    runtime::name_list(members)));
   }
   if (roster.is_last(*member)) return objection_to_last(node);
   return std::nullopt;
@@ -223,7 +224,7 @@ void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
   }
   const std::uint64_t step = change.view.first_step;
   context.log().info(fmt::format("View {}: {} make the steps from {} on", change.id,
-                                 fmt::join(change.members, ", "), step));
+                                 runtime::name_list(change.members), step));
   const telemetry::ViewFacts& facts = change;
   context.send_control("monitor", Message::of(EventMetrics{{0.0, step, facts}}));
   outcome_.changes.push_back(std::move(change));

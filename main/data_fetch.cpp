@@ -16,6 +16,7 @@
 #include "main/files.h"
 #include "pipeline/data/checksum.h"
 #include "pipeline/data/remote_source.h"
+#include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
 #include "runtime/base/utf8.h"
 
@@ -167,6 +168,8 @@ Result<void> fetch(const WantedFile& wanted, bool replace) {
 int fetch_all(const CommandLine& line) {
   const auto files = wanted(line);
   if (!files.ok()) return report(files.error());
+  const auto folder = runtime::FileDisk().make_folder(line.get<std::string>("out"));
+  if (!folder.ok()) return report(folder.error());
   std::string names;
   for (const WantedFile& file : *files) {
     std::cerr << fmt::format("{}\n", runtime::printable(pipeline::shown_address(file.address)));
@@ -194,7 +197,7 @@ Command data_fetch_verb() {
       .places = {{.name = "what", .asked = "which address or set?", .takes = Takes::kText}},
       .options = {{.name = "out",
                    .value = "FOLDER",
-                   .about = "the folder for the files",
+                   .about = "the folder for the files, which is made where it is missing",
                    .takes = Takes::kFolder,
                    .preset = "."},
                   {.name = "mirror",

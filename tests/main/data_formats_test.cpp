@@ -208,7 +208,6 @@ TEST_F(DataServer, TrainsOnAFileOfAServerToTheHashOfTheFileItself) {
 
 TEST_F(DataServer, FetchCopiesAndChecks) {
   const Words fetch{"data", "fetch", address_ + "/plain/toy.h5", "--out", path("copies")};
-  std::filesystem::create_directory(path("copies"));
   const ProcessEnd end = call(fetch + Words{"--json"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["files"].list().at(0).text(), path("copies/toy.h5"));
@@ -229,7 +228,6 @@ TEST_F(DataServer, FetchCopiesAndChecks) {
 
 // From a mirror, whose first file is another than the set's.
 TEST_F(DataServer, EveryPublicSetIsFetchedByNameAndChecked) {
-  std::filesystem::create_directory(path("copies"));
   for (const auto& [set, file] : {std::pair("mnist", "train-images-idx3-ubyte.gz"),
                                   std::pair("calochallenge-1-photons", "dataset_1_photons_1.hdf5"),
                                   std::pair("calochallenge-1-pions", "dataset_1_pions_1.hdf5"),

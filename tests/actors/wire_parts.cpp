@@ -8,6 +8,27 @@
 #include "tests/actors/field_archives.h"
 
 namespace troupe::actors {
+namespace {
+
+// The turns of a state before its slot: some workers in each, and in the last of an iteration those
+// that are left. The first of them have had theirs.
+void take_turns(pipeline::TurnState& turns, const pipeline::TrainingState& state, Draw& draw) {
+  const std::size_t at_a_time = 1 + draw.up_to(2), slots = state.scales.size();
+  const std::size_t count = slots * at_a_time - draw.up_to(at_a_time - 1);
+  const std::size_t had = state.slot * at_a_time, left = count - had;
+  turns.workers.resize(count, turns.workers.front());
+  for (std::size_t i = 0; i < count; ++i) {
+    turns.workers[i].turns = state.iteration + (i < had ? 1 : 0);
+  }
+  const std::size_t taken = std::min(at_a_time, left);
+  const std::size_t first = had + draw.up_to(left - taken);
+  turns.next = {};
+  for (std::size_t i = 0; i < taken; ++i) {
+    turns.next.add(static_cast<std::uint32_t>(first + i));
+  }
+}
+
+}  // namespace
 
 pipeline::ViewId draw_id(Draw& draw) { return {draw.number32(), draw.number32()}; }
 
@@ -42,18 +63,7 @@ pipeline::TrainingState make_sound(pipeline::TrainingState state, Draw& draw) {
   }
   if (state.scales.empty()) state.scales.emplace_back();
   state.slot = static_cast<std::uint32_t>(draw.up_to(state.scales.size() - 1));
-  if (state.turns) {
-    auto& workers = state.turns->workers;
-    workers.resize(state.scales.size(), workers.front());
-    for (std::size_t i = 0; i < workers.size(); ++i) {
-      workers[i].turns = state.iteration + (i < state.slot ? 1 : 0);
-    }
-    state.turns->next = {};
-    const bool is_last = state.slot + 1 == workers.size();
-    state.turns->next.add(
-        state.slot +
-        (is_last ? 0 : static_cast<std::uint32_t>(draw.up_to(workers.size() - state.slot - 1))));
-  }
+  if (state.turns) take_turns(*state.turns, state, draw);
   return state;
 }
 

@@ -135,7 +135,7 @@ TEST_F(Leaving, OnnxIsWhatItsCheckerTakesWithTheShapesItSays) {
 }
 
 TEST_F(Leaving, OnnxFlavoursHaveTheInputsOfTheirPrograms) {
-  const auto& shape = model::infer_shapes(gan_.generator).layers.back();
+  const model::Shape shape = model::infer_shapes(gan_.generator).layers.back();
   const auto& space = shape.space;
   const onnx::ModelProto plain = onnx(OnnxFlavour::k3dgan);
   EXPECT_EQ(plain.graph().input(0).name(), "latent");

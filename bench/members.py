@@ -83,6 +83,7 @@ class Run:
             [troupe, "run", f"{folder}/run.yaml", "--out", self.out, "--workers", str(members),
              "--set", f"cluster.listen={self.address[6:]}"], folder)
         self.tail = runs.Tail(f"{self.out}/metrics.jsonl")
+        self.newcomers = []
         self.steps, self.joined, self.ring = 0, set(), members
 
     def wait(self, until):
@@ -96,8 +97,9 @@ class Run:
                     self.ring = len(line["fields"]["members"])
             if until():
                 return
-            if not self.program.runs():
-                self.program.fail("it has ended too early")
+            for program in [self.program, *self.newcomers]:
+                if not program.runs():
+                    program.fail("it has ended too early")
             time.sleep(0.05)
 
     def make_steps(self, more):
@@ -128,13 +130,12 @@ def lose(run, count, dice):
 
 
 def gain(troupe, run, count):
-    """As many others join, some at a time; their programs."""
-    newcomers = []
-    while len(newcomers) < count:
-        some = min(AT_ONCE, count - len(newcomers))
-        newcomers += [runs.Program([troupe, "join", run.address], run.folder) for _ in range(some)]
-        run.wait(lambda: len(run.joined) == len(newcomers))
-    return newcomers
+    """As many others join, some at a time."""
+    while len(run.newcomers) < count:
+        some = min(AT_ONCE, count - len(run.newcomers))
+        run.newcomers += [runs.Program([troupe, "join", run.address], run.folder)
+                          for _ in range(some)]
+        run.wait(lambda: len(run.joined) == len(run.newcomers))
 
 
 def state_of_one(troupe, folder, where, iterations):
@@ -156,14 +157,15 @@ def measure(troupe, members):
             check(show("trains", members, run.out), 0)
             lose(run, changed, random.Random(1))
             run.make_steps(2)
-            newcomers = gain(troupe, run, changed)
+            gain(troupe, run, changed)
             run.make_steps(8)
             check(show(f"{changed} lost, {changed} new", members, run.out), changed)
             summary = run.stop()
-            for newcomer in newcomers:
+            for newcomer in run.newcomers:
                 newcomer.process.wait()
         finally:
-            run.program.kill()
+            for program in [run.program, *run.newcomers]:
+                program.kill()
         # It may have been stopped within an iteration.
         iterations = summary["steps"] // SLOTS + 1
         gone_on = state_of_one(troupe, folder, ["--resume", run.out], iterations)

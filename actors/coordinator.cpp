@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/plan.h"
 #include "runtime/base/name_list.h"
 
 namespace troupe::actors {
@@ -27,6 +28,18 @@ pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
   return roster;
 }
 
+// As the coordinator before this one knew them. A process that is to learn in the place of a member
+// of the newest View learns from nobody any more.
+void recall_processes(const CoordinatorOptions::Predecessor& predecessor, Roster& roster) {
+  for (const auto& [member, process] : predecessor.processes) {
+    roster.members[member].process = process;
+    roster.options.names[member] = config::member_name(member, process);
+  }
+  for (const std::uint32_t member : predecessor.renewed) {
+    roster.members[member].state = Roster::Member::State::kLost;
+  }
+}
+
 Roster::Report report_of(const Halted& halted) {
   return {halted.change, halted.next_step, halted.kept_bytes, halted.view};
 }
@@ -38,6 +51,12 @@ std::optional<std::uint32_t> CoordinatorOptions::member_of(std::string_view redu
     if (member_slots[i].reducer == reducer) return i;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint32_t> CoordinatorOptions::member_rooted_in(std::string_view actor) const {
+  const auto found = std::ranges::find(member_slots, actor, &MemberSlot::node);
+  if (found == member_slots.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - member_slots.begin());
 }
 
 Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome> outcome)
@@ -69,6 +88,7 @@ void Coordinator::start(Context& context) {
   // waits for members to come.
   if (options_.predecessor) {
     roster_.phase = Phase::kReturning;
+    recall_processes(*options_.predecessor, roster_);
     roster_.changing_since = context.now();
     roster_.causes.emplace_back("the head was lost; another process has taken its place");
     return_by_ = context.now() + options_.return_within;
@@ -125,6 +145,7 @@ void Coordinator::undeliverable(Context& context, Message message, const Error& 
 void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoined& peer) {
   const auto member = roster_.member_at(peer.node);
   if (!member) return;
+  roster_.members[*member].is_connected = true;
   const bool is_lost = roster_.is_lost(*member);
   const bool returns = roster_.phase == Phase::kReturning;
   const bool joins = roster_.phase == Phase::kTraining ||
@@ -139,7 +160,7 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
     // The others have gone on without it, or whoever started it has told of its end already.
     const Error error{ErrorKind::kLostPeers,
                       fmt::format("the run has gone on without {}", peer.node)};
-    context.send_control(peer.node, Message::of(Expelled{error}));
+    context.send_control(roster_.nodes[*member], Message::of(Expelled{error}));
     return;
   }
   arrive(roster_, *member);
@@ -167,6 +188,7 @@ void Coordinator::receive_peer_lost(Context&, const runtime::PeerLost& lost) {
       *member, Error{ErrorKind::kLostPeers,
                      fmt::format("{} was lost while it left: {}; the others go on without it",
                                  lost.node, lost.error.message)});
+  roster_.members[*member].is_connected = false;
   lose(roster_, *member, lost.error, "dead");
 }
 
@@ -174,13 +196,14 @@ void Coordinator::receive_peer_left(Context&, const runtime::PeerLeft& left) {
   const auto member = roster_.member_at(left.node);
   if (!member) return;
   teller_.answer_drains(*member, left.node + " has left the run");
+  roster_.members[*member].is_connected = false;
   const Error error{ErrorKind::kLostPeers, left.node + " has left the run"};
   lose(roster_, *member, error, "ended");
 }
 
 void Coordinator::receive_neighbour_lost(Context& context, const NeighbourLost& lost,
                                          Message& message) {
-  const auto from = roster_.member_at(message.sender_name());
+  const auto from = options_.member_rooted_in(message.sender_name());
   const auto about = roster_.member_at(lost.node);
   if (!from || !about || roster_.phase == Phase::kOver) return;
   roster_.quarrels.add({*from, *about, lost.error, context.now()});
@@ -188,7 +211,7 @@ void Coordinator::receive_neighbour_lost(Context& context, const NeighbourLost& 
 
 void Coordinator::receive_leaving(Context&, const Leaving&, Message& message) {
   if (roster_.phase == Phase::kReturning) return deferred_.push_back(std::move(message));
-  const auto member = roster_.member_at(message.sender_name());
+  const auto member = options_.member_rooted_in(message.sender_name());
   if (member) let_leave(roster_, *member, {});
 }
 
@@ -198,7 +221,7 @@ void Coordinator::receive_member_failed(Context&, const MemberFailed& failed, Me
   for (std::uint32_t i = 0; i < options_.membership.weights.size(); ++i) {
     if (failed.actor == replica_name(i)) replica = i;
   }
-  note_failure(roster_, roster_.member_at(message.sender_name()), replica, failed.error);
+  note_failure(roster_, options_.member_rooted_in(message.sender_name()), replica, failed.error);
 }
 
 void Coordinator::receive_learned(Context&, const Learned& learned, Message& message) {
@@ -207,7 +230,7 @@ void Coordinator::receive_learned(Context&, const Learned& learned, Message& mes
 }
 
 void Coordinator::receive_too_slow(Context&, const TooSlow& slow, Message& message) {
-  note_too_slow(roster_, slow.member, options_.member_of(message.sender_name()));
+  note_too_slow(roster_, slow.member, slow.process, options_.member_of(message.sender_name()));
 }
 
 void Coordinator::receive_pace(Context& context, const Pace& pace, Message& message) {

@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -48,7 +49,7 @@ struct MissingMember {
 };
 
 // `membership` has the members that the run begins with; all others of `member_slots` may join.
-// Their nodes are the roster's names.
+// Their nodes are the roster's first names.
 struct CoordinatorOptions : pipeline::RosterOptions {
   CoordinatorOptions() {
     proven_steps = kProvenSteps;
@@ -63,8 +64,9 @@ struct CoordinatorOptions : pipeline::RosterOptions {
     std::string reducer = "reducer";
   };
   std::vector<MemberSlot> member_slots{{}};
-  // The member that has this reducer.
+  // The member that has this reducer; and the one whose node has this root.
   std::optional<std::uint32_t> member_of(std::string_view reducer) const;
+  std::optional<std::uint32_t> member_rooted_in(std::string_view actor) const;
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
   bool validate = true;                           // there is a Validator
@@ -74,8 +76,12 @@ struct CoordinatorOptions : pipeline::RosterOptions {
   struct Predecessor {
     std::set<std::uint32_t> taken;     // members that were ever let in, or were about to come
     std::set<std::uint32_t> expected;  // members of the newest View
-    std::uint64_t untold_step = 0;     // the first that the Monitor has not written
-    bool made_all = false;             // `state` is the run's last; members may have been released
+    std::uint64_t untold_step = 0;  // the first that the Monitor has not written
+    bool made_all = false;          // `state` is the run's last; members may have been released
+    // Those that more than one process was asked to become, with how many were; and those of them
+    // that are in the newest View with an earlier one.
+    std::map<std::uint32_t, std::uint32_t> processes{};
+    std::set<std::uint32_t> renewed{};
   };
   std::optional<Predecessor> predecessor;
   // How long these members may take to come back. The others go on without those that do not.

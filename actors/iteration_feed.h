@@ -27,6 +27,9 @@ struct IterationFeedOptions {
   std::size_t events = 1;       // of a micro-batch
   std::size_t cells = 1;        // of an image
   std::size_t columns = 0;      // of the data, besides energy, angle and ecal
+  // Of its feeds, which count on from here: what was sent to an earlier process of the member is
+  // for none of them.
+  std::uint32_t feeds_before = 0;
 };
 
 // The micro-batches that a replica's loader has sent ahead of need, in the order of the feed.
@@ -65,7 +68,8 @@ class IterationFeed {
  public:
   using Share = std::shared_ptr<pipeline::IterationShare>;
 
-  explicit IterationFeed(IterationFeedOptions options) : options_(std::move(options)) {}
+  explicit IterationFeed(IterationFeedOptions options)
+      : options_(std::move(options)), feed_(options_.feeds_before) {}
 
   // From now on micro-batches belong to replicas as the View says; `iteration` is the one that the
   // state is at, and `in_flight` are the shares of the steps under way, in order. Returns what the
@@ -108,7 +112,7 @@ class IterationFeed {
 
   IterationFeedOptions options_;
   ViewPointer view_;
-  std::uint32_t feed_ = 0;
+  std::uint32_t feed_;
   Batches batches_;
   Share newest_;                       // of the newest iteration that was begun
   std::deque<Incomplete> incomplete_;  // shares that lack micro-batches taken over; in order

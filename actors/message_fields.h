@@ -31,7 +31,10 @@ inline constexpr std::size_t kMostLosses = 256;
 inline constexpr std::size_t kMostIncomplete = 4;
 inline constexpr std::size_t kMostReason = 4096;
 
-void fields(auto& archive, Like<BeginTraining> auto& body) { archive.inlined(body.state); }
+void fields(auto& archive, Like<BeginTraining> auto& body) {
+  archive.number("process", body.process);
+  archive.object("state", body.state);
+}
 
 void fields(auto& archive, Like<Halt> auto& body) { archive.inlined(body.change); }
 
@@ -47,9 +50,13 @@ void fields(auto& archive, Like<ViewMessage> auto& body) { archive.inlined(body.
 void fields(auto& archive, Like<Teach> auto& body) {
   archive.number("member", body.member);
   archive.flag("begins", body.begins);
+  archive.number("process", body.process);
 }
 
-void fields(auto& archive, Like<TooSlow> auto& body) { archive.number("member", body.member); }
+void fields(auto& archive, Like<TooSlow> auto& body) {
+  archive.number("member", body.member);
+  archive.number("process", body.process);
+}
 
 void fields(auto& archive, Like<Lesson> auto& body) { archive.number("next_step", body.next_step); }
 

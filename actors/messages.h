@@ -31,6 +31,9 @@ using StatePointer = std::shared_ptr<const pipeline::TrainingState>;
 struct BeginTraining {
   static constexpr std::string_view kName = "begin-training";
   StatePointer state;
+  // From a Replica: the process that it is meant for, of those that have been the member one after
+  // the other (config::member_process()). Another one passes it over.
+  std::uint32_t process = 1;
 };
 
 using ViewPointer = std::shared_ptr<const pipeline::View>;
@@ -67,6 +70,7 @@ struct Teach {
   static constexpr std::string_view kName = "teach";
   std::uint32_t member = 0;
   bool begins = true;
+  std::uint32_t process = 1;  // which of those that have been the member one after the other
 };
 
 // Member -> its Reducer, control: the node is connected to that neighbour, which can be taught from
@@ -81,6 +85,7 @@ struct NeighbourMet {
 struct TooSlow {
   static constexpr std::string_view kName = "too-slow";
   std::uint32_t member = 0;
+  std::uint32_t process = 1;  // as in Teach
 };
 
 // Reducer -> Reducer of a member that learns, data: the sums of all steps from this one on follow,
@@ -97,6 +102,7 @@ inline constexpr pipeline::ViewId kLesson{0, 1};
 struct ShareState {
   static constexpr std::string_view kName = "share-state";
   std::uint32_t member = 0;
+  std::uint32_t process = 1;  // as in Teach
 };
 
 // Replica -> Coordinator, control: it was taught a state, and has since found `steps` headers of
@@ -315,6 +321,13 @@ struct ValidatedState {
   StatePointer state;
   std::string figure;
   double distance = 0.0;  // as the ValidationResult has it
+};
+
+// Coordinator -> Validator, control: another process may come as the member of these replicas,
+// whose snapshots count from 0. Never leaves the node.
+struct ReplicasRenewed {
+  static constexpr std::string_view kName = "replicas-renewed";
+  std::vector<std::string> replicas;
 };
 
 // Leading replica -> Validator, control: how far from its ideal is the figure that train.stop

@@ -174,9 +174,10 @@ void Monitor::receive_showers(Context& context, const ShowersMetrics& showers) {
 }
 
 void Monitor::receive_report(Context& context, const NodeReport& report, Message& message) {
-  const std::string_view member = message.sender_name();
+  // A node tells what its process is called, and can be no other one's.
+  const std::string& member = report.sample.node;
+  if (!runtime::carries_out(member, message.sender_name())) return;
   reports_->take(member, report, message.payloads(), context.now());
-  if (report.sample.node != member) return;
   const auto clock = reports_->clock(member);
   using Seconds = std::chrono::duration<double>;
   take_sample(report.sample, clock ? Seconds(clock->error).count() : 0.0);
@@ -189,7 +190,8 @@ void Monitor::receive_question(Context& context, const Question& question) {
 
 void Monitor::probe(Context& context, const Probe& probe) const {
   for (const std::string& member : reports_->members()) {
-    context.send_control(member, Message::of(Probe(probe)));
+    const auto number = config::member_number(member);
+    context.send_control(number ? config::member_name(*number) : member, Message::of(Probe(probe)));
   }
 }
 

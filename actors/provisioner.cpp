@@ -132,6 +132,7 @@ void Provisioner::stop(Context& context) {
 
 void Provisioner::receive_change(Context& context, const NodeChange& change) {
   if (change.state == "joining" || change.state == "running") {
+    if (const auto member = config::member_number(change.name)) members_[*member] = change.name;
     const std::string node = options_.launched_on(change.name);
     if (node.empty()) return;
     book_.member_came(node, change.name, context.now());
@@ -154,7 +155,9 @@ void Provisioner::receive_kept(Context& context, const Kept& kept) {
 
 void Provisioner::receive_view(Context&, const ViewMessage& message) {
   treasurer_.enter(message.view, [&](std::uint32_t member) {
-    const std::string node = options_.launched_on(config::member_name(member));
+    const auto name = members_.find(member);
+    const std::string node =
+        options_.launched_on(name == members_.end() ? config::member_name(member) : name->second);
     return node.substr(0, node.rfind('.'));
   });
 }

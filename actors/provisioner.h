@@ -108,6 +108,7 @@ class Provisioner final : public runtime::Actor {
   PoolTools tools_;
   PoolBook book_;
   Treasurer treasurer_;
+  std::map<std::uint32_t, std::string> members_;  // what the newest process of each is called
   PoolWaits waits_;
   std::optional<runtime::TimePoint> bill_told_, work_noted_;
   bool turn_is_due_ = false;

@@ -31,25 +31,6 @@ Message message_of(const RingOutcome::Sending& sending) {
       sending.body);
 }
 
-// The member that this one sends the sums of the step before the View's first to, as soon as it has
-// them. They go from the one that gives them to the next behind it in the ring that lacks them, and
-// from there to the next, so that nobody has to be connected to all.
-std::optional<std::uint32_t> gives_to(const pipeline::View& view, std::uint32_t member) {
-  const std::size_t size = view.ring.size(), here = view.position_of(member);
-  const auto is_old = [&](std::size_t at) { return !view.is_new(view.ring[at]); };
-  const auto lacks = [&](std::size_t at) {
-    return is_old(at) && view.reached[at] < view.first_step;
-  };
-  std::size_t giver = 0;
-  while (giver < size && (!is_old(giver) || lacks(giver))) ++giver;
-  if (here != giver && !lacks(here)) return std::nullopt;
-  for (std::size_t next = (here + 1) % size; next != giver && next != here;
-       next = (next + 1) % size) {
-    if (lacks(next)) return view.ring[next];
-  }
-  return std::nullopt;
-}
-
 bool goes_to_replicas(const RingOutcome::Sending& sending) {
   return std::holds_alternative<BucketMessage>(sending.body) ||
          std::holds_alternative<HeaderMessage>(sending.body);
@@ -136,7 +117,7 @@ void Reducer::receive_halt(Context& context, const Halt& halt) {
 
 std::uint64_t Reducer::kept_bytes() const {
   std::uint64_t bytes = newest_ ? newest_->bytes() : 0;
-  for (const std::uint32_t member : taught_) {
+  for (const auto& [member, process] : taught_) {
     const auto outbox = members_.find(member);
     if (outbox != members_.end()) bytes += static_cast<std::uint64_t>(outbox->second.bytes());
   }
@@ -176,6 +157,10 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
   }
   if (view_ == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
   view_ = view;
+  // What waits for members that are lost is not meant for others that come in their place.
+  std::erase_if(members_, [&](const auto& each) {
+    return !view_->has(each.first) && !taught_.contains(each.first);
+  });
   sum_.enter(*view_);
   for (const std::uint32_t position : sum_.next_in_ring()) meet(context, view_->ring[position]);
   if (is_lagging()) {
@@ -187,8 +172,8 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
 
 void Reducer::enter_view(Context& context) {
   takes_lessons_ = false;
-  if (const auto next = gives_to(*view_, options_.member)) send_sums(context, *next, view_->id);
-  std::erase_if(taught_, [&](std::uint32_t member) { return view_->has(member); });
+  if (const auto next = view_->gives_to(options_.member)) send_sums(context, *next, view_->id);
+  std::erase_if(taught_, [&](const auto& each) { return view_->has(each.first); });
   for (Outbox& replica : replicas_) {
     replica.post(Message::of(ViewMessage{view_}));
     replica.flush(context);
@@ -202,25 +187,28 @@ void Reducer::take_early(Context& context) {
 }
 
 void Reducer::receive_teach(Context& context, const Teach& teach) {
-  if (!teach.begins) {
-    taught_.erase(teach.member);
-    to_teach_.erase(teach.member);
-  } else if (met_.contains(config::member_name(teach.member))) {
-    begin_to_teach(context, teach.member);
+  // Whichever process was taught before is not any more.
+  if (taught_.erase(teach.member) > 0 || teach.begins) members_.erase(teach.member);
+  to_teach_.erase(teach.member);
+  if (!teach.begins) return;
+  const auto met = met_.find(teach.member);
+  if (met != met_.end() && met->second == teach.process) {
+    begin_to_teach(context, teach.member, teach.process);
   } else {
     // Messages for a node that cannot be reached would wait here, and every step with them.
-    to_teach_.insert(teach.member);
+    to_teach_[teach.member] = teach.process;
     meet(context, teach.member);
   }
 }
 
 void Reducer::receive_neighbour_met(Context& context, const NeighbourMet& met) {
-  met_.insert(met.node);
-  for (const std::uint32_t member : std::set<std::uint32_t>(to_teach_)) {
-    if (config::member_name(member) != met.node) continue;
-    to_teach_.erase(member);
-    begin_to_teach(context, member);
-  }
+  const auto name = config::member_process(met.node);
+  if (!name) return;
+  met_[name->member] = name->process;
+  const auto waits = to_teach_.find(name->member);
+  if (waits == to_teach_.end() || waits->second != name->process) return;
+  to_teach_.erase(waits);
+  begin_to_teach(context, name->member, name->process);
 }
 
 void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& message) {
@@ -232,18 +220,20 @@ void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& me
 }
 
 // The replica sends the state between the sums that it was sent before ShareState and those that
-// come after it, so that state and lessons fit.
-void Reducer::begin_to_teach(Context& context, std::uint32_t member) {
-  if (view_ == nullptr || view_->has(member) || !taught_.insert(member).second) return;
+// come after it, so that state and lessons fit. A member of the View that this one has halted for
+// is lost, and another process learns in its place.
+void Reducer::begin_to_teach(Context& context, std::uint32_t member, std::uint32_t process) {
+  if (view_ == nullptr || (view_->has(member) && halted_for_ <= view_->id)) return;
+  if (!taught_.emplace(member, process).second) return;
   Outbox& outbox = outbox_to(context, member);
   outbox.post(Message::of(Lesson{sum_.next_step()}));
   outbox.flush(context);
-  replicas_.front().post(Message::of(ShareState{member}));
+  replicas_.front().post(Message::of(ShareState{member, process}));
   replicas_.front().flush(context);
 }
 
 void Reducer::pass_on(Context& context) {
-  for (const std::uint32_t member : std::set<std::uint32_t>(taught_)) {
+  for (const auto& [member, process] : std::map(taught_)) {
     // A member of the View is never too slow, because it needs what it lacks until it enters. All
     // that waits for any other one are lessons.
     const bool is_member = view_->has(member);
@@ -251,7 +241,7 @@ void Reducer::pass_on(Context& context) {
     if (!is_member && outbox.bytes() > options_.replay_bytes) {
       taught_.erase(member);
       outbox.clear();
-      context.send_control("coordinator", Message::of(TooSlow{member}));
+      context.send_control("coordinator", Message::of(TooSlow{member, process}));
     } else {
       send_sums(context, member, kLesson);
     }

@@ -80,7 +80,7 @@ class Reducer final : public runtime::Actor {
   // It has all sums of the steps before the View: begins to reduce in it.
   void enter_view(Context& context);
   void take_early(Context& context);
-  void begin_to_teach(Context& context, std::uint32_t member);
+  void begin_to_teach(Context& context, std::uint32_t member, std::uint32_t process);
   // A step is made: the members that learn get its sums too.
   void pass_on(Context& context);
   void send_sums(Context& context, std::uint32_t member, pipeline::ViewId view);
@@ -96,11 +96,12 @@ class Reducer final : public runtime::Actor {
   ViewPointer view_;             // null: training has not begun
   pipeline::ViewId halted_for_;  // a change after the View: nothing is reduced
   bool takes_lessons_ = false;   // it is taught, and in no View yet
-  std::set<std::uint32_t> taught_;
-  std::set<std::uint32_t> to_teach_;  // to be taught as soon as their nodes are met
-  std::set<std::string> met_;         // nodes of other members
-  std::optional<StepSums> newest_;    // the step before the next one
-  std::deque<Message> early_;         // from the ring, of a View that is not entered yet
+  // Members that learn, with the process of each (messages.h: Teach); and those that are to be
+  // taught as soon as it is met.
+  std::map<std::uint32_t, std::uint32_t> taught_, to_teach_;
+  std::map<std::uint32_t, std::uint32_t> met_;  // the process of each other member that was
+  std::optional<StepSums> newest_;              // the step before the next one
+  std::deque<Message> early_;                   // from the ring, of a View that is not entered yet
   std::deque<Outbox> replicas_;
   std::map<std::uint32_t, Outbox> members_;  // the others, by number
   SampleTeller samples_;

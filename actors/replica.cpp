@@ -162,14 +162,17 @@ void Replica::receive_end_of_data(Context& context, const EndOfData& end, Messag
   schedule(context);
 }
 
-// Training begins once: another member may send a second state, which is not wanted.
+// Training begins once: another member may send a second state, which is not wanted; nor is one
+// that was meant for an earlier process.
 void Replica::receive_begin(Context& context, const BeginTraining& beginning, Message& message) {
+  const bool is_taught = message.sender_name() != "coordinator";
   if (phase_ != Phase::kAwaiting) return;
+  if (is_taught && beginning.process != options_.process) return;
   engine_->begin(*beginning.state);
   times_.first_iteration = engine_->state().iteration;
   phase_ = Phase::kTraining;
   laps_.begin(context.now());
-  if (message.sender_name() != "coordinator") tell_learned(context, false);
+  if (is_taught) tell_learned(context, false);
   for (Message& lesson : newcomer_.take_kept()) receive(context, std::move(lesson));
   schedule(context);
 }
@@ -179,7 +182,7 @@ void Replica::receive_share_state(Context& context, const ShareState& share) {
   const std::uint32_t replicas = options_.checks.replicas_per_member;
   for (std::uint32_t i = 0; i < replicas; ++i) {
     context.send_control(replica_name(share.member * replicas + i),
-                         Message::of(BeginTraining{state}));
+                         Message::of(BeginTraining{state, share.process}));
   }
 }
 

@@ -131,19 +131,21 @@ void RosterTeller::carry_out(Context& context) {
         context.send_control(reducer(halt.member), Message::of(Halt{halt.change}));
       },
       [&](const pipeline::SendTeach& teach) {
-        context.send_control(reducer(teach.teacher),
-                             Message::of(Teach{teach.member, teach.begins}));
+        context.send_control(
+            reducer(teach.teacher),
+            Message::of(Teach{teach.member, teach.begins, roster_.members[teach.member].process}));
       },
       [&](const pipeline::SendBegin& begins) {
         context.send_control(replica_name(begins.replica),
                              Message::of(BeginTraining{options_.state}));
       },
       [&](const pipeline::SendExpelled& expelled) {
-        context.send_control(roster_.name(expelled.member), Message::of(Expelled{expelled.error}));
+        context.send_control(roster_.nodes[expelled.member], Message::of(Expelled{expelled.error}));
       },
       [&](const pipeline::SendRelease& release) {
-        context.send_control(roster_.name(release.member), Message::of(Release{release.why}));
+        context.send_control(roster_.nodes[release.member], Message::of(Release{release.why}));
       },
+      [&](const pipeline::AwaitAnother& awaited) { await_another(context, awaited); },
       [&](const pipeline::TellLoss& loss) {
         tell_change(context, {{.name = roster_.name(loss.member),
                                .state = loss.state,
@@ -183,6 +185,19 @@ void RosterTeller::carry_out(Context& context) {
   for (const pipeline::RosterAction& action : std::exchange(roster_.actions, {})) {
     std::visit(act, action);
   }
+}
+
+// From here on the earlier process is known by no name.
+void RosterTeller::await_another(Context& context, const pipeline::AwaitAnother& awaited) const {
+  std::string& name = roster_.options.names[awaited.member];
+  name = config::member_name(awaited.member, awaited.process);
+  context.await_another(roster_.nodes[awaited.member], name);
+  if (!options_.validate) return;
+  ReplicasRenewed renewed;
+  for (const std::uint32_t replica : roster_.replicas_of(awaited.member)) {
+    renewed.replicas.push_back(replica_name(replica));
+  }
+  context.send_control("validator", Message::of(std::move(renewed)));
 }
 
 // A coordinator that may take this one's place knows of the View before anybody is in it.

@@ -91,7 +91,7 @@ void RunEnding::flush(Context& context) {
 
 void RunEnding::release_members(Context& context, const Roster& roster) const {
   for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
-    if (roster.is_here(member)) context.send_control(roster.name(member), Message::of(Release{}));
+    if (roster.is_here(member)) context.send_control(roster.nodes[member], Message::of(Release{}));
   }
 }
 

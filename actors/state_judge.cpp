@@ -15,6 +15,7 @@ void StateJudge::start_judging(Context& context) {
   on<Snapshot>(&StateJudge::receive_snapshot);
   on<LastState>(&StateJudge::receive_last_state);
   on<FigureAsked>(&StateJudge::receive_figure_asked);
+  on<ReplicasRenewed>(&StateJudge::receive_renewed);
   training_.backend.prepare_thread();
   metrics_ = context.out("metrics");
   samples_.start(context, "metrics");
@@ -24,6 +25,10 @@ void StateJudge::receive_snapshot(Context& context, const Snapshot& snapshot, Me
   ++snapshots_[std::string(message.sender_name())];
   look_at(context, snapshot.state);
   finish_if_complete(context);
+}
+
+void StateJudge::receive_renewed(Context&, const ReplicasRenewed& renewed) {
+  for (const std::string& replica : renewed.replicas) snapshots_.erase(replica);
 }
 
 void StateJudge::receive_last_state(Context& context, const LastState& last) {

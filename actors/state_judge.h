@@ -58,6 +58,7 @@ class StateJudge : public runtime::Actor {
 
  private:
   void receive_snapshot(Context& context, const Snapshot& snapshot, Message& message);
+  void receive_renewed(Context& context, const ReplicasRenewed& renewed);
   void receive_last_state(Context& context, const LastState& last);
   void receive_figure_asked(Context& context, const FigureAsked& asked, Message& message);
   // Once that state is judged.

@@ -10,6 +10,12 @@
 #include "pipeline/steps/turn_update.h"
 
 namespace troupe::actors {
+namespace {
+
+// More than there are changes of the View while it is a member.
+constexpr std::uint32_t kFeedsOfAProcess = 1U << 16;
+
+}  // namespace
 
 using runtime::Buffer;
 
@@ -23,7 +29,7 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
       computer_(training.gan, of_worker_, team_),
       feed_({options_.replica, options_.checks, training.options.micro_batch,
              static_cast<std::size_t>(training.gan.image_shape().elements()),
-             training.gan.columns()}),
+             training.gan.columns(), kFeedsOfAProcess * (options_.process - 1)}),
       early_end_(training.options, options_.validator.every) {
   if (training.options.worker) {
     workers_.emplace(training.gan, training.options, of_worker_, computer_);

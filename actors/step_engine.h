@@ -57,6 +57,8 @@ struct TrainingContext {
 
 struct StepEngineOptions {
   std::uint32_t replica = 0;
+  // Which of the processes that are its member one after the other it is in, from 1.
+  std::uint32_t process = 1;
   pipeline::SpotChecks checks;  // members and owners come from each View
   config::ReplicaSection section;
   config::ReducerSection reducer;  // the largest bucket

@@ -218,8 +218,9 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "Folder of the node keys (`troupe keygen`); by default none.")
       .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
              Scope::kFree,
-             "Members that may join by `troupe join` while the run goes on, besides those that "
-             "replace dead ones.")
+             "Members that have joined by `troupe join` while the run goes on and may be there at "
+             "the same time, besides those that replace dead ones. When one of them leaves or is "
+             "lost, another may come.")
       .field("replay", &ClusterSection::replay_bytes, byte_size<std::int64_t>(1), Scope::kFree,
              "Sums of finished steps that may wait for a newcomer while it learns. One that needs "
              "more is too slow and has to leave.")

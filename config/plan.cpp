@@ -105,16 +105,25 @@ void add_watching_links(const LinkSizes& sizes, const std::vector<std::uint32_t>
 
 }  // namespace
 
-std::string member_name(std::uint32_t member) { return fmt::format("{}{}", kMember, member); }
+std::string member_name(std::uint32_t member, std::uint32_t process) {
+  return runtime::process_name(fmt::format("{}{}", kMember, member), process);
+}
 
 std::string replica_name(std::uint32_t replica) { return fmt::format("replica.{}", replica); }
 
-std::optional<std::uint32_t> member_number(const std::string& name, std::uint32_t members) {
-  std::uint32_t number = 0;
+std::optional<MemberProcess> member_process(const std::string& name, std::uint32_t members) {
   if (!name.starts_with(kMember)) return std::nullopt;
-  std::from_chars(name.data() + kMember.size(), name.data() + name.size(), number);
-  if (number >= members || name != member_name(number)) return std::nullopt;
-  return number;
+  const char* const end = name.data() + name.size();
+  MemberProcess found;
+  const char* at = std::from_chars(name.data() + kMember.size(), end, found.member).ptr;
+  if (at != end && *at == '.') std::from_chars(at + 1, end, found.process);
+  const bool is_one = found.member < members && name == member_name(found.member, found.process);
+  return is_one ? std::optional(found) : std::nullopt;
+}
+
+std::optional<std::uint32_t> member_number(const std::string& name, std::uint32_t members) {
+  const auto found = member_process(name, members);
+  return found ? std::optional(found->member) : std::nullopt;
 }
 
 std::string loader_name(std::uint32_t member) { return fmt::format("loader.{}", member); }

@@ -18,10 +18,17 @@ namespace troupe::config {
 // Name of the node that holds everything but the computing.
 inline constexpr const char* kHeadNode = "head";
 
-// "member.2": the name of a computing node, and of the actor that is its root.
-std::string member_name(std::uint32_t member);
+// "member.2": the name of a computing node, and of the actor that is its root. The second process
+// that carries out this node is called "member.2.2" (process_name() in runtime/plan.h).
+std::string member_name(std::uint32_t member, std::uint32_t process = 1);
 
-// The number in such a name, below `members`; none: it is no such name.
+// What such a name says, its member below `members`; none: it is no such name.
+struct MemberProcess {
+  std::uint32_t member = 0;
+  std::uint32_t process = 1;
+};
+std::optional<MemberProcess> member_process(const std::string& name,
+                                            std::uint32_t members = kMostMembers);
 std::optional<std::uint32_t> member_number(const std::string& name,
                                            std::uint32_t members = kMostMembers);
 

@@ -268,7 +268,8 @@ struct ClusterSection {
   std::string listen = "127.0.0.1:0";
   // Folder with the keys of this node and those it admits, absolute; default none.
   std::optional<std::string> keys;
-  // Members that may join while the run goes on, from 0; default 8.
+  // Members that have joined while the run goes on and may be there at the same time, from 0;
+  // default 8.
   std::uint32_t joiners = 8;
   // Bytes of sums that may wait for one of these while it learns; default 1 GiB.
   std::int64_t replay_bytes = std::int64_t{1} << 30;

@@ -47,7 +47,6 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  ActorId self() const;
   const std::string& name() const;
 
   // The out port of that name; not valid() when the Plan wires none. Resolve once, in start().
@@ -68,9 +67,6 @@ class Context {
 
   // True if a message of that many bytes() would be sent now. No call of credit_returned follows.
   bool can_send(PortId out_port, std::int64_t bytes) const;
-  bool can_send(std::string_view out_port, std::int64_t bytes) const {
-    return can_send(out(out_port), bytes);
-  }
 
   // Messages that were sent there and whose credit has not returned.
   std::int64_t in_flight(PortId out_port) const;
@@ -81,6 +77,10 @@ class Context {
   // There will be something to send there. Where that is on another node, the two nodes get a
   // connection now, if they have none yet, and not with the first message.
   void meet(PortId out_port);
+
+  // The other node's process is over: another one may come in its place, called so (process_name()
+  // in plan.h). At the plan's first node.
+  void await_another(const std::string& node, const std::string& name);
 
   // Sends to any actor by name, without credits and before its data. Nothing bounds such messages
   // but the sender's own protocol. The message arrives on port "control". It comes back

@@ -253,6 +253,23 @@ std::vector<std::string> nodes_of(const Plan& plan) {
   return nodes;
 }
 
+std::string process_name(const std::string& node, std::uint32_t number) {
+  return number == 1 ? node : fmt::format("{}.{}", node, number);
+}
+
+std::string_view before_number(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view digits = name.substr(dot + 1);
+  const bool is_number = !digits.empty() && digits.front() != '0' && digits != "1" &&
+                         digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_number ? name.substr(0, dot) : std::string_view{};
+}
+
+bool carries_out(std::string_view process, std::string_view node) {
+  return process == node || (!node.empty() && before_number(process) == node);
+}
+
 std::unordered_map<std::string_view, std::string_view> actor_nodes(const Plan& plan) {
   std::unordered_map<std::string_view, std::string_view> nodes;
   for (const ActorPlan& actor : plan.actors) nodes.emplace(actor.name, actor.node);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "config/plan.h"
 #include "launch/folder/line_text.h"
 #include "runtime/relay/relay_frames.h"
 #include "telemetry/record.h"
@@ -110,6 +111,17 @@ void take_line(std::string_view text, HeadHistory& history) {
 }
 
 }  // namespace
+
+std::map<std::uint32_t, std::uint32_t> HeadHistory::processes() const {
+  std::map<std::uint32_t, std::uint32_t> newest;
+  for (const std::string& name : slots) {
+    const auto known = config::member_process(name);
+    if (!known) continue;
+    std::uint32_t& process = newest[known->member];
+    process = std::max(process, known->process);
+  }
+  return newest;
+}
 
 Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_on) {
   HeadHistory history;

@@ -31,6 +31,9 @@
 namespace troupe::launch {
 
 struct HeadHistory {
+  // Of each member that a process was asked to become, by number: the last such process.
+  std::map<std::uint32_t, std::uint32_t> processes() const;
+
   std::uint32_t term = 0;  // of the newest head; 0: there was none
   std::vector<std::uint64_t> incarnations;
   std::set<std::string> slots;
@@ -40,7 +43,7 @@ struct HeadHistory {
   // After the first, and how often a process was lost before one of them.
   std::vector<telemetry::ViewFacts> views;
   std::size_t failures = 0;
-  std::vector<std::string> members;  // of the newest View; empty: none was told
+  std::vector<std::string> members;  // processes of the newest View; empty: none was told
 };
 
 // Any thread.

@@ -46,10 +46,11 @@ std::vector<std::string> MemberNames::open_of(const std::vector<std::string>& na
 }
 
 // The most hopeful reason first: a promise lapses soon, a slot that is not given yet will be later,
-// and after that there is nothing to wait for.
-runtime::Result<runtime::NotNow> MemberNames::why_none(
-    const std::string& wanted, const std::vector<std::string>& now,
-    const std::vector<std::string>& awaited) const {
+// then one that a process leaves; and after that there is nothing to wait for.
+runtime::Result<runtime::NotNow> MemberNames::why_none(const std::string& wanted,
+                                                       const std::vector<std::string>& now,
+                                                       const std::vector<std::string>& awaited,
+                                                       bool gives_again) const {
   const std::vector<std::string> open = open_of(awaited);
   const auto suits = [&](const std::vector<std::string>& names) {
     return wanted.empty() ? !names.empty()
@@ -63,6 +64,11 @@ runtime::Result<runtime::NotNow> MemberNames::why_none(
   if (suits(open)) {
     return runtime::NotNow{
         fmt::format("the run begins with {}, and others join it after that", fmt::join(now, ", "))};
+  }
+  if (wanted.empty() && gives_again) {
+    return runtime::NotNow{
+        "every member slot of the run is taken until one of those that joined has left; a run with "
+        "a higher cluster.joiners has more"};
   }
   if (wanted.empty()) {
     return Error{

@@ -38,12 +38,14 @@ class MemberNames {
                                     const std::vector<std::string>& awaited,
                                     runtime::TimePoint now);
 
-  // Why choose() gave none of `now`. `awaited`: all that have not come. NotNow: one that suits the
-  // process is promised to another, or not to be given before others. kUsage: there is none left
+  // Why choose() gave none of `now`. `awaited`: all that have not come. `gives_again`: whether
+  // others will be there when a process has left. NotNow: one that suits the process is promised to
+  // another, or not to be given before others, or may be there later. kUsage: there is none left
   // for it.
   runtime::Result<runtime::NotNow> why_none(const std::string& wanted,
                                             const std::vector<std::string>& now,
-                                            const std::vector<std::string>& awaited) const;
+                                            const std::vector<std::string>& awaited,
+                                            bool gives_again) const;
 
  private:
   struct Promise {

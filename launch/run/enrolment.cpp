@@ -67,9 +67,15 @@ HeadRelay::HeadRelay(const std::string& listen,
     return;
   }
   relay_ = std::move(*opened);
+  // The last process that was asked to be the member counts.
+  std::map<std::uint32_t, std::pair<std::uint32_t, runtime::RelayToken>> newest;
   for (const auto& [member, token] : tokens) {
-    if (const auto client = config::member_number(member)) relay_->admit(*client, token);
+    const auto name = config::member_process(member);
+    if (!name) continue;
+    auto& known = newest[name->member];
+    if (name->process > known.first) known = {name->process, token};
   }
+  for (const auto& [client, known] : newest) relay_->admit(client, known.second);
 }
 
 std::optional<runtime::RelayToken> HeadRelay::admit(const std::string& member) {
@@ -98,10 +104,12 @@ Result<Slot> ask_head(const runtime::EnrolOptions& options, runtime::Wire& wire,
   return slot;
 }
 
-HeadKeeper::HeadKeeper(MemberInvitation invitation, const std::vector<std::string>& members_here,
-                       MembershipFile& membership, HeadRelay& relay, RunSignals* signals,
-                       const runtime::Clock& clock, const runtime::Log& log)
+HeadKeeper::HeadKeeper(MemberInvitation invitation, bool gives_again,
+                       const std::vector<std::string>& members_here, MembershipFile& membership,
+                       HeadRelay& relay, RunSignals* signals, const runtime::Clock& clock,
+                       const runtime::Log& log)
     : invitation_(std::move(invitation)),
+      gives_again_(gives_again),
       names_(std::set<std::string>(members_here.begin(), members_here.end())),
       membership_(membership),
       relay_(relay),
@@ -134,7 +142,8 @@ Result<runtime::EnrolmentAnswer> HeadKeeper::invite(const runtime::Enrolment& en
                                : fmt::format("{} {}", enrolment.host, enrolment.pid);
   const auto name = names_.choose(enrolment.node, from, now, clock_.now());
   if (!name) {
-    ASSIGN_OR_RETURN(runtime::NotNow not_now, names_.why_none(enrolment.node, now, free));
+    ASSIGN_OR_RETURN(runtime::NotNow not_now,
+                     names_.why_none(enrolment.node, now, free, gives_again_));
     return runtime::EnrolmentAnswer(std::move(not_now));
   }
   const auto relay_token = relay_.admit(*name);

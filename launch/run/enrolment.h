@@ -65,12 +65,14 @@ MemberInvitation invitation_to(const TrainingSetup& setup, const std::string& da
 // know.
 class HeadKeeper final : public runtime::Gatekeeper {
  public:
-  // `invitation`: what every member is told; the relay's part is filled in. `members_here`: those
+  // `invitation`: what every member is told; the relay's part is filled in. `gives_again`: see
+  // MemberNames::why_none(). `members_here`: those
   // that the process above this one starts, and that ask for their own names. `signals`: of a head
   // that `troupe run` restarts when it dies; null: it does not. All outlive it.
-  HeadKeeper(MemberInvitation invitation, const std::vector<std::string>& members_here,
-             MembershipFile& membership, HeadRelay& relay, RunSignals* signals,
-             const runtime::Clock& clock, const runtime::Log& log);
+  HeadKeeper(MemberInvitation invitation, bool gives_again,
+             const std::vector<std::string>& members_here, MembershipFile& membership,
+             HeadRelay& relay, RunSignals* signals, const runtime::Clock& clock,
+             const runtime::Log& log);
 
   runtime::Result<runtime::EnrolmentAnswer> invite(
       const runtime::Enrolment& enrolment, const std::vector<std::string>& awaited) override;
@@ -84,6 +86,7 @@ class HeadKeeper final : public runtime::Gatekeeper {
   std::vector<std::string> first_of(const std::vector<std::string>& names) const;
 
   const MemberInvitation invitation_;
+  const bool gives_again_;
   MemberNames names_;
   MembershipFile& membership_;
   HeadRelay& relay_;

@@ -331,6 +331,16 @@ void HeadRun::succeed(const HeadHistory& history) {
       numbers(history.slots), numbers(history.members), parts_->monitor.first_step,
       begin_.state->iteration >= setup_->iterations ||
           pipeline::reason_to_stop(setup_->options.stop, *begin_.state)};
+  const auto newest = history.processes();
+  for (const auto& [member, process] : newest) {
+    if (process > 1) coordinator.predecessor->processes[member] = process;
+  }
+  for (const std::string& name : history.members) {
+    const auto known = config::member_process(name, setup_->size.slots);
+    const auto last = known ? newest.find(known->member) : newest.end();
+    if (last == newest.end() || last->second == known->process) continue;
+    coordinator.predecessor->renewed.insert(known->member);
+  }
   // As long as a member may take to notice that the head it knew is gone, and the way here.
   const runtime::Patience patience(setup_->topology.cluster.failure.dead_after);
   coordinator.return_within =
@@ -358,8 +368,14 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
   runtime::GateOptions gate =
       gate_options(config::kHeadNode, setup_->topology.cluster.failure, terms_of(*setup_));
   gate.predecessors = membership_->history().incarnations;
-  gate.keeper = std::make_shared<HeadKeeper>(std::move(invitation), request_.members_here,
-                                             *membership_, *relay_, replaced, clock_, log_);
+  if (coordinator.predecessor) {
+    for (const auto& [member, process] : coordinator.predecessor->processes) {
+      gate.called[config::member_name(member)] = config::member_name(member, process);
+    }
+  }
+  gate.keeper = std::make_shared<HeadKeeper>(
+      std::move(invitation), setup_->size.slots > setup_->size.reused_from(), request_.members_here,
+      *membership_, *relay_, replaced, clock_, log_);
   // In the file before any member meets this head, so that the next one knows whom members have
   // met.
   RETURN_IF_ERROR(membership_->add_head(term, gate.incarnation));

@@ -193,6 +193,7 @@ Result<void> MemberRun::set_up() {
 
 void MemberRun::make_node() {
   parts_.emplace(computing_parts(*setup_, disk_, slot_.member));
+  parts_->replica.process = config::member_process(slot_.node)->process;
   parts_->member.replica = actors::replica_name(parts_->reducer.first_replica);
   runtime::NodeOptions options;
   options.shutdown_deadline = request_.shutdown_deadline;

@@ -82,10 +82,9 @@ RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {
   // Where slots are scarce, those for replacements go before those for joiners.
   const std::uint32_t restart =
       std::min(topology.cluster.failure.restart, config::kMostMembers - members);
-  // A slot is never used again, and nodes of pools are replaced.
   std::uint32_t joiners = topology.cluster.joiners;
   for (const config::PoolSection& pool : topology.cluster.pools) {
-    joiners += std::min(2 * pool.most * pool.workers, config::kMostMembers);
+    joiners += std::min(pool.most * pool.workers, config::kMostMembers);
   }
   joiners = std::min(joiners, config::kMostMembers - members - restart);
   return {members, members + restart + joiners, restart};
@@ -248,6 +247,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.min_members = cluster.failure.min_members;
   options.membership.ring = config::member_ring(cluster, setup.size.members);
   options.membership.costs = ring_costs(setup.topology, *setup.gan, setup.size.members);
+  options.reused_from = setup.size.reused_from();
   options.member_slots.clear();
   for (std::uint32_t member = 0; member < setup.size.slots; ++member) {
     options.member_slots.push_back(

@@ -30,12 +30,14 @@ namespace troupe::launch {
 // How many members there are.
 struct RunSize {
   std::uint32_t members = 0;  // that begin; 0: all in one process
-  std::uint32_t slots = 0;    // for these and all that may join while it goes on
+  std::uint32_t slots = 0;    // for these and all that may be there besides while it goes on
   std::uint32_t restart =
       0;  // of these the first behind the members, for those that replace others
+  // The first slot that many processes may have, one after the other.
+  std::uint32_t reused_from() const { return members + restart; }
 };
 // With slots for as many as cluster.failure.restart allows to replace dead ones, and behind these
-// for cluster.joiners; none in one process.
+// for cluster.joiners and the nodes of pools; none in one process.
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members);
 
 struct TrainingSetup {

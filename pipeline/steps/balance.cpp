@@ -79,6 +79,11 @@ void Balancer::measure(std::uint32_t replica, double micro_batches, double secon
   fresh_[replica] = true;
 }
 
+void Balancer::forget(std::uint32_t replica) {
+  told_.at(replica) = sums_.at(replica) = {};
+  fresh_[replica] = false;
+}
+
 void Balancer::add_round() {
   for (std::size_t replica = 0; replica < told_.size(); ++replica) {
     const Pace& told = told_[replica];

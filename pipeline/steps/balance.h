@@ -51,6 +51,9 @@ class Balancer {
   // The replica computed so many micro-batches in so many seconds, both over 0.
   void measure(std::uint32_t replica, double micro_batches, double seconds);
 
+  // What was measured says nothing any more: the replica is in another process.
+  void forget(std::uint32_t replica);
+
   // Judges what was measured once a round is over. Arguments as for balance().
   std::optional<Balance> judge(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights,

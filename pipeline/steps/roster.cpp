@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/steps/places.h"
 #include "runtime/base/error.h"
 
 namespace troupe::pipeline {
 namespace {
-
 using runtime::Error;
 using runtime::ErrorKind;
 using Member = Roster::Member;
@@ -97,7 +97,8 @@ void wait_for_members(Roster& roster) {
   const auto here = roster.membership.participants();
   bool may_come = false;
   for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
-    may_come = may_come || (!roster.is_lost(member) && !here.contains(member));
+    if (roster.is_lost(member) && !roster.is_reused(member)) continue;
+    may_come = may_come || !here.contains(member);
   }
   const std::string what =
       fmt::format("{} of at least {} members (cluster.failure.min_members) are left", here.size(),
@@ -215,6 +216,7 @@ std::set<std::uint32_t> missing_of(const Roster& roster, const View& view, const
 
 Roster::Roster(RosterOptions of_run)
     : options(std::move(of_run)),
+      nodes(options.names),
       membership(options.membership),
       members(options.names.size()),
       quarrels(options.parting_grace, options.accused_grace),
@@ -228,10 +230,6 @@ std::optional<std::uint32_t> Roster::member_at(std::string_view name) const {
   const auto found = std::find(options.names.begin(), options.names.end(), name);
   if (found == options.names.end()) return std::nullopt;
   return static_cast<std::uint32_t>(found - options.names.begin());
-}
-
-bool Roster::is_last(std::uint32_t member) const {
-  return membership.present() == std::set<std::uint32_t>{member};
 }
 
 bool Roster::alone_knows(std::uint32_t member) const {
@@ -315,10 +313,11 @@ void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bo
   halt(roster);
 }
 
-void note_too_slow(Roster& roster, std::uint32_t member, std::optional<std::uint32_t> teacher) {
+void note_too_slow(Roster& roster, std::uint32_t member, std::uint32_t process,
+                   std::optional<std::uint32_t> teacher) {
   const bool is_known = teacher && member < roster.members.size();
-  if (!is_known || !roster.members[member].awaits_view ||
-      roster.members[member].teacher != teacher) {
+  if (!is_known || roster.members[member].process != process ||
+      !roster.members[member].awaits_view || roster.members[member].teacher != teacher) {
     return;
   }
   expel(roster, member,
@@ -427,6 +426,7 @@ void look_after(Roster& roster) {
   wait_for_members(roster);
   settle_quarrels(roster);
   let_waiting_leave(roster);
+  await_others(roster);
 }
 
 // The effect depends on the phase: replicas that train are told to stop, a run that gathers its

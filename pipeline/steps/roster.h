@@ -13,6 +13,9 @@
 //   nobody anything.
 // - When a teacher is lost before its pupil has everything, the pupil is expelled and may join
 //   again. A member that alone has what others still lack may not leave before one of them has it.
+// - Where another process may come in the place of a lost one, it is awaited when nobody has any
+//   word to say to the lost one any more: all that are left have halted since, or are in a View
+//   without it. It has a name of its own, and what names the lost one names nobody.
 // - With fewer than min_members the members halt and wait for others to join.
 //
 // Pure: no clocks, no messages. One thread.
@@ -56,6 +59,11 @@ struct SendRelease {
   std::uint32_t member = 0;
   std::string why;
 };
+// The member's process is over, and another one may come in its place.
+struct AwaitAnother {
+  std::uint32_t member = 0;
+  std::uint32_t process = 1;
+};
 // A member is lost ("dead") or has left ("ended").
 struct TellLoss {
   std::uint32_t member = 0;
@@ -89,13 +97,16 @@ struct LogLine {
   std::string text;
 };
 using RosterAction =
-    std::variant<SendHalt, SendTeach, SendBegin, SendExpelled, SendRelease, TellLoss, TellView,
-                 RefuseLeave, StopTrainingOf, SaveState, EndRun, LogLine>;
+    std::variant<SendHalt, SendTeach, SendBegin, SendExpelled, SendRelease, AwaitAnother, TellLoss,
+                 TellView, RefuseLeave, StopTrainingOf, SaveState, EndRun, LogLine>;
 using RosterActions = std::vector<RosterAction>;
 
 struct RosterOptions {
   MembershipOptions membership;
-  std::vector<std::string> names;  // of the members' nodes; "", of the only one: this node
+  // Of the members' present processes, each its own; "", of the only one: this node.
+  std::vector<std::string> names;
+  // Members from this number on may be other processes, one after the other.
+  std::uint32_t reused_from = UINT32_MAX;
   std::uint64_t first_step = 0;
   std::uint64_t iterations = 0;  // of the whole run; 0: it is not known
   // Headers that a newcomer has to agree with before it may join: the second proves a step applied.
@@ -113,6 +124,8 @@ struct Roster {
   struct Member {
     enum class State : std::uint8_t { kAwaited, kHere, kLost };
     State state = State::kAwaited;
+    std::uint32_t process = 1;  // which of those that are this member one after the other
+    bool is_connected = false;  // the head's node has not parted with it
     // From whom it learns, or gets what it still lacks in its first View.
     std::optional<std::uint32_t> teacher;
     bool awaits_view = false;  // it is taught, and in no View
@@ -135,11 +148,16 @@ struct Roster {
   std::uint32_t member_of(std::uint32_t replica) const {
     return replica / options.membership.replicas_per_member;
   }
+  // Of its present process.
   const std::string& name(std::uint32_t member) const { return options.names[member]; }
   bool is_here(std::uint32_t member) const { return members[member].state == Member::State::kHere; }
   bool is_lost(std::uint32_t member) const { return members[member].state == Member::State::kLost; }
   // It makes steps, and nobody else does.
-  bool is_last(std::uint32_t member) const;
+  bool is_last(std::uint32_t member) const {
+    return membership.present() == std::set<std::uint32_t>{member};
+  }
+  // Another process may come in the place of one that is lost.
+  bool is_reused(std::uint32_t member) const { return member >= options.reused_from; }
   // All others that make steps still lack something that is on its way to them.
   bool alone_knows(std::uint32_t member) const;
   // All replicas of the member have shown that they apply a step as the others do; or have a state,
@@ -155,6 +173,7 @@ struct Roster {
   runtime::TimePoint now{0};  // set before each event
   RosterActions actions;      // what is to be done, in this order; whoever does it takes them away
   RosterOptions options;
+  const std::vector<std::string> nodes;  // the members' names as they were first
   Phase phase = Phase::kGathering;
   Membership membership;
   std::vector<Member> members;
@@ -180,8 +199,9 @@ void lose(Roster& roster, std::uint32_t member, const runtime::Error& error,
 // So many headers of the steps that a newcomer's replica was taught agreed with its state.
 // `complete`: it has taken up its first View.
 void note_learned(Roster& roster, std::uint32_t replica, std::uint64_t steps, bool complete);
-// `teacher` says that the member learns too slowly.
-void note_too_slow(Roster& roster, std::uint32_t member, std::optional<std::uint32_t> teacher);
+// `teacher` says that the process of the member learns too slowly.
+void note_too_slow(Roster& roster, std::uint32_t member, std::uint32_t process,
+                   std::optional<std::uint32_t> teacher);
 // A replica took so many seconds for so many micro-batches; `iteration` comes next.
 void note_pace(Roster& roster, std::uint32_t replica, std::uint64_t iteration, double micro_batches,
                double seconds);

@@ -37,6 +37,17 @@ bool View::gives(std::uint32_t member) const {
   return first != ring.end() && *first == member;
 }
 
+std::optional<std::uint32_t> View::gives_to(std::uint32_t member) const {
+  if (!lags(member) && !gives(member)) return std::nullopt;
+  const std::size_t here = position_of(member);
+  for (std::size_t i = 1; i < ring.size(); ++i) {
+    const std::uint32_t next = ring[(here + i) % ring.size()];
+    if (gives(next)) return std::nullopt;
+    if (lags(next)) return next;
+  }
+  return std::nullopt;
+}
+
 const std::vector<std::uint32_t>& View::owners_in(std::uint64_t iteration) const {
   const std::vector<std::uint32_t>* found = &owners;
   for (const Assignment& assignment : later) {

@@ -18,8 +18,6 @@ Outlet& outlet(const std::vector<Outlet*>& outs, PortId port, const std::string&
 
 }  // namespace
 
-ActorId Context::self() const { return cell_.id_; }
-
 const std::string& Context::name() const { return cell_.plan_.name; }
 
 PortId Context::out(std::string_view out_port) const {
@@ -48,6 +46,10 @@ void Context::use_credits(PortId out_port, std::int64_t messages) {
 }
 
 void Context::meet(PortId out_port) { outlet(cell_.outs_, out_port, name()).meet(); }
+
+void Context::await_another(const std::string& node, const std::string& name) {
+  if (Gate* const gate = cell_.core_.gate()) gate->await_another(node, name);
+}
 
 void Context::send_control(std::string_view actor, Message message) {
   cell_.core_.send_control(cell_.control_origin_, actor, std::move(message));

@@ -39,6 +39,11 @@ void Gate::add_actor(const std::string& actor, const std::string& node) {
   if (const auto peer = peers_.find(node)) links_.add_actor(actor, *peer);
 }
 
+// Where a node stands among the peers does not change after the first turn.
+void Gate::await_another(const std::string& node, const std::string& name) {
+  if (const auto peer = peers_.find(node)) links_.wish({*peer, name});
+}
+
 void Gate::begin_close() {
   if (!closing_.exchange(true)) parts_.wire.wake();
 }
@@ -51,10 +56,15 @@ void Gate::turn(TimePoint until) {
     const std::scoped_lock lock(peers_mutex_);
     // Read before the rest: what actors posted until they ended is sent below.
     const bool closing = closing_.load();
-    links_.take_posted(posted_, to_meet_);
-    for (const std::size_t peer : std::exchange(to_meet_, {})) peers_.meet(peer);
-    for (Outgoing& outgoing : posted_) peers_.send(outgoing);
-    posted_.clear();
+    Posted posted = links_.take_posted();
+    for (const PeerWish& wish : posted.wishes) {
+      if (wish.renewed_as.empty()) peers_.meet(wish.peer);
+    }
+    for (Outgoing& outgoing : posted.messages) peers_.send(outgoing);
+    // What was said before to a process that is over has come back by now.
+    for (const PeerWish& wish : posted.wishes) {
+      if (!wish.renewed_as.empty()) peers_.renew(wish.peer, wish.renewed_as);
+    }
     tend(parts_.clock.now());
     if (closing) tend_closing(parts_.clock.now());
   }

@@ -63,6 +63,8 @@ class Gate final : public WireEvents {
   void turn(TimePoint until);
   // Any thread. When turn() has something to do at the latest; max() when it is closed.
   TimePoint next_due() const;
+  // Any thread. See Context::await_another(). Messages that were posted before come back.
+  void await_another(const std::string& node, const std::string& name);
   // Any thread. The node has ended: says the rest, waits for its acknowledgement, says goodbye.
   void begin_close();
   bool closed() const { return closed_.load(); }
@@ -109,8 +111,6 @@ class Gate final : public WireEvents {
   Visitors visitors_;
   Liveness liveness_;
   std::vector<std::size_t> to_dial_;
-  std::vector<Outgoing> posted_;  // taken in this turn
-  std::vector<std::size_t> to_meet_;
 
   std::atomic<std::int64_t> peers_progress_{0};
   std::atomic<bool> graphs_asked_{false};

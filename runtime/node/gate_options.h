@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,8 +19,9 @@
 
 namespace troupe::runtime {
 
-// The Gate tells these to the node's root actor, on the control lane from outside. For each peer it
-// tells PeerJoined once, and then one of the others once; these also for a peer that never came.
+// The Gate tells these to the node's root actor, on the control lane from outside. For each process
+// that is a peer it tells PeerJoined once, and then one of the others once; these also for one that
+// never came. `node` is what the process is called.
 // A neighbour that neither of the two wanted is told of when the head is gone. For the head
 // PeerAway may come in between, and PeerJoined once more after each. The head's gate also passes on
 // the requests of processes that are no nodes (RequestAsked in head_request.h).
@@ -92,7 +94,7 @@ class Gatekeeper {
 
 // `heartbeat` and `dead_after` are those of SilenceOptions.
 struct GateOptions : SilenceOptions {
-  // This node's name in the plan.
+  // What this process is called (process_name() in plan.h).
   std::string node;
   // Where the plan's first node is dialed; "" on that node itself.
   std::string head_address;
@@ -102,6 +104,9 @@ struct GateOptions : SilenceOptions {
   // At the plan's first node: incarnations of the processes whose place this one takes. Default
   // none: nodes that have met another one are refused.
   std::vector<std::uint64_t> predecessors;
+  // Nodes in whose place another process than the first is awaited or was, with what it is called
+  // (process_name() in plan.h). At the plan's first node, where it takes the place of another.
+  std::map<std::string, std::string> called;
   // At all others: how long the plan's first node may be away before it is lost. Default 0: it is
   // lost at once.
   Duration head_returns_within{0};

@@ -63,7 +63,10 @@ bool Handshake::may_return(const Peer& peer) const {
 std::optional<Error> Handshake::objection_to_hello(std::size_t position, const Peer& peer,
                                                    const ConnectionInfo& info,
                                                    const Hello& hello) const {
-  if (peer.over()) return lost(fmt::format("the run has gone on without {}", hello.node));
+  const bool is_another = hello.node != peer.node();
+  if (peer.over() || is_another) {
+    return lost(fmt::format("the run has gone on without {}", hello.node));
+  }
   if (auto error = introducer_.objection_to(position, hello, info.key)) return error;
   const bool knows_none = hello.peer_incarnation == 0;
   const bool knows_predecessor = this->knows_predecessor(hello);

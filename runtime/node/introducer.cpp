@@ -71,7 +71,7 @@ bool Neighbours::has_neighbours(const std::string& node) const {
 void Introducer::add_peer(const std::string& node) {
   positions_.emplace(node, known_.size());
   Known& known = known_.emplace_back();
-  known.node = node;
+  known.node = known.place = node;
   known.shares_links = node != head() && neighbours_.has_neighbours(node);
 }
 
@@ -86,8 +86,8 @@ std::optional<Error> Introducer::objection(std::size_t peer, const ConnectionInf
   if (parse_address(own_address).ok()) {
     if (auto error = runtime::objection_to(there)) return error;
   }
-  for (const std::string& name : neighbours_.neighbours_of(node)) {
-    const Known& neighbour = of(name);
+  for (const std::string& place : neighbours_.neighbours_of(known_[peer].place)) {
+    const Known& neighbour = known_[positions_.at(place)];
     if (neighbour.over || !neighbour.here) continue;
     if (auto error = runtime::objection_to(there, neighbour.whereabouts)) return error;
   }
@@ -105,24 +105,24 @@ Whereabouts Introducer::whereabouts(const std::string& node, const std::string& 
 void Introducer::came(std::size_t peer, const ConnectionInfo& info, const std::string& address) {
   if (!is_head()) return;
   Known& known = known_[peer];
-  known.entry = {known.node, address, info.key, 0, false};
+  known.entry = {known.node, address, info.key, 0, false, false};
   known.whereabouts = whereabouts(known.node, address, info.address);
   known.here = true;
   make_due(peer);
 }
 
 // Either of the two may have come or ended before.
-std::string Introducer::want(std::size_t peer, const Wanted& wanted) {
+std::string Introducer::introduce(std::size_t peer, const Wanted& wanted) {
   if (!is_head()) return fmt::format("it asked for other nodes, of which only {} tells", head());
   Known& known = known_[peer];
   for (const std::string& name : wanted.nodes) {
-    if (!neighbours_.are_neighbours(known.node, name)) {
+    const auto other = find(name);
+    if (!other || !neighbours_.are_neighbours(known.place, known_[*other].place)) {
       return fmt::format("it asked for '{}', with which it shares no link", name);
     }
-    const std::size_t other = positions_.at(name);
-    if (!known.meets.insert(other).second) continue;
-    known_[other].meets.insert(peer);
-    known.due = known_[other].due = true;
+    if (!known.meets.insert(*other).second) continue;
+    known_[*other].meets.insert(peer);
+    known.due = known_[*other].due = true;
   }
   return {};
 }
@@ -130,6 +130,42 @@ std::string Introducer::want(std::size_t peer, const Wanted& wanted) {
 void Introducer::ended(std::size_t peer) {
   known_[peer].over = true;
   if (is_head()) make_due(peer);
+}
+
+std::optional<std::size_t> Introducer::find(std::string_view name) const {
+  auto found = positions_.find(name);
+  if (found == positions_.end()) found = positions_.find(before_number(name));
+  if (found == positions_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Introducer::renew(std::size_t peer, const std::string& name) {
+  Known& known = known_[peer];
+  for (const std::size_t other : known.meets) {
+    known_[other].meets.erase(peer);
+    known_[other].renamed.insert(peer);
+  }
+  for (Known& other : known_) {
+    if (other.renamed.contains(peer)) other.due = true;
+  }
+  std::erase_if(pairs_, [&](const auto& pair) {
+    return pair.first.first == known.node || pair.first.second == known.node;
+  });
+  Known next;
+  next.node = name;
+  next.place = known.place;
+  next.shares_links = known.shares_links;
+  known = std::move(next);
+}
+
+std::vector<Introducer::Renamed> Introducer::renamed_in(const Directory& directory) const {
+  std::vector<Renamed> renamed;
+  for (const DirectoryEntry& entry : directory.entries) {
+    const std::size_t peer = *find(entry.node);
+    if (known_[peer].node == entry.node) continue;
+    renamed.push_back({peer, entry.node, entry.incarnation != 0});
+  }
+  return renamed;
 }
 
 void Introducer::make_due(std::size_t peer) {
@@ -144,7 +180,7 @@ std::optional<Directory> Introducer::due_to(std::size_t peer) {
   for (const std::size_t other : known.meets) {
     const Known& neighbour = known_[other];
     if (neighbour.over) {
-      directory.entries.push_back({neighbour.node, "", "", 0, false});
+      directory.entries.push_back({neighbour.node, "", "", 0, false, true});
     } else if (neighbour.here) {
       const Pair& pair = pair_of(known, neighbour);
       const bool lets_in = neighbour.edition_heard >= pair.edition;
@@ -152,6 +188,11 @@ std::optional<Directory> Introducer::due_to(std::size_t peer) {
       directory.entries.back().incarnation = pair.incarnation;
       directory.entries.back().dial = lets_in && pair.dialer == known.node;
     }
+  }
+  for (const std::size_t other : known.renamed) {
+    const Known& neighbour = known_[other];
+    const bool is_told = known.meets.contains(other) && (neighbour.over || neighbour.here);
+    if (!is_told) directory.entries.push_back({neighbour.node, "", "", 0, false, false});
   }
   if (directory.entries.empty()) return std::nullopt;
   directory.edition = known.edition_told = edition_;
@@ -174,7 +215,7 @@ std::string Introducer::dialer_of(const Known& one, const Known& other) const {
   const Reach of_one = reach_of(one.whereabouts, other.whereabouts);
   const Reach of_other = reach_of(other.whereabouts, one.whereabouts);
   const bool one_dials =
-      of_one == of_other ? neighbours_.dials(one.node, other.node) : of_one < of_other;
+      of_one == of_other ? neighbours_.dials(one.place, other.place) : of_one < of_other;
   return one_dials ? one.node : other.node;
 }
 
@@ -211,15 +252,16 @@ std::string Introducer::fault_of(std::size_t sender, const Directory& directory)
   if (known_[sender].node != head()) {
     return fmt::format("it told of other nodes, which only {} may", head());
   }
-  std::set<std::string_view> told;
+  std::set<std::size_t> told;
   for (const DirectoryEntry& entry : directory.entries) {
-    if (!told.insert(entry.node).second) return fmt::format("it told of {} twice", entry.node);
-    const auto found = positions_.find(entry.node);
-    if (found == positions_.end() || !is_neighbour(found->second)) {
+    const auto peer = find(entry.node);
+    if (!peer || !is_neighbour(*peer)) {
       return fmt::format("it told of '{}', which shares no link with {}", entry.node, node_);
     }
-    const DirectoryEntry& known = known_[found->second].entry;
-    if (entry.incarnation != 0 && known.incarnation != 0 && !same_process(entry, known)) {
+    if (!told.insert(*peer).second) return fmt::format("it told of {} twice", entry.node);
+    const Known& known = known_[*peer];
+    const bool is_told_anew = entry.incarnation != 0 && known.entry.incarnation != 0;
+    if (entry.node == known.node && is_told_anew && !same_process(entry, known.entry)) {
       return fmt::format("it told of another process in the place of {}", entry.node);
     }
   }
@@ -229,11 +271,9 @@ std::string Introducer::fault_of(std::size_t sender, const Directory& directory)
 Introducer::Learned Introducer::learn(const Directory& directory) {
   Learned learned;
   for (const DirectoryEntry& entry : directory.entries) {
-    const std::size_t neighbour = positions_.at(entry.node);
-    if (entry.incarnation == 0) {
-      learned.ended.push_back(neighbour);
-      continue;
-    }
+    const std::size_t neighbour = *find(entry.node);
+    if (entry.ended) learned.ended.push_back(neighbour);
+    if (entry.incarnation == 0) continue;
     known_[neighbour].entry = entry;
     if (entry.dial) learned.to_dial.push_back(neighbour);
   }

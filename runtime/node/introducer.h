@@ -20,6 +20,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -73,8 +74,9 @@ class Introducer {
   // head's.
   std::optional<Error> objection(std::size_t peer, const ConnectionInfo& info,
                                  const std::string& address, const std::string& own_address) const;
-  // The peer wants these nodes to be introduced to it. The rule that it breaks; "": none.
-  std::string want(std::size_t peer, const Wanted& wanted);
+  // The peer wants these nodes to be introduced to it, or whoever is in their place by now. The
+  // rule that it breaks; "": none.
+  std::string introduce(std::size_t peer, const Wanted& wanted);
   // The peer has come for the first time.
   void came(std::size_t peer, const ConnectionInfo& info, const std::string& address);
   // The peer is connected, maybe again: it may not have heard what it was told before.
@@ -91,6 +93,14 @@ class Introducer {
   Wanted wanted() const;
   // The rule that a directory from `sender` breaks; "": none.
   std::string fault_of(std::size_t sender, const Directory& directory) const;
+  // Neighbours that it calls otherwise than before, because another process comes in their place:
+  // renew() is called for each before learn(). `introduced`: it has come, and the two are to meet.
+  struct Renamed {
+    std::size_t peer = 0;
+    std::string name;
+    bool introduced = false;
+  };
+  std::vector<Renamed> renamed_in(const Directory& directory) const;
   struct Learned {
     std::vector<std::size_t> to_dial;
     std::vector<std::size_t> ended;
@@ -111,10 +121,16 @@ class Introducer {
   const std::string& key_of(std::size_t peer) const { return known_[peer].entry.key; }
   // The peer is over.
   void ended(std::size_t peer);
+  // Another process may come in the peer's place, under that name. Those that were to meet the one
+  // before it are told the name, and meet the new one when one of the two wants it.
+  void renew(std::size_t peer, const std::string& name);
+  // The peer of that name, or in whose place the process of that name was or will be.
+  std::optional<std::size_t> find(std::string_view name) const;
 
  private:
   struct Known {
-    std::string node;
+    std::string node;           // as its process is called
+    std::string place;          // as the plan calls it
     bool shares_links = false;  // with another node than the head
     bool over = false;
     // At the head without an incarnation, since there is one for each node that is told.
@@ -125,7 +141,8 @@ class Introducer {
     bool here = false;  // it has come
     bool due = false;
     std::uint64_t edition_told = 0, edition_heard = 0;
-    std::set<std::size_t> meets;  // peers that want it, or that it wants
+    std::set<std::size_t> meets;    // peers that want it, or that it wants
+    std::set<std::size_t> renamed;  // peers it may know by the name of an earlier process
   };
   // Facts about two nodes that have come and are to meet, settled once and for all.
   struct Pair {
@@ -140,12 +157,11 @@ class Introducer {
   std::string dialer_of(const Known& one, const Known& other) const;
   Whereabouts whereabouts(const std::string& node, const std::string& address,
                           const std::string& from) const;
-  const Known& of(const std::string& node) const { return known_[positions_.at(node)]; }
 
   const std::string node_;
   Gatekeeper& keeper_;
   const Neighbours neighbours_;
-  std::map<std::string, std::size_t> positions_;
+  std::map<std::string, std::size_t, std::less<>> positions_;  // by the names of the plan
   std::vector<Known> known_;
   std::uint64_t edition_ = 0;
   std::map<std::pair<std::string, std::string>, Pair> pairs_;  // by names in order

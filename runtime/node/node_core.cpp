@@ -25,7 +25,7 @@ Plan part_of(const Plan& plan, const NodeOptions& options, const Uplink* uplink)
   if (uplink == nullptr && options.left_out.empty()) return plan;
   Plan part;
   for (const ActorPlan& actor : plan.actors) {
-    const bool is_here = uplink == nullptr || actor.node == uplink->gate.node;
+    const bool is_here = uplink == nullptr || carries_out(uplink->gate.node, actor.node);
     if (is_here && !options.left_out.contains(actor.name)) part.actors.push_back(actor);
   }
   CHECK(!part.actors.empty(), "no actor of the plan is on the node");

@@ -55,16 +55,27 @@ void Peer::finish(State state, Error why, TimePoint now) {
   enter(state, now);
 }
 
-void Peer::go_away(Error why, TimePoint now) {
-  CHECK(all_acknowledged(), "nothing is kept for a process that is given up");
-  end_ = std::move(why);
-  enter(State::kAway, now);
-}
-
 void Peer::meet_another() {
   incarnation_ = 0;
   met = false;
   sent_ = received_ = {};
+}
+
+void Peer::renew(std::string node, Patience with, TimePoint now) {
+  CHECK(over() ? all_acknowledged() : state_ == State::kAwaited, "nobody is there");
+  if (over()) meet_another();
+  node_ = std::move(node);
+  address_.clear();
+  end_ = {};
+  connection.reset();
+  connected = ready = false;
+  patience = std::move(with);
+  on_this_machine = invited = false;
+  progress = 0;
+  process.clear();
+  graph.reset();
+  connections_ = bytes_sent_ = bytes_received_ = 0;
+  enter(State::kAwaited, now);
 }
 
 const Packet& Peer::keep(Lane lane, Kept kept) {

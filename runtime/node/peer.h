@@ -11,6 +11,10 @@
 //   up, down --patience--> away --hello/welcome of another process--> up
 //                          away --head_returns_within--> lost
 //
+// And where another process may come in the place of one that is over, under a name of its own:
+//
+//   lost, gone --renew--> awaited
+//
 // The patience (runtime/node/patience.h) is dead_after or more.
 //
 // Every packet with a sequence number is kept until the peer has acknowledged it, so that a broken
@@ -60,6 +64,7 @@ class Peer {
   Peer(std::string node, std::string address, TimePoint now, Patience patience)
       : patience(patience), node_(std::move(node)), address_(std::move(address)), since_(now) {}
 
+  // What its process is called (process_name() in plan.h).
   const std::string& node() const { return node_; }
   const std::string& address() const { return address_; }
   // By this node, and not the other way round.
@@ -78,12 +83,13 @@ class Peer {
   // What the other end says has arrived; false: more than was sent.
   bool acknowledged(const LaneCounts& received);
   void go_down(const std::string& why, TimePoint now);
-  // Gone, or lost: for good.
+  // Gone or lost: this process is. Away: and another process may come in its place.
   void finish(State state, Error why, TimePoint now);
-  // Another process may come in its place. CHECKs that nothing is kept for this one any more.
-  void go_away(Error why, TimePoint now);
   // It has come, and has neither sent nor heard anything.
   void meet_another();
+  // Another process is awaited in its place, under that name. CHECKs that this one is over or never
+  // came. What is kept for one that never came is kept for the next.
+  void renew(std::string node, Patience with, TimePoint now);
 
   // The connection in use, or being made.
   std::optional<ConnectionId> connection;

@@ -31,13 +31,9 @@ std::size_t Peers::add(const std::string& node) {
                                             parts_.clock.now(), Patience(options_.dead_after)));
     introducer_.add_peer(node);
     links_.add_peer();
+    const auto called = options_.called.find(node);
+    if (called != options_.called.end()) renew(found->second, called->second);
   }
-  return found->second;
-}
-
-std::optional<std::size_t> Peers::find(const std::string& node) const {
-  const auto found = positions_.find(node);
-  if (found == positions_.end()) return std::nullopt;
   return found->second;
 }
 
@@ -205,7 +201,7 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
             return "";
           },
           [&](const Directory& directory) { return take_directory(position, directory); },
-          [&](const Wanted& wanted) { return introducer_.want(position, wanted); },
+          [&](const Wanted& wanted) { return introducer_.introduce(position, wanted); },
           [&](const DirectoryHeard& heard) -> std::string {
             return introducer_.heard(position, heard.edition) ? ""
                                                               : "it answered what it was not told";
@@ -245,6 +241,11 @@ std::string Peers::receive_envelope(std::size_t position, Lane lane, Envelope& e
 
 std::string Peers::take_directory(std::size_t position, const Directory& directory) {
   if (std::string fault = introducer_.fault_of(position, directory); !fault.empty()) return fault;
+  for (const Introducer::Renamed& renamed : introducer_.renamed_in(directory)) {
+    renew(renamed.peer, renamed.name);
+    // The next head is to introduce the two as well.
+    if (renamed.introduced) introducer_.want(renamed.peer);
+  }
   const Introducer::Learned learned = introducer_.learn(directory);
   for (const std::size_t neighbour : learned.ended) {
     if (peers_[neighbour]->state() != Peer::State::kAwaited) continue;
@@ -324,7 +325,7 @@ void Peers::let_go(std::size_t position, Error error) {
   parts_.log.warning(error.message);
   return_kept(position);
   links_.begin_anew(position);
-  peer.go_away(error, parts_.clock.now());
+  peer.finish(Peer::State::kAway, error, parts_.clock.now());
   parts_.core.tell_root(Message::of(PeerAway{peer.node(), std::move(error)}));
 }
 
@@ -345,6 +346,21 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
   peer.progress = 0;
   peer.finish(state, std::move(error), parts_.clock.now());
   introducer_.ended(position);
+}
+
+// All that was between the earlier process and this node is settled before the links begin anew.
+// What is kept for one that never came was not meant for that one alone.
+void Peers::renew(std::size_t position, const std::string& name) {
+  Peer& peer = *peers_[position];
+  if (peer.state() == Peer::State::kAwaited) {
+    hang_up(peer);
+  } else {
+    if (!peer.over())
+      lose(position, lost(fmt::format("{} is lost: {} comes in its place", peer.node(), name)));
+    links_.begin_anew(position);
+  }
+  peer.renew(name, Patience(options_.dead_after), parts_.clock.now());
+  introducer_.renew(position, name);
 }
 
 // When the head is gone, no one can introduce the neighbours that only it knew.

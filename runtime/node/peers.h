@@ -4,7 +4,9 @@
 // what is sent and received, and how they part. peer.h has the states.
 //
 // In the place of the head another process may come (handshake.h). Until it does the head is away:
-// what is said to it comes back; nodes that have met go on without it, and others cannot meet.
+// what is said to it comes back; nodes that have met go on without it, and others cannot meet. In
+// the place of another peer that is over, another process may come when the head's root actor says
+// so (renew()). It has a name of its own, so nothing that names the earlier one means it.
 //
 // What peers send is not trusted: a peer that breaks a rule loses its connection, or its place in
 // the run, and nothing else happens.
@@ -59,7 +61,8 @@ class Peers {
   // Before the first turn. Adds the node when it is new.
   std::size_t add(const std::string& node);
   const std::vector<std::unique_ptr<Peer>>& all() const { return peers_; }
-  std::optional<std::size_t> find(const std::string& node) const;
+  // See Introducer::find().
+  std::optional<std::size_t> find(const std::string& node) const { return introducer_.find(node); }
   std::optional<std::size_t> find(ConnectionId connection) const;
 
   // This node begins to dial the peer by that connection.
@@ -78,7 +81,9 @@ class Peers {
   // An actor here will have something to say to the peer: the two meet.
   void meet(std::size_t position);
 
-  // The peer is over: for good, with an error or as it should be.
+  // Another process may come in the peer's place, under that name. One that is not over is lost.
+  void renew(std::size_t position, const std::string& name);
+  // The peer is over, with an error or as it should be.
   void lose(std::size_t position, Error error, bool fell_silent = false);
   void leave(std::size_t position);
   // Nothing is heard of the peer any more: it is lost, or away if another process may come.

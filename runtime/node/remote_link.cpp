@@ -6,9 +6,11 @@
 
 namespace troupe::runtime {
 
-void RemoteOutlet::meet() { links_.meet(peer_); }
+void RemoteOutlet::meet() { links_.wish({peer_, {}}); }
 
-void RemoteOutlet::pass_on(Message&& message) { links_.post(*this, std::move(message)); }
+void RemoteOutlet::pass_on(Message&& message) {
+  links_.post({peer_, this, {}, {}, std::move(message)});
+}
 
 void RemoteOutlet::gone_out(std::int64_t bytes) {
   ++out_.messages;

@@ -40,49 +40,44 @@ void RemoteLinks::add_actor(const std::string& actor, std::size_t peer) {
   senders_.emplace(actor, std::make_unique<RemoteOrigin>(peer, actor, "control"));
 }
 
-void RemoteLinks::push(Outgoing outgoing) {
+void RemoteLinks::post(Outgoing outgoing) {
   bool first = false;
   {
     const std::scoped_lock lock(posted_mutex_);
-    first = posted_.empty();
-    posted_.push_back(std::move(outgoing));
+    first = posted_.messages.empty();
+    posted_.messages.push_back(std::move(outgoing));
   }
   // The gate takes all at once, so the first one alone wakes it.
   if (first) wire_.wake();
 }
 
-void RemoteLinks::post(RemoteOutlet& link, Message&& message) {
-  push({link.peer(), &link, {}, {}, std::move(message)});
-}
-
 bool RemoteLinks::post_control(const std::string& actor, Message& message) {
   const auto found = actors_.find(actor);
   if (found == actors_.end()) return false;
-  push({found->second, nullptr, actor, {}, std::move(message)});
+  post({found->second, nullptr, actor, {}, std::move(message)});
   return true;
 }
 
 void RemoteLinks::send_back(Message&& message, const Error& cause) {
   const std::size_t peer = static_cast<RemoteOrigin*>(message.origin())->peer();
-  push({peer, nullptr, {}, cause, std::move(message)});
+  post({peer, nullptr, {}, cause, std::move(message)});
 }
 
 void RemoteLinks::account_due(std::size_t peer) {
   if (!accounts_due_[peer]->exchange(true)) wire_.wake();
 }
 
-void RemoteLinks::meet(std::size_t peer) {
+void RemoteLinks::wish(PeerWish wish) {
   {
     const std::scoped_lock lock(posted_mutex_);
-    to_meet_.push_back(peer);
+    posted_.wishes.push_back(std::move(wish));
   }
   wire_.wake();
 }
 
-void RemoteLinks::take_posted(std::vector<Outgoing>& into, std::vector<std::size_t>& to_meet) {
+Posted RemoteLinks::take_posted() {
   const std::scoped_lock lock(posted_mutex_);
-  into.swap(posted_);
-  to_meet.swap(to_meet_);
+  return std::exchange(posted_, {});
 }
 
 // A message goes along its link, back to where it came from, or past all links to an actor by its

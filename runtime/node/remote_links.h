@@ -37,6 +37,20 @@ struct Outgoing {
   Message message;
 };
 
+// Something else that waits for it.
+struct PeerWish {
+  std::size_t peer = 0;
+  // Another process may come in its place, called so. "": the peer is to be met.
+  std::string renewed_as;
+};
+
+// All that waits for it, in order of posting; messages are posted before wishes to renew, as far as
+// one actor does both.
+struct Posted {
+  std::vector<Outgoing> messages;
+  std::vector<PeerWish> wishes;
+};
+
 // A message that is ready to leave.
 struct Sealed {
   Lane lane = Lane::kControl;
@@ -57,13 +71,13 @@ class RemoteLinks {
   // An actor elsewhere.
   void add_actor(const std::string& actor, std::size_t peer);
 
-  // Any thread. The message holds its credit. It leaves with the gate's next turn, in the order of
-  // posting per link; one that cannot comes back through Actor::undeliverable().
-  void post(RemoteOutlet& link, Message&& message);
+  // Any thread. A message on a link holds its credit. It leaves with the gate's next turn, in the
+  // order of posting per link; one that cannot comes back through Actor::undeliverable().
+  void post(Outgoing outgoing);
   // Any thread. To an actor elsewhere, past all links; false: no such actor (untouched).
   bool post_control(const std::string& actor, Message& message);
-  // Any thread. There will be something to say to the peer.
-  void meet(std::size_t peer);
+  // Any thread.
+  void wish(PeerWish wish);
   // Any thread. A message from elsewhere could not be delivered here.
   void send_back(Message&& message, const Error& cause);
   // Any thread. Credits were given back.
@@ -81,8 +95,7 @@ class RemoteLinks {
   // The peer is connected, maybe again: it may not have heard of the credits that it was told of.
   void came_up(std::size_t peer);
   void ended(std::size_t peer) { *here_[peer] = false; }
-  // Moves what was posted, in order, and the peers that are to be met, into empty vectors.
-  void take_posted(std::vector<Outgoing>& into, std::vector<std::size_t>& to_meet);
+  Posted take_posted();
   // Makes an envelope of it. Nothing: the process that sent a message that goes back is gone.
   std::optional<Sealed> seal(Outgoing& outgoing, const LaneCounts& received);
   // It cannot leave, since its peer is over or away: it goes back to its sender.
@@ -101,7 +114,6 @@ class RemoteLinks {
   void begin_anew(std::size_t peer);
 
  private:
-  void push(Outgoing outgoing);
   std::string deliver_back(std::size_t peer, Envelope& envelope);
 
   const std::string node_;
@@ -120,8 +132,7 @@ class RemoteLinks {
   std::vector<std::unique_ptr<std::atomic<bool>>> here_;          // by peer: has come, is not over
 
   std::mutex posted_mutex_;
-  std::vector<Outgoing> posted_;
-  std::vector<std::size_t> to_meet_;
+  Posted posted_;
 
   std::map<std::uint32_t, std::uint64_t> credits_told_;  // messages, by link; the gate's thread
 };

@@ -166,6 +166,7 @@ void fields(Archive& archive, Like<DirectoryEntry> auto& entry) {
   archive.text("key", entry.key, kMostKey);
   archive.number("incarnation", entry.incarnation);
   archive.flag("dial", entry.dial);
+  archive.flag("ended", entry.ended);
 }
 
 template <class Archive>

@@ -123,11 +123,13 @@ struct DirectoryEntry {
   std::string address;  // as its Introduction has it
   std::string key;      // that it has proven to the first node (keys.h); "" without keys
   // The one by which these two nodes introduce themselves to each other, both of them: drawn by the
-  // first node for the two, so that no third one can pose as either. 0: it has ended, and nobody is
-  // to wait for it any more.
+  // first node for the two, so that no third one can pose as either. 0: there is nobody to meet.
   std::uint64_t incarnation = 0;
   // It is the receiver's to dial it, and it has heard of the receiver and lets it in.
   bool dial = false;
+  // Nobody is to wait for it any more. Without this and without an incarnation the entry only tells
+  // what the process is called that comes next in the place of another.
+  bool ended = false;
 };
 struct Directory {
   static constexpr std::size_t kMostEntries = 1024;

@@ -99,9 +99,11 @@ class Company {
   // "stop".
   std::map<std::string, std::vector<std::string>> heard;
   std::map<std::string, runtime::TimePoint> expelled_at, released_at;
-  std::vector<std::string> changes;                     // that the monitor was told
-  std::vector<std::string> joining;                     // members that it was told to be
-  std::vector<std::uint32_t> taught;                    // members that reducers are to teach
+  std::vector<std::string> changes;      // that the monitor was told
+  std::vector<std::string> joining;      // members that it was told to be
+  std::vector<std::uint32_t> taught;     // members that reducers are to teach
+  std::vector<std::uint32_t> processes;  // and which process of each
+  std::uint32_t reused_from = UINT32_MAX;
   std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
@@ -133,6 +135,7 @@ class Company {
     options.membership.micro_batches = 6;
     options.membership.min_members = min_members;
     options.shares_anew = shares_anew;
+    options.reused_from = reused_from;
     options.iterations = iterations;
     options.predecessor = predecessor;
     if (predecessor) options.membership.term = 2;
@@ -193,6 +196,7 @@ class Company {
                                   fmt::join(view.ring, " "), view.first_step));
       } else if (const auto* teach = message.as<Teach>()) {
         if (teach->begins) taught.push_back(teach->member);
+        if (teach->begins) processes.push_back(teach->process);
       }
     };
     return script;

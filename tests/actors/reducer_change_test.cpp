@@ -28,6 +28,7 @@ using runtime::Context;
 using runtime::ErrorKind;
 using runtime::Message;
 using runtime::Script;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -130,7 +131,8 @@ class Scene {
     }
     if (const auto* slow = message.as<TooSlow>()) return fmt::format("too slow: {}", slow->member);
     if (const auto* share = message.as<ShareState>()) {
-      return fmt::format("share with {}", share->member);
+      return fmt::format("share with {}{}", share->member,
+                         share->process == 1 ? "" : fmt::format(" as {}", share->process));
     }
     if (const auto* lesson = message.as<Lesson>()) {
       return fmt::format("lesson from {}", lesson->next_step);
@@ -272,6 +274,34 @@ TEST(ReducerChange, NewcomerThatCannotBeReachedIsTaughtNothingUntilItIs) {
                                        "header 4.0", "halted 1.2 at 5", "share with 3"));
   EXPECT_THAT(scene.taught, ElementsAre("lesson from 5"));
   EXPECT_EQ(scene.kept_bytes, 8U) << "the sums of the newest step, and no lessons";
+}
+
+// The second process of the member has a name of its own.
+TEST(ReducerChange, WhoHasMetOneProcessOfAMemberHasNotMetTheNext) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(NeighbourMet{"member.3"}));
+  scene.root(Message::of(Teach{3, true, 2}));
+  EXPECT_THAT(scene.run(), ElementsAre("view 1.1"));
+  EXPECT_THAT(scene.taught, testing::IsEmpty());
+}
+
+TEST(ReducerChange, AnotherProcessOfAMemberThatIsTaughtLearnsFromTheBeginning) {
+  Scene scene = with_newcomer();
+  scene.root(Message::of(Teach{3, false, 1})).root(Message::of(NeighbourMet{"member.3.2"}));
+  scene.root(Message::of(Teach{3, true, 2})).newcomer_wakes();
+  EXPECT_THAT(scene.run(), Contains("share with 3 as 2"));
+  EXPECT_THAT(scene.taught, ElementsAre("lesson from 3", "lesson from 4"))
+      << "what waited for the one before it is let go of";
+}
+
+// Too few are left for a View without the lost member.
+TEST(ReducerChange, AnotherProcessOfALostMemberLearnsWhileTheOthersWait) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 3})).root(halt(kSecond));
+  scene.root(Message::of(NeighbourMet{"member.3.2"})).root(Message::of(Teach{3, true, 2}));
+  scene.newcomer_wakes();
+  EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "halted 1.2 at 3", "share with 3 as 2"));
+  EXPECT_THAT(scene.taught, ElementsAre("lesson from 3"));
 }
 
 TEST(ReducerChange, NewcomerThatIsGoneBeforeItIsMetIsNotTaught) {

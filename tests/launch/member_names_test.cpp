@@ -34,17 +34,17 @@ class MemberNamesTest : public testing::Test {
 TEST_F(MemberNamesTest, AreGivenInOrderAndOnce) {
   for (const std::string& name : kAll) EXPECT_EQ(any("a"), name);
   EXPECT_EQ(any("b"), "");
-  const auto later = names_.why_none("", kAll, kAll);
+  const auto later = names_.why_none("", kAll, kAll, false);
   ASSERT_TRUE(later.ok()) << "they are promised, and may not come";
   EXPECT_THAT(later->why, HasSubstr("every member slot of the run is promised"));
-  ASSERT_THAT(names_.why_none("", {}, {}),
+  ASSERT_THAT(names_.why_none("", {}, {}, false),
               FailsWith(runtime::ErrorKind::kUsage, "every member slot of the run is taken"));
 }
 
 TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {
   EXPECT_EQ(by_name("member.1", "a"), "member.1");
   EXPECT_EQ(by_name("member.1", "b", kLater - runtime::Duration(1)), "");
-  const auto later = names_.why_none("member.1", kAll, kAll);
+  const auto later = names_.why_none("member.1", kAll, kAll, false);
   ASSERT_TRUE(later.ok());
   EXPECT_EQ(later->why, "member.1 is promised to another process");
   EXPECT_EQ(by_name("member.1", "b", kLater), "member.1");
@@ -52,11 +52,11 @@ TEST_F(MemberNamesTest, OneThatWasPromisedIsGivenAgainWhenNobodyCame) {
 
 TEST_F(MemberNamesTest, OneThatCannotBeGivenIsAnsweredWithThoseThatCan) {
   MemberNames names({"member.0"});
-  const auto taken = names.why_none("member.7", kAll, kAll);
+  const auto taken = names.why_none("member.7", kAll, kAll, false);
   ASSERT_FALSE(taken.ok());
   EXPECT_THAT(taken.error().message,
               HasSubstr("leave out --node, or name one that is awaited: member.1, member.2"));
-  const auto none = names.why_none("member.7", {}, {});
+  const auto none = names.why_none("member.7", {}, {}, false);
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.error().message, HasSubstr("nor is any other"));
 }
@@ -86,14 +86,14 @@ TEST_F(MemberNamesTest, ReservedOnesAreGivenByNameOnlyAndOnce) {
   EXPECT_EQ(given(names, "member.0", "a"), "member.0");
   EXPECT_EQ(given(names, "member.0", "a", kLater), "");
   const std::vector<std::string> both{"member.0", "member.2"}, one{"member.0"};
-  EXPECT_TRUE(names.why_none("", both, both).ok());
-  EXPECT_FALSE(names.why_none("", one, one).ok()) << "it is for somebody else";
+  EXPECT_TRUE(names.why_none("", both, both, false).ok());
+  EXPECT_FALSE(names.why_none("", one, one, false).ok()) << "it is for somebody else";
 }
 
 TEST_F(MemberNamesTest, OneThatJoinsLaterIsToldWhomTheRunBeginsWith) {
   for (const std::string wanted : {"", "member.2"}) {
     MemberNames names({"member.0"});
-    const auto later = names.why_none(wanted, {"member.0"}, {"member.0", "member.2"});
+    const auto later = names.why_none(wanted, {"member.0"}, {"member.0", "member.2"}, false);
     ASSERT_TRUE(later.ok());
     EXPECT_EQ(later->why, "the run begins with member.0, and others join it after that");
   }

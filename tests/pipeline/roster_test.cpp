@@ -44,6 +44,9 @@ struct Words {
   std::string operator()(const SendRelease& release) const {
     return fmt::format("release {}", release.member);
   }
+  std::string operator()(const AwaitAnother& awaited) const {
+    return fmt::format("process {} of {} may come", awaited.process, awaited.member);
+  }
   std::string operator()(const TellLoss& loss) const {
     return fmt::format("{} is {}", loss.member, loss.state);
   }
@@ -276,6 +279,87 @@ TEST(Roster, NextHeadKeepsNoNewcomersThatWereInNoViewOrLackLessons) {
   EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 lacks steps")));
   EXPECT_THAT(lines, Contains("halt 0 for 2.2"));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("expel 0"))));
+}
+
+// Members 0 and 1 train, and many processes may be member 2 or 3 one after the other.
+Roster run_with_places(std::uint32_t min_members = 1) {
+  Roster roster = run_of(4, 2, min_members);
+  roster.options.reused_from = 2;
+  return roster;
+}
+
+void come(Roster& roster, std::uint32_t member) {
+  roster.members[member].is_connected = true;
+  arrive(roster, member);
+}
+
+Lines next_look(Roster& roster) {
+  return after(roster, [&] { look_after(roster); });
+}
+
+TEST(Roster, ProcessOfALostNewcomerIsHeardToTheEndBeforeAnotherMayCome) {
+  Roster roster = run_with_places();
+  come(roster, 2);
+  lose(roster, 2, kDeath, "dead");
+  EXPECT_THAT(next_look(roster), IsEmpty());
+  EXPECT_TRUE(roster.is_lost(2));
+  roster.members[2].is_connected = false;
+  EXPECT_THAT(next_look(roster), ElementsAre("process 2 of 2 may come"));
+  EXPECT_FALSE(roster.is_lost(2));
+  EXPECT_THAT(next_look(roster), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { come(roster, 2); }), ElementsAre("0 teaches 2"));
+  // Not what was said of the one before it.
+  EXPECT_THAT(after(roster, [&] { note_too_slow(roster, 2, 1, 0); }), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { note_too_slow(roster, 2, 2, 0); }),
+              Contains(HasSubstr("expel 2: member.2 learns more slowly")));
+}
+
+TEST(Roster, AnotherProcessMayComeWhenAllHaveHaltedThatKnewTheOneBefore) {
+  Roster roster = run_with_places();
+  come(roster, 2);
+  note_learned(roster, 2, 0, false);
+  note_learned(roster, 2, 2, false);
+  for (const std::uint32_t member : {0U, 1U}) (void)halted(roster, member, 8);
+  EXPECT_THAT(halted(roster, 2, 7), ElementsAre("View 1.2 of 0 1 2 from 8"));
+  roster.members[2].is_connected = false;
+  lose(roster, 2, kDeath, "dead");
+  EXPECT_THAT(next_look(roster), IsEmpty());
+  (void)halted(roster, 0, 9);
+  EXPECT_THAT(next_look(roster), IsEmpty());
+  EXPECT_THAT(halted(roster, 1, 9), ElementsAre("View 1.3 of 0 1 from 9"));
+  EXPECT_THAT(next_look(roster), ElementsAre("process 2 of 2 may come"));
+}
+
+TEST(Roster, MembersThatTheRunBeganWithAreNoOtherProcesses) {
+  Roster roster = run_with_places();
+  lose(roster, 1, kDeath, "dead");
+  (void)halted(roster, 0, 8);
+  EXPECT_THAT(next_look(roster), IsEmpty());
+  EXPECT_TRUE(roster.is_lost(1));
+}
+
+// All that are left have halted, and none can be in a View without the lost one.
+TEST(Roster, WithTooFewMembersAnotherProcessMayComeBeforeTheNextView) {
+  Roster roster = run_with_places(2);
+  come(roster, 2);
+  note_learned(roster, 2, 0, false);
+  note_learned(roster, 2, 2, false);
+  for (const std::uint32_t member : {0U, 1U}) (void)halted(roster, member, 8);
+  (void)halted(roster, 2, 8);
+  lose(roster, 1, kDeath, "dead");
+  (void)halted(roster, 0, 9);
+  (void)halted(roster, 2, 9);
+  // Nobody but member 2 and 3, of which one is lost, may come any more.
+  roster.members[3].state = Roster::Member::State::kLost;
+  roster.members[2].is_connected = false;
+  lose(roster, 2, kDeath, "dead");
+  EXPECT_THAT(halted(roster, 0, 9), IsEmpty());
+  EXPECT_THAT(next_look(roster), ElementsAre("process 2 of 2 may come", "process 2 of 3 may come"));
+  EXPECT_THAT(after(roster, [&] { come(roster, 2); }), ElementsAre("0 teaches 2"));
+  EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 0, false); }),
+              ElementsAre("halt 0 for 1.5", "halt 2 for 1.5"));
+  (void)halted(roster, 0, 9);
+  EXPECT_THAT(halted(roster, 2, 9), ElementsAre("View 1.5 of 0 2 from 9"));
 }
 
 }  // namespace

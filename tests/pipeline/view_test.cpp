@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 namespace troupe::pipeline {
@@ -129,6 +130,19 @@ TEST(View, ChecksAreOfItsMembersInOrderAndOfItsOwners) {
   EXPECT_EQ(checks.seed, 7U);
   EXPECT_EQ(checks.slots, 3U);
   EXPECT_EQ(checks.replicas_per_member, 2U);
+}
+
+TEST(View, WhoHasTheStepSendsItToTheNextThatLacksItAndThatOneOn) {
+  View each = view({9, 10, 9, 10});
+  EXPECT_EQ(each.gives_to(2), 6U);
+  EXPECT_EQ(each.gives_to(6), 4U);
+  EXPECT_EQ(each.gives_to(4), std::nullopt) << "the next but for the one that gives it";
+  EXPECT_EQ(each.gives_to(0), std::nullopt) << "another one gives it";
+  // A newcomer has its lessons from its teacher.
+  each.newcomers = {6};
+  EXPECT_EQ(each.gives_to(2), 4U);
+  EXPECT_EQ(each.gives_to(6), std::nullopt);
+  for (const std::uint32_t member : view().ring) EXPECT_EQ(view().gives_to(member), std::nullopt);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class GateReturn : public Gates {
     sender.start = [pause](Context& context) { context.after(pause); };
     sender.timer = [numbers, pause, next = std::int64_t{0}](Context& context, TimerId) mutable {
       if (next == numbers) return context.finish();
-      if (context.can_send("out", 64)) context.send("out", Message::of(Number{next}));
+      if (context.can_send(context.out("out"), 64)) context.send("out", Message::of(Number{next}));
       ++next;
       context.after(pause);
     };

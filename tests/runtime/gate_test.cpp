@@ -40,9 +40,9 @@ TEST_F(Gates, MessageToAnEndedActorElsewhereComesBackWithItsCauseAndCredit) {
   };
   sender.undeliverable = [&](Context& context, Message message, const Error& error) {
     EXPECT_EQ(message.as<Number>()->value, 7);
-    EXPECT_FALSE(context.can_send("out", message.bytes()));
+    EXPECT_FALSE(context.can_send(context.out("out"), message.bytes()));
     message = Message();
-    EXPECT_TRUE(context.can_send("out", 0));
+    EXPECT_TRUE(context.can_send(context.out("out"), 0));
     cause = error.message;
     context.finish();
   };

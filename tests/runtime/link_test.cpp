@@ -197,7 +197,7 @@ TEST(Link, KeptMessagesAreBackPressure) {
       message = Message::of(Number{accepted});
     }
     EXPECT_EQ(message.as<Number>()->value, accepted) << "a refused message is as it was";
-    EXPECT_FALSE(context.can_send("out", 1));
+    EXPECT_FALSE(context.can_send(context.out("out"), 1));
     context.after(milliseconds(10));
   };
   sender.timer = [&](Context& context, TimerId) {
@@ -206,7 +206,7 @@ TEST(Link, KeptMessagesAreBackPressure) {
   };
   sender.credit_returned = [&](Context& context, std::string_view port) {
     EXPECT_EQ(port, "out");
-    EXPECT_TRUE(context.can_send("out", 1));
+    EXPECT_TRUE(context.can_send(context.out("out"), 1));
     credit_came = true;
     context.finish();
   };
@@ -241,7 +241,7 @@ TEST(Link, ASenderMayUseFewerCreditsThanThereAre) {
   Script sender;
   const auto send_all = [&sent](Context& context) {
     int accepted = 0;
-    for (; context.can_send("out", 1); ++accepted) {
+    for (; context.can_send(context.out("out"), 1); ++accepted) {
       EXPECT_TRUE(context.send("out", Message::of(Number{sent++})));
     }
     return accepted;

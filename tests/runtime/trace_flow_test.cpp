@@ -155,7 +155,7 @@ class TraceFlowBetweenNodes : public Gates {
     sender.start = [](Context& context) { context.after(10ms); };
     sender.timer = [numbers, next = std::int64_t{1}](Context& context, TimerId) mutable {
       if (next > numbers) return context.finish();
-      if (context.can_send("out", 2000)) context.send("out", sized(next));
+      if (context.can_send(context.out("out"), 2000)) context.send("out", sized(next));
       ++next;
       context.after(10ms);
     };

@@ -45,9 +45,10 @@ std::string words(const AnyPacket& packet) {
   } else if (const auto* directory = std::get_if<runtime::Directory>(&packet)) {
     for (const runtime::DirectoryEntry& entry : directory->entries) {
       text += fmt::format(" {}{}", entry.node,
-                          entry.incarnation == 0 ? " (ended)"
-                          : entry.dial           ? " (dial)"
-                                                 : "");
+                          entry.ended              ? " (ended)"
+                          : entry.dial             ? " (dial)"
+                          : entry.incarnation == 0 ? " (to come)"
+                                                   : "");
     }
   } else if (const auto* refusal = std::get_if<runtime::Refusal>(&packet)) {
     text += ": " + refusal->error.message;

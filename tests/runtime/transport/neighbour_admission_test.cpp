@@ -196,7 +196,7 @@ TEST_F(NeighbourAdmission, AnotherProcessWithTheKeyOfANeighbourIsRefused) {
 
 TEST_F(NeighbourAdmission, ANeighbourThatHasEndedIsLetInNoMore) {
   ASSERT_NO_FATAL_FAILURE(tell(both_));
-  const DirectoryEntry ended{"c", "", "", 0, false};
+  const DirectoryEntry ended{"c", "", "", 0, false, true};
   head_.wire->send(at_head_, Lane::kControl, pack(Directory{2, {ended, both_[1]}}));
   ASSERT_TRUE(play_node({&head_}, [&] { return allowed_.size() == 1; }));
   EXPECT_THAT(answer_to(keys_of_c_, hello_of("c", 30)), HasSubstr("does not know this node's key"));

@@ -13,6 +13,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   std::size_t joined = 0, heads = 0, changes = 0, shared_anew = 0;
   int resumed = 0;
   std::size_t changes_of_workers = 0, changes_of_rounded = 0, changes_of_turns = 0;
+  std::size_t guests = 0, outlived = 0, most_of_one_place = 0;
   // From 9 on, so that 20 is among those that a stride of 11 plays: its run ends and is resumed.
   for (std::uint64_t seed = 9 % stride(11); seed < 900; seed += stride(11)) {
     const TrainingHistoryEnd history = play_training_history(seed);
@@ -22,6 +23,9 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
     changes += history.end.changes;
     shared_anew += history.end.shared_anew;
     resumed += history.resumed ? 1 : 0;
+    guests += history.end.guests;
+    outlived += history.end.outlived;
+    most_of_one_place = std::max(most_of_one_place, history.end.most_of_one_place);
     if (history.local) changes_of_workers += history.end.changes;
     if (history.turns) changes_of_turns += history.end.changes;
     if (history.rounded) changes_of_rounded += history.end.changes;
@@ -33,6 +37,9 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(changes_of_workers, 150 / stride(11));
   EXPECT_GT(changes_of_rounded, 20 / stride(11));
   EXPECT_GT(changes_of_turns, 100 / stride(11));
+  EXPECT_GT(guests, 900 / stride(11));
+  EXPECT_GT(outlived, 0U) << "nobody woke in another one's place";
+  EXPECT_GT(most_of_one_place, 5U);
   EXPECT_GT(resumed, 0);
   EXPECT_LE(resumed, std::max(8, 42 / static_cast<int>(stride(11))))
       << "runs go on as long as one member is left";

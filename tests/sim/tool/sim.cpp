@@ -74,9 +74,12 @@ bool play_training_aloud(std::uint64_t seed) {
   const TrainingHistoryEnd history =
       play_training_history(seed, [](std::string_view line) { fmt::print("{}\n", line); });
   const TrainingEnd& end = history.end;
-  fmt::print("seed {}: {:.3f} s simulated, {} changes of the View, {} joined, {} heads{}{}: {}\n",
+  fmt::print("seed {}: {:.3f} s simulated, {} changes of the View, {} joined, {} heads{}{}{}: {}\n",
              seed, std::chrono::duration<double>(end.simulated).count(), end.changes, end.joined,
              end.heads,
+             end.guests == 0 ? std::string()
+                             : fmt::format(", {} guests, up to {} in one place, {} outlived it",
+                                           end.guests, end.most_of_one_place, end.outlived),
              history.rounded ? ", workers that train alone in int8"
              : history.turns ? ", workers that take turns"
              : history.local ? ", workers that train alone"

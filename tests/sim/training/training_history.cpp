@@ -47,6 +47,12 @@ constexpr const char* kQuorum =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8}}\n";
 
+// Many processes come, one after the other, and there are few places.
+constexpr const char* kFewPlaces =
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 16}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {joiners: 2, failure: {check_every: 8, restart: 0}}\n";
+
 struct Script {
   bool needs_two = false;
   bool partial = false;
@@ -60,6 +66,7 @@ struct Script {
   std::vector<Death> deaths;
   std::vector<TimePoint> joins;
   std::set<std::uint32_t> remote;  // members without data
+  Guests guests;
 };
 
 TrainingStage& stage(const Script& script) {
@@ -67,6 +74,9 @@ TrainingStage& stage(const Script& script) {
   static TrainingStage rounding(kLocalInInt8),
       rounding_descending(kLocalInInt8, RingOrder::kDescending);
   const bool descending = script.order == RingOrder::kDescending;
+  static TrainingStage few_places(kFewPlaces),
+      few_places_descending(kFewPlaces, RingOrder::kDescending);
+  if (script.guests.most > 0) return descending ? few_places_descending : few_places;
   static TrainingStage in_turns(kTurns), in_turns_descending(kTurns, RingOrder::kDescending);
   static TrainingStage in_quorum(kQuorum), in_quorum_descending(kQuorum, RingOrder::kDescending);
   if (script.quorum) return descending ? in_quorum_descending : in_quorum;
@@ -122,6 +132,12 @@ Script script_of(std::uint64_t seed) {
   script.rounded = dice.below(2) == 0;
   script.turns = !script.needs_two && !script.local && dice.below(3) == 0;
   script.quorum = script.turns && dice.below(2) == 0;
+  if (dice.below(4) == 0) {
+    script.guests = {30, dice.next()};
+    script.needs_two = script.partial = script.local = script.turns = script.quorum = false;
+    script.joins.clear();
+    std::erase_if(script.deaths, [&](const Death& each) { return each.process > script.members; });
+  }
   return script;
 }
 
@@ -137,8 +153,9 @@ TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace&
   result.rounded = script.local && script.rounded;
   result.turns = script.turns;
   result.quorum = script.quorum;
-  result.end = play_training(the_stage, seed, script.members, the_stage.initial_state(), disk,
-                             script.fate, script.deaths, script.joins, script.remote, trace);
+  result.end =
+      play_training(the_stage, seed, script.members, the_stage.initial_state(), disk, script.fate,
+                    script.deaths, script.joins, script.remote, trace, script.guests);
   const TrainingEnd& end = result.end;
   if (!end.over || end.accusation || !end.head_error) {
     const std::string fault = fault_of(the_stage, end);

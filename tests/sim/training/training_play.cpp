@@ -9,10 +9,7 @@
 
 #include "actors/spawn.h"
 #include "config/plan.h"
-#include "config/topology_file.h"
 #include "launch/meeting/node_uplink.h"
-#include "pipeline/checkpoint/checkpoint.h"
-#include "pipeline/checkpoint/checkpoint_folder.h"
 #include "tests/sim/training/speed_teller.h"
 
 namespace troupe::sim {
@@ -20,62 +17,12 @@ namespace {
 
 using actors::NodeParts;
 using actors::StatePointer;
-using runtime::Buffer;
 using runtime::Error;
 using runtime::ErrorKind;
-using runtime::Result;
 using namespace std::chrono_literals;
 
-constexpr const char* kCheckpoints = "run/checkpoints";
 constexpr TimePoint kLimit = 300s;
 constexpr Duration kOrphanAfter = 60s;
-
-runtime::Log silent() { return runtime::Log::silent(); }
-
-// One that no run would come to by itself: drawn for each iteration, behind the first step's turn,
-// and for that behind the last one, whose first step nobody makes.
-launch::TurnOrder drawn_order(const launch::TrainingSetup& setup) {
-  Dice dice(7);
-  auto order = std::make_shared<std::vector<std::uint32_t>>();
-  const std::uint32_t workers = setup.options.strategy.workers,
-                      first = setup.options.strategy.at_a_time();
-  for (std::uint64_t iteration = 0; iteration <= setup.iterations; ++iteration) {
-    std::vector<std::uint32_t> left;
-    for (std::uint32_t worker = 0; worker < workers; ++worker) left.push_back(worker);
-    while (!left.empty()) {
-      const std::size_t at = order->size() < first ? 0 : dice.below(left.size());
-      order->push_back(left[at]);
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-  }
-  return order;
-}
-
-std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.schedule.size(); }
-
-NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t member,
-                   const StatePointer& state, runtime::Disk& disk) {
-  NodeParts parts = launch::computing_parts(setup, disk, member);
-  parts.coordinator = launch::coordinator_options(setup, state);
-  parts.coordinator.validate = false;
-  std::vector<std::uint32_t>& ring = parts.coordinator.membership.ring;
-  if (stage.ring_order() == RingOrder::kDescending) {
-    std::reverse(ring.begin(), ring.end());
-    parts.coordinator.membership.costs.least = 2;
-  }
-  // Also a broken member knows what is to be compared.
-  parts.loader.checks.seed = stage.topology().train.options.seed;
-  parts.replica.checks.seed = stage.topology().train.options.seed;
-  const std::uint64_t step = state->step(slots_of(setup));
-  parts.checkpointer.folder = kCheckpoints;
-  parts.checkpointer.model = "toy";
-  if (step > 0) parts.checkpointer.written_step = step;
-  parts.monitor.sinks.metrics_path = "/dev/null";
-  parts.monitor.losses = stage.topology().model.gan.losses;
-  parts.monitor.schedule = setup.options.schedule;
-  parts.monitor.first_step = step;
-  return parts;
-}
 
 // One short trouble that nobody is given up for, all of them together included.
 void make_short_trouble(World& world) {
@@ -180,15 +127,28 @@ class Company final : public NetworkWatcher {
     parts.coordinator.ended = [this] { return gone(); };
     parts.coordinator.membership.term = static_cast<std::uint32_t>(heads_.size());
     parts.coordinator.on_view = [this](const actors::RunOutcome::ViewChange& change) {
-      newest_ring_ = {change.view.ring.begin(), change.view.ring.end()};
+      newest_ring_.clear();
+      for (const std::string& name : change.members) {
+        const auto known = *config::member_process(name);
+        newest_ring_[known.member] = known.process;
+      }
     };
+    std::map<std::string, std::string> called;
     if (returns && !newest_ring_.empty()) {
       parts.coordinator.predecessor = actors::CoordinatorOptions::Predecessor();
       auto& predecessor = *parts.coordinator.predecessor;
       for (ProcessId id = 1; id < world_.processes(); ++id) {
         if (world_.has_node(id) || world_.killed(id)) predecessor.taken.insert(member_at(id));
       }
-      predecessor.expected = newest_ring_;
+      for (const auto& [member, process] : processes_) {
+        if (process == 1) continue;
+        predecessor.processes[member] = process;
+        called[config::member_name(member)] = config::member_name(member, process);
+      }
+      for (const auto& [member, process] : newest_ring_) {
+        predecessor.expected.insert(member);
+        if (processes_[member] != process) predecessor.renewed.insert(member);
+      }
       predecessor.made_all = state->iteration >= setup.iterations ||
                              pipeline::reason_to_stop(setup.options.stop, *state);
       parts.monitor.told_before = true;
@@ -200,16 +160,20 @@ class Company final : public NetworkWatcher {
     process.address = "sim://0";
     process.gate.incarnation = world_.dice().next() | 1U;
     process.gate.predecessors = incarnations_;
+    process.gate.called = std::move(called);
     if (may_return_) process.keeper->given_up = [this](const std::string&) { make_room(); };
     incarnations_.push_back(process.gate.incarnation);
     head_ = world_.add(setup.plan, config::kHeadNode, std::move(process));
     head_ids_.insert(head_);
   }
 
-  // `remote`: without data, which the head has.
-  void start_member(launch::TrainingSetup& setup, std::uint32_t member, TimePoint when,
-                    bool remote) {
+  // `remote`: without data, which the head has. `number`: of the process among those that are the
+  // member one after the other.
+  ProcessId start_member(launch::TrainingSetup& setup, std::uint32_t member, TimePoint when,
+                         bool remote, std::uint32_t number = 1) {
     rest_.push_back(parts_of(stage_, setup, member, stage_.initial_state(), disk_));
+    rest_.back().replica.process = number;
+    processes_[member] = number;
     ProcessSetup process;
     if (remote) {
       rest_.back().dataset = nullptr;
@@ -221,7 +185,33 @@ class Company final : public NetworkWatcher {
     if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
     if (may_return_) process.gate.head_returns_within = kOrphanAfter;
-    world_.add(setup.plan, config::member_name(member), std::move(process));
+    return world_.add(setup.plan, config::member_name(member, number), std::move(process));
+  }
+
+  // The next guest comes when a member that many processes may be is awaited, and no process was
+  // asked to be it.
+  void expect_guests(const Guests& guests) {
+    guests_ = guests;
+    guest_dice_.emplace(guests.seed);
+    world_.at(guest_dice_->between(50ms, 200ms), [this] { look_for_place(); });
+  }
+  // Guests that woke and were not refused although their place was another one's.
+  std::vector<std::string> unrefused() {
+    std::vector<std::string> names;
+    for (const ProcessId id : sleepers_) {
+      const auto known = *config::member_process(world_.name(id));
+      if (processes_[known.member] == known.process || world_.killed(id)) continue;
+      const auto& end = world_.end(id);
+      const bool is_refused = end && end->error && end->error->kind == ErrorKind::kLostPeers;
+      ++end_.outlived;
+      if (!is_refused) names.push_back(world_.name(id));
+    }
+    return names;
+  }
+  std::size_t most_of_one_place() const {
+    std::uint32_t most = 0;
+    for (const auto& [member, process] : processes_) most = std::max(most, process);
+    return most;
   }
 
   void delivered(const Passage& passage) override {
@@ -243,7 +233,38 @@ class Company final : public NetworkWatcher {
   const std::deque<NodeParts>& heads() const { return heads_; }
 
  private:
-  static std::uint32_t member_at(ProcessId id) { return static_cast<std::uint32_t>(id) - 1; }
+  std::uint32_t member_at(ProcessId id) const {
+    const auto known = config::member_process(world_.name(id));
+    return known ? known->member : 0;
+  }
+
+  void look_for_place() {
+    if (end_.guests == guests_.most) return;
+    world_.at(world_.clock().now() + guest_dice_->between(10ms, 80ms),
+              [this] { look_for_place(); });
+    if (!world_.has_node(head_) || world_.end(head_)) return;
+    const launch::RunSize& size = stage_.setup(members_).size;
+    for (const runtime::PeerStats& peer : world_.node(head_).peer_stats()) {
+      const auto place = config::member_process(peer.node);
+      const bool is_free = place && place->member >= size.reused_from() &&
+                           peer.state == "awaited" && processes_[place->member] < place->process;
+      if (is_free) return take_in_guest(*place);
+    }
+  }
+
+  void take_in_guest(const config::MemberProcess& place) {
+    ++end_.guests;
+    Dice& dice = *guest_dice_;
+    const TimePoint now = world_.clock().now();
+    const ProcessId guest =
+        start_member(stage_.setup(members_), place.member, now + dice.between(0s, 20ms),
+                     dice.below(4) == 0, place.process);
+    Death death{0, guest, dice.below(3) != 0};
+    const std::uint64_t kind = dice.below(4);
+    death.leaves = kind == 0;
+    if (kind == 1) death.sleeps = dice.between(1s, 40s);
+    world_.at(now + dice.between(1ms, 400ms), [this, death] { kill(death); });
+  }
 
   runtime::ActorFactory telling_speeds(runtime::ActorFactory factory) {
     return [this, factory = std::move(factory)](const runtime::ActorPlan& plan) {
@@ -262,6 +283,10 @@ class Company final : public NetworkWatcher {
     if (death.held > 0s) world_.network().block(death.from, death.to, now + death.held);
     const bool runs = world_.has_node(victim) && !world_.end(victim);
     if (victim == head_ && !runs) return;
+    if (death.sleeps) {
+      if (runs) sleepers_.push_back(victim);
+      return world_.pause(victim, now + *death.sleeps);
+    }
     if (death.stands_still) return world_.pause(victim, now + *death.stands_still);
     if (death.leaves) {
       if (runs) world_.node(victim).request_stop();
@@ -315,7 +340,11 @@ class Company final : public NetworkWatcher {
   std::set<ProcessId> head_ids_;
   ProcessId head_ = 0;
   std::vector<std::uint64_t> incarnations_;
-  std::set<std::uint32_t> newest_ring_;
+  std::map<std::uint32_t, std::uint32_t> newest_ring_;  // the process of each member
+  std::map<std::uint32_t, std::uint32_t> processes_;    // the newest of each member
+  Guests guests_;
+  std::optional<Dice> guest_dice_;
+  std::vector<ProcessId> sleepers_;
   std::vector<ProcessId> ended_;
   std::size_t told_ = 0;
 };
@@ -331,107 +360,13 @@ void note_errors(const World& world, const Company& company, TrainingEnd& end) {
   }
 }
 
-StatePointer train_in_process(TrainingStage& stage, runtime::Disk& disk) {
-  NodeParts parts = parts_of(stage, stage.setup(0), 0, stage.initial_state(), disk);
-  runtime::ManualClock clock;
-  runtime::StepScheduler scheduler(1, clock);
-  runtime::Log log = silent();
-  runtime::Node node(stage.setup(0).plan, actors::make_actor_factory(parts), {}, clock, log,
-                     scheduler);
-  const runtime::NodeEnd end = node.run();
-  CHECK(!end.error, end.error ? end.error->message : "");
-  return parts.outcome->state;
-}
-
 }  // namespace
-
-void SimDisk::tear(const std::string& path, std::size_t bytes) {
-  const Result<Buffer> file = files_.read(path);
-  CHECK(file.ok(), "there is a file to tear");
-  (void)files_.replace(path, file->bytes().first(std::min(bytes, file->size())));
-}
-
-Result<void> SimDisk::replace(const std::string& path, std::span<const std::byte> bytes) {
-  if (files_left_ && (*files_left_)-- <= 0) {
-    return Error{ErrorKind::kData, fmt::format("cannot write {}: no space left on device", path)};
-  }
-  return files_.replace(path, bytes);
-}
-
-Result<Buffer> SimDisk::read(const std::string& path) { return files_.read(path); }
-Result<void> SimDisk::remove(const std::string& path) { return files_.remove(path); }
-Result<std::vector<std::string>> SimDisk::list(const std::string& folder) {
-  return files_.list(folder);
-}
-Result<void> SimDisk::make_folder(const std::string& folder) { return files_.make_folder(folder); }
-Result<void> SimDisk::link(const std::string& path, const std::string& target) {
-  return files_.link(path, target);
-}
-
-TrainingStage::TrainingStage(const std::string& sections, RingOrder ring_order,
-                             const std::vector<std::string>& settings)
-    : ring_order_(ring_order) {
-  actors::write_toy_data(folder_ / "toy.h5");
-  auto loaded = config::parse_topology("model: {zoo: toy}\ndata: {train: toy.h5}\n" + sections,
-                                       "toy.yaml", folder_.path(), settings);
-  CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
-  topology_ = std::move(loaded->topology);
-}
-
-launch::TrainingSetup& TrainingStage::setup(std::uint32_t members) {
-  const auto found = setups_.find(members);
-  if (found != setups_.end()) return found->second;
-  return setups_.emplace(members, make_setup(members)).first->second;
-}
-
-launch::TrainingSetup& TrainingStage::broken_setup(std::uint32_t members) {
-  const auto found = broken_setups_.find(members);
-  if (found != broken_setups_.end()) return found->second;
-  launch::TrainingSetup broken = make_setup(members);
-  ++broken.options.seed;
-  return broken_setups_.emplace(members, std::move(broken)).first->second;
-}
-
-launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
-  runtime::Log log = silent();
-  auto made = launch::set_up_training({topology_, {}}, launch::size_of_run(topology_, members),
-                                      folder_ / "data", false, log);
-  CHECK(made.ok(), made.ok() ? "" : made.error().message);
-  if (made->options.has_turns()) made->order = drawn_order(*made);
-  return std::move(made).value();
-}
-
-StatePointer TrainingStage::initial_state() {
-  const launch::TrainingSetup& setup = this->setup(0);
-  return std::make_shared<const pipeline::TrainingState>(pipeline::initial_state(
-      *setup.gan, setup.options, setup.backend->numerics_class(), setup.identity.fingerprint));
-}
-
-runtime::Hash128 TrainingStage::undisturbed() {
-  if (!undisturbed_) {
-    SimDisk disk;
-    undisturbed_ = pipeline::hash_of_state(*train_in_process(*this, disk));
-  }
-  return *undisturbed_;
-}
-
-StatePointer TrainingStage::newest_state(runtime::Disk& disk) {
-  const launch::TrainingSetup& setup = this->setup(0);
-  const auto names = disk.list(kCheckpoints);
-  for (const std::string& name : pipeline::checkpoints_newest_first(*names)) {
-    const std::string path = std::string(kCheckpoints) + "/" + name;
-    auto read = pipeline::decode_checkpoint(*disk.read(path), path, *setup.gan, setup.options);
-    if (read.ok()) {
-      return std::make_shared<const pipeline::TrainingState>(std::move(read->state));
-    }
-  }
-  return initial_state();
-}
 
 TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_t members,
                           const StatePointer& state, runtime::Disk& disk, Fate fate,
                           const std::vector<Death>& deaths, const std::vector<TimePoint>& joins,
-                          const std::set<std::uint32_t>& remote, const World::Trace& trace) {
+                          const std::set<std::uint32_t>& remote, const World::Trace& trace,
+                          const Guests& guests) {
   const launch::TrainingSetup& shared = stage.setup(members);
   const runtime::WireTypes types = launch::wire_types(*shared.gan, shared.options);
   const auto nodes = static_cast<std::uint32_t>(1 + members + joins.size());
@@ -448,8 +383,11 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   }
   world.network().watch(company);
   plan_fate(world, fate, members, end.killed);
+  if (guests.most > 0) company.expect_guests(guests);
   end.over = world.run(kLimit);
   note_errors(world, company, end);
+  end.unrefused = company.unrefused();
+  end.most_of_one_place = company.most_of_one_place();
   const actors::RunOutcome& outcome = *company.heads().back().outcome;
   end.state = outcome.state;
   end.saved = outcome.saved;
@@ -464,19 +402,11 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   return end;
 }
 
-TrainingStage& stage() {
-  static TrainingStage the_stage;
-  return the_stage;
-}
-
-std::string hash_of(const actors::StatePointer& state) {
-  return state ? pipeline::hash_of_state(*state).text() : "no state";
-}
-
 std::string fault_of(TrainingStage& stage, const TrainingEnd& end, bool members_count) {
   if (!end.over) return "it is not over";
   if (end.head_error) return "head: " + end.head_error->message;
   if (end.accusation) return "accusation: " + end.accusation->message;
+  if (!end.unrefused.empty()) return end.unrefused.front() + " woke and was not refused";
   if (members_count && end.member_error) return "member: " + end.member_error->message;
   const std::string hash = hash_of(end.state), expected = stage.undisturbed().text();
   return hash == expected ? "" : "state " + hash + " and not " + expected;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/messages.h"
+#include "actors/spawn.h"
 #include "launch/run/training_setup.h"
 #include "runtime/base/error.h"
 #include "runtime/base/hash.h"
@@ -88,6 +89,10 @@ TrainingStage& stage();
 
 std::string hash_of(const actors::StatePointer& state);
 
+// What the nodes of a run are made of; `member` of those that compute.
+actors::NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t member,
+                           const actors::StatePointer& state, runtime::Disk& disk);
+
 // The blow that a run is dealt besides delays.
 enum class Fate : std::uint8_t {
   kNothing,
@@ -115,6 +120,16 @@ struct Death {
   std::optional<Duration> stands_still{};
   // For a member: it does not die, but is told to end.
   bool leaves = false;
+  // For a member: it does not die, but stands still for so long, as a process does that is stopped.
+  std::optional<Duration> sleeps{};
+};
+
+// Processes that come while a run goes on, as soon as there is a place for the next one, and that
+// do not stay: each is dealt a blow of its own, drawn from the seed, some time after it came. It is
+// killed, told to end, or stands still and may wake when its place is another one's.
+struct Guests {
+  std::uint32_t most = 0;  // of them; 0: none come
+  std::uint64_t seed = 0;
 };
 
 struct TrainingEnd {
@@ -125,12 +140,16 @@ struct TrainingEnd {
   // The words of the first member, or of the head, that has found another not to do what all do.
   // Nobody finds that of sound members, whatever happens to them.
   std::optional<runtime::Error> accusation;
-  actors::StatePointer state;                       // last committed, as the head reports it
-  bool saved = false;                               // and has put on the disk
-  std::size_t changes = 0;                          // of the View
-  std::size_t joined = 0;                           // members, meanwhile
-  std::size_t shared_anew = 0;                      // how often micro-batches were
-  std::size_t heads = 1;                            // that there were
+  actors::StatePointer state;            // last committed, as the head reports it
+  bool saved = false;                    // and has put on the disk
+  std::size_t changes = 0;               // of the View
+  std::size_t joined = 0;                // members, meanwhile
+  std::size_t guests = 0;                // that came; see Guests
+  std::size_t most_of_one_place = 0;     // the most processes that were one member
+  std::size_t outlived = 0;              // guests that woke when their place was another one's
+  std::vector<std::string> unrefused{};  // those of them that did not end for it
+  std::size_t shared_anew = 0;           // how often micro-batches were
+  std::size_t heads = 1;                 // that there were
   std::set<std::pair<ProcessId, ProcessId>> met{};  // two that had a connection, no head among them
   std::uint64_t arrivals = 0;                       // of packets of data and control
   Duration simulated{0};
@@ -147,6 +166,6 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
                           const std::vector<Death>& deaths = {},
                           const std::vector<TimePoint>& joins = {},
                           const std::set<std::uint32_t>& remote = {},
-                          const World::Trace& trace = {});
+                          const World::Trace& trace = {}, const Guests& guests = {});
 
 }  // namespace troupe::sim

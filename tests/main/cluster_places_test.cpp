@@ -1,0 +1,97 @@
+// A run that sees more newcomers than it has places for at a time.
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "tests/main/cluster_run.h"
+
+namespace troupe {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ClusterPlaces : public ClusterRun {
+ protected:
+  std::string joined(const std::string& member) const {
+    return fmt::format(R"("joined":["{}"])", member);
+  }
+
+  const std::string address_ = fmt::format("127.0.0.1:{}", free_port());
+  const Words words_ =
+      kEndlessRun + Words{"--set", "cluster.joiners=2", "--set", "cluster.failure.restart=0"};
+};
+
+// Six join, by turns as the two members behind the first; each is killed or drained.
+TEST_F(ClusterPlaces, MoreJoinThanThereArePlacesAndCostNeitherStepNorBit) {
+  Process head(command(head_words("a", address_, 1, words_)));
+  Process first(command({"join", address_, "--node", "member.0"}));
+  wait_until_training(head);
+  auto stays = std::make_unique<Process>(command({"join", address_}));
+  ASSERT_TRUE(wait_until_told(head, joined("member.1"))) << head.wait().err;
+  // All places are taken, or one is not free yet: it waits for the next.
+  std::string name = "member.2";
+  for (int number = 2; number <= 5; ++number) {
+    Process guest(command({"join", address_}));
+    ASSERT_TRUE(wait_until_told(head, joined(name))) << guest.wait().err << log();
+    if (number % 2 == 0) {
+      guest.send(SIGKILL);
+      (void)guest.wait();
+    } else {
+      EXPECT_EQ(call({"drain", address_, name}).exit_code, 0);
+      EXPECT_EQ(guest.wait().exit_code, 0);
+    }
+    name = fmt::format("member.2.{}", number);
+  }
+  // The other place too, which was held all the time.
+  stays->send(SIGKILL);
+  (void)stays->wait();
+  Process last(command({"join", address_}));
+  const bool came =
+      head.wait_until([&] { return count(joined("member.1.2")) + count(joined(name)) > 0; });
+  EXPECT_TRUE(came) << log();
+  stop(head);
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_EQ(last.wait().exit_code, 0);
+  const auto all = nodes();
+  EXPECT_EQ(all.at("member.2").state, "dead");
+  EXPECT_EQ(all.at("member.2.2").state, "ended");
+  EXPECT_EQ(all.at("member.2.3").state, "dead");
+  EXPECT_EQ(all.at("member.2.4").state, "ended");
+  EXPECT_EQ(parse_json(read_text(path("a/summary.json")))["failures_survived"].integer(), 5);
+  expect_goes_on();
+}
+
+TEST_F(ClusterPlaces, ProcessThatWakesWhenItsPlaceIsAnotherOnesEndsAndDisturbsNobody) {
+  Process head(command(head_words("a", address_, 1, words_ + Words{"--set", "cluster.joiners=1"})));
+  Process first(command({"join", address_, "--node", "member.0"}));
+  wait_until_training(head);
+  Process sleeper(command({"join", address_}));
+  ASSERT_TRUE(wait_until_told(head, joined("member.1"))) << log();
+  sleeper.send(SIGSTOP);
+  ASSERT_TRUE(wait_until_said(head, "going on without member.1:")) << log();
+  Process next(command({"join", address_}));
+  ASSERT_TRUE(wait_until_told(head, joined("member.1.2"))) << log();
+  sleeper.send(SIGCONT);
+  const ProcessEnd woken = sleeper.wait();
+  EXPECT_EQ(woken.exit_code, 5) << woken.err;
+  EXPECT_THAT(woken.err, HasSubstr("the run has gone on without member.1"));
+  // The steps go on with the one that has its place.
+  wait_until_training(head, steps() + 40);
+  EXPECT_THAT(log(), Not(HasSubstr("going on without member.1.2")));
+  EXPECT_EQ(nodes().at("member.1").state, "dead");
+  EXPECT_EQ(nodes().at("member.1.2").state, "running");
+  stop(head);
+  EXPECT_EQ(first.wait().exit_code, 0);
+  EXPECT_EQ(next.wait().exit_code, 0);
+  expect_goes_on();
+}
+
+}  // namespace
+}  // namespace troupe

@@ -69,7 +69,10 @@ TEST_F(ClusterPlaces, MoreJoinThanThereArePlacesAndCostNeitherStepNorBit) {
 }
 
 TEST_F(ClusterPlaces, ProcessThatWakesWhenItsPlaceIsAnotherOnesEndsAndDisturbsNobody) {
-  Process head(command(head_words("a", address_, 1, words_ + Words{"--set", "cluster.joiners=1"})));
+  Process head(command(head_words(
+      "a", address_, 1,
+      words_ + Words{"--set", "cluster.joiners=1", "--set", "cluster.failure.heartbeat=50ms",
+                     "--set", "cluster.failure.dead_after=500ms"})));
   Process first(command({"join", address_, "--node", "member.0"}));
   wait_until_training(head);
   Process sleeper(command({"join", address_}));

@@ -49,7 +49,7 @@ constexpr const char* kQuorum =
 
 // Many processes come, one after the other, and there are few places.
 constexpr const char* kFewPlaces =
-    "train: {micro_batch: 2, micro_batches: 4, epochs: 16}\n"
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 32}\n"
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {joiners: 2, failure: {check_every: 8, restart: 0}}\n";
 

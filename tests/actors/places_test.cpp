@@ -83,9 +83,7 @@ TEST(Places, NextHeadTakesTheSecondProcessForNoMemberOfTheView) {
   company.reused_from = 2;
   company.predecessor = CoordinatorOptions::Predecessor{
       .taken = {0, 1, 2}, .expected = {0, 1, 2}, .processes = {{2, 2}}, .renewed = {2}};
-  company.cue(2, milliseconds(100), [] {
-    return Message::of(PeerJoined{"member.2.2", "", "", 2});
-  });
+  company.cue(2, milliseconds(10), [] { return Message::of(PeerJoined{"member.2.2", "", "", 2}); });
   company.run();
   EXPECT_THAT(company.heard["member.2"],
               ElementsAre("expelled: the run has gone on without member.2.2"));

@@ -79,8 +79,7 @@ class GateRenewal : public NeighbourGates {
     ASSERT_NE(again, at_b_.end());
     EXPECT_GT(at_b_.end() - again, 100);
     for (auto each = again; each != at_b_.end(); ++each) ASSERT_EQ(*each, each - again);
-    EXPECT_TRUE(std::is_sorted(at_c_.begin(), at_c_.end()));
-    EXPECT_GT(at_c_.back(), 200) << "said to both";
+    EXPECT_GT(*std::max_element(at_c_.begin(), at_c_.end()), 200) << "said to both";
   }
 
   std::map<std::string, std::vector<std::string>> lines_;
@@ -95,6 +94,7 @@ TEST_F(GateRenewal, LinksToTheNextProcessBeginAnew) {
   world_->at(1s, [&] { world_->kill(first); });
   ASSERT_TRUE(world_->run(60s));
   expect_taken_over();
+  EXPECT_TRUE(std::is_sorted(at_c_.begin(), at_c_.end()));
   EXPECT_GT(came_back_, 0) << "what was said to nobody";
   EXPECT_EQ(error_of(0) + error_of(1), "");
 }
@@ -148,7 +148,7 @@ TEST_F(GateRenewal, NextFirstNodeKnowsWhatProcessesAreCalled) {
   add_second(2s);
   ASSERT_TRUE(world_->run(60s));
   EXPECT_THAT(error_of(first), HasSubstr("the run has gone on without c"));
-  EXPECT_THAT(lines_["b"], ElementsAre("+a", "+c.2", testing::_, testing::_));
+  EXPECT_THAT(lines_["b"], ElementsAre("+a", "+c.2"));
   EXPECT_THAT(at_b_, Not(SizeIs(0)));
   EXPECT_EQ(error_of(0) + error_of(1) + error_of(3), "");
 }

@@ -173,7 +173,7 @@ struct Roster {
   runtime::TimePoint now{0};  // set before each event
   RosterActions actions;      // what is to be done, in this order; whoever does it takes them away
   RosterOptions options;
-  const std::vector<std::string> nodes;  // the members' names as they were first
+  std::vector<std::string> nodes;  // the members' names as they were first
   Phase phase = Phase::kGathering;
   Membership membership;
   std::vector<Member> members;

@@ -181,10 +181,10 @@ TEST(Roster, NewcomerLearnsFromTheLeaderAndIsAdmittedWhenItHasShownThatItCan) {
 TEST(Roster, NewcomerThatIsLostFailsOrIsTooSlowCostsTheOthersNothing) {
   Roster roster = run_of(3, 1);
   arrive(roster, 2);
-  EXPECT_THAT(after(roster, [&] { note_too_slow(roster, 2, 1); }), IsEmpty())
+  EXPECT_THAT(after(roster, [&] { note_too_slow(roster, 2, 1, 1); }), IsEmpty())
       << "1 does not teach it";
   EXPECT_THAT(
-      after(roster, [&] { note_too_slow(roster, 2, 0); }),
+      after(roster, [&] { note_too_slow(roster, 2, 1, 0); }),
       ElementsAre(HasSubstr("expel 2: member.2 learns more slowly"), "2 is dead", "0 forgets 2"));
   roster = run_of(3, 1);
   arrive(roster, 2);

@@ -144,12 +144,13 @@ TEST(SimulatedWaiting, AnyoneMayDieWhenTrainingEndsEarly) {
   }
 }
 
-// The one place that is left is taken by one that dies before it has learned.
+// The one place that is left is taken by one that dies before it has learned, and is not given
+// again.
 TEST(SimulatedWaiting, WhenTheLastThatCouldJoinDiesTheRunEndsToo) {
   TrainingStage stage(
       "train: {micro_batch: 2, micro_batches: 4, epochs: 5}\n"
       "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
-      "cluster: {joiners: 1, failure: {restart: 0, min_members: 2}}\n");
+      "cluster: {joiners: 0, failure: {restart: 1, min_members: 2}}\n");
   int ended = 0;
   for (std::uint64_t later = 1; later < 20; ++later) {
     SimDisk disk;

@@ -132,9 +132,9 @@ Script script_of(std::uint64_t seed) {
   script.rounded = dice.below(2) == 0;
   script.turns = !script.needs_two && !script.local && dice.below(3) == 0;
   script.quorum = script.turns && dice.below(2) == 0;
-  if (dice.below(4) == 0) {
+  if (!script.local && !script.turns && dice.below(3) == 0) {
     script.guests = {30, dice.next()};
-    script.needs_two = script.partial = script.local = script.turns = script.quorum = false;
+    script.needs_two = script.partial = false;
     script.joins.clear();
     std::erase_if(script.deaths, [&](const Death& each) { return each.process > script.members; });
   }

@@ -14,76 +14,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace troupe::model::cpu::HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
+#include "model/backend/cpu/bfloat16_arithmetic.inc"
+
 using Tag = hn::CappedTag<float, kPositionLanes>;
 using Vector = hn::Vec<Tag>;
 using Bits = hn::RebindToUnsigned<Tag>;
 constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 
-constexpr int kFinitePairs = 3;
-constexpr float kPlaces[kFinitePairs] = {0.25f, 0.875f, 1.75f};
-
-HWY_INLINE Vector times(float factor, Vector value, Vector plus) {
-  return hn::MulAdd(hn::Set(Tag(), factor), value, plus);
-}
-
-// The values at the points of a vector of tiles.
-struct AtPoints {
-  Vector at[kSevenPoints];
-};
-
-// With the squares p, q of the other places, (x^2 - p)(x^2 - q) is common to the rows of +-a, which
-// are its products with x +- a.
-HWY_INLINE AtPoints transformed_inputs(const float* from, std::int64_t stride) {
-  Vector d[kSevenPoints];
-  for (int k = 0; k < kSevenPoints; ++k) d[k] = hn::LoadU(Tag(), from + k * stride);
-  AtPoints values;
-  float squares[kFinitePairs];
-  for (int i = 0; i < kFinitePairs; ++i) squares[i] = kPlaces[i] * kPlaces[i];
-  for (int i = 0; i < kFinitePairs; ++i) {
-    const float p = squares[(i + 1) % kFinitePairs], q = squares[(i + 2) % kFinitePairs];
-    const auto common = [&](int first) {
-      return times(p * q, d[first], times(-(p + q), d[first + 2], d[first + 4]));
-    };
-    const Vector even = common(0), odd = common(1);
-    values.at[2 * i] = times(kPlaces[i], even, odd);
-    values.at[2 * i + 1] = times(-kPlaces[i], even, odd);
-  }
-  const float p = squares[0], q = squares[1], r = squares[2];
-  values.at[6] = times(p * q + q * r + p * r, d[2], times(-(p + q + r), d[4], d[6]));
-  values.at[6] = times(-(p * q * r), d[0], values.at[6]);
-  return values;
-}
-
-// Even powers add at +-a, odd ones differ; at infinity the last stands alone.
-HWY_INLINE AtPoints transformed_derivatives(const float* from, std::int64_t stride, int outputs) {
-  Vector dy[kSevenPoints];
-  for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(Tag(), from + j * stride);
-  AtPoints values;
-  for (int i = 0; i < kFinitePairs; ++i) {
-    const float square = kPlaces[i] * kPlaces[i];
-    Vector even = hn::Zero(Tag()), odd = hn::Zero(Tag());
-    for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) {
-      even = hn::MulAdd(even, hn::Set(Tag(), square), dy[j]);
-    }
-    for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) {
-      odd = hn::MulAdd(odd, hn::Set(Tag(), square), dy[j]);
-    }
-    values.at[2 * i] = times(kPlaces[i], odd, even);
-    values.at[2 * i + 1] = times(-kPlaces[i], odd, even);
-  }
-  values.at[6] = dy[outputs - 1];
-  return values;
-}
-
-// Bfloat16 in the upper half of each lane, as to_bfloat16() rounds; the lower half is anything.
-HWY_INLINE hn::Vec<Bits> rounded(Vector value) {
-  const Bits bits;
-  const auto whole = hn::BitCast(bits, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(whole), hn::Set(bits, 1));
-  const auto nearest = hn::Add(whole, hn::Add(odd, hn::Set(bits, 0x7FFF)));
-  const auto quiet = hn::Or(whole, hn::Set(bits, 0x400000));
-  return hn::IfThenElse(hn::RebindMask(bits, hn::IsNaN(value)), quiet, nearest);
+// Numbers of a vector of tiles, `stride` floats apart.
+HWY_INLINE void load_numbers(const float* from, std::int64_t stride, int count,
+                             Vector (&numbers)[kSevenPoints]) {
+  for (int k = 0; k < count; ++k) numbers[k] = hn::LoadU(Tag(), from + k * stride);
 }
 
 HWY_INLINE void store_pairs(Vector first, Vector second, Bfloat16Pair* to) {
@@ -94,10 +35,7 @@ HWY_INLINE void store_pairs(Vector first, Vector second, Bfloat16Pair* to) {
 }
 
 HWY_INLINE void store_values(Vector value, Bfloat16* to) {
-  const hn::RebindToSigned<Tag> integers;
-  const hn::Rebind<std::uint16_t, Tag> halves;
-  const auto upper = hn::BitCast(integers, hn::ShiftRight<16>(rounded(value)));
-  hn::StoreU(hn::DemoteTo(halves, upper), halves, &to->bits);
+  hn::StoreU(rounded_in_halves(value), hn::Rebind<std::uint16_t, Tag>(), &to->bits);
 }
 
 void inputs_to_pairs(const PlaneSizes& p, const float* numbers, Bfloat16Pair* pairs) {
@@ -114,9 +52,12 @@ void inputs_to_pairs(const PlaneSizes& p, const float* numbers, Bfloat16Pair* pa
                     two ? hn::LoadU(Tag(), second + i) : hn::Zero(Tag()), to);
         continue;
       }
-      const AtPoints a = transformed_inputs(first + i, stride);
+      Vector d[kSevenPoints];
+      load_numbers(first + i, stride, kSevenPoints, d);
+      const auto a = transformed_inputs(d);
       if (two) {
-        const AtPoints b = transformed_inputs(second + i, stride);
+        load_numbers(second + i, stride, kSevenPoints, d);
+        const auto b = transformed_inputs(d);
         for (int k = 0; k < kSevenPoints; ++k) {
           store_pairs(a.at[k], b.at[k], to + k * all_pairs * p.plane);
         }
@@ -139,20 +80,25 @@ HWY_INLINE void to_values(const PlaneSizes& p, const float* numbers, Bfloat16* v
       store_values(hn::LoadU(Tag(), numbers + i), values + i);
       continue;
     }
-    const AtPoints at_points = transform(numbers + i);
+    const AtPoints<Vector> at_points = transform(numbers + i);
     for (int k = 0; k < kSevenPoints; ++k) store_values(at_points.at[k], values + k * stride + i);
   }
 }
 
 void inputs_to_values(const PlaneSizes& p, const float* numbers, Bfloat16* values) {
-  to_values(p, numbers, values,
-            [&](const float* from) { return transformed_inputs(from, p.channels * p.plane); });
+  to_values(p, numbers, values, [&](const float* from) {
+    Vector d[kSevenPoints];
+    load_numbers(from, p.channels * p.plane, kSevenPoints, d);
+    return transformed_inputs(d);
+  });
 }
 
 void derivatives_to_values(const PlaneSizes& p, int outputs, const float* numbers,
                            Bfloat16* values) {
   to_values(p, numbers, values, [&](const float* from) {
-    return transformed_derivatives(from, p.channels * p.plane, outputs);
+    Vector dy[kSevenPoints];
+    load_numbers(from, p.channels * p.plane, outputs, dy);
+    return transformed_derivatives(dy, outputs);
   });
 }
 

@@ -17,7 +17,7 @@ template <class Element>
 class ElementPlanes {
  public:
   // `numbers`: floats of what is made at once.
-  ElementPlanes(std::int64_t numbers, ScratchPlan& plan) {
+  ElementPlanes([[maybe_unused]] std::int64_t numbers, [[maybe_unused]] ScratchPlan& plan) {
     if constexpr (!kInPlace) numbers_ = plan.add_floats(numbers);
   }
 

@@ -10,30 +10,44 @@ template <class Element>
 void InputPlanes<Element>::make(const float* images, const Samples& samples, std::int64_t ix,
                                 Element* planes, std::byte* beside) const {
   const std::int64_t plane = g_.in[1] * g_.in[2] * g_.in_channels, size = g_.in[0] * plane;
+  const float* image = images + samples.first * size + ix * plane;
+  if constexpr (!std::is_same_v<Element, float>) {
+    if (from_cells_) {
+      for (std::int64_t part = 0; part < tiling_.parts; ++part) {
+        cells_to(part_of(part), image, point_stride(),
+                 planes + part * elements_of<Element>(g_.in_channels) * tiling_.plane);
+      }
+      return;
+    }
+  }
   float* numbers = elements_.numbers(planes, beside);
-  // Every part of the taps reads the image as channels of its own, shifted by the taps in front of
-  // the part.
   for (std::int64_t part = 0; part < tiling_.parts; ++part) {
-    rearrange({.rows = g_.in[1],
-               .row_cells = g_.in[2],
-               .channels = g_.in_channels,
-               .row_stride = g_.in[2] * g_.in_channels,
-               .cell_stride = g_.in_channels,
-               .first_row = g_.pad_before[1],
-               .plane_rows = g_.out[1] + g_.kernel[1] - 1,
-               .before = g_.pad_before[2] - part * tiling_.taps_of_part,
-               .numbers = tiling_.points,
-               .step = tiling_.outputs,
-               .row = tiling_.row,
-               .plane = tiling_.plane,
-               .number_stride = number_stride(),
-               .samples = samples.count,
-               .sample_stride = size,
-               .places = tiling_.samples},
-              images + samples.first * size + ix * plane,
-              numbers + part * g_.in_channels * tiling_.plane);
+    Rearrangement cells = part_of(part);
+    cells.samples = samples.count;
+    rearrange(cells, image, numbers + part * g_.in_channels * tiling_.plane);
   }
   elements_.make_inputs({tiling_.tiles(), image_channels(), tiling_.plane}, planes, beside);
+}
+
+// Every part of the taps reads the image as channels of its own, shifted by the taps in front of
+// the part.
+template <class Element>
+Rearrangement InputPlanes<Element>::part_of(std::int64_t part) const {
+  return {.rows = g_.in[1],
+          .row_cells = g_.in[2],
+          .channels = g_.in_channels,
+          .row_stride = g_.in[2] * g_.in_channels,
+          .cell_stride = g_.in_channels,
+          .first_row = g_.pad_before[1],
+          .plane_rows = g_.out[1] + g_.kernel[1] - 1,
+          .before = g_.pad_before[2] - part * tiling_.taps_of_part,
+          .numbers = tiling_.points,
+          .step = tiling_.outputs,
+          .row = tiling_.row,
+          .plane = tiling_.plane,
+          .number_stride = number_stride(),
+          .sample_stride = cells(g_.in) * g_.in_channels,
+          .places = tiling_.samples};
 }
 
 template <class Element>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "model/backend/cpu/bfloat16_cells.h"
 #include "model/backend/cpu/element_planes.h"
 #include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_geometry.h"
@@ -23,8 +24,10 @@ class InputPlanes {
       : g_(geometry),
         tiling_(tiling),
         held_(held),
+        from_cells_(tiling.tiles() && tiling.samples == 1 && prefers_cells(g_.in_channels) &&
+                    (tiling.parts == 1 || g_.in_channels % PlaneFormat<Element>::kChannels == 0)),
         place_(plan.add_array<Element>(held * plane_size())),
-        elements_(tiling.points * number_stride(), plan) {}
+        elements_(from_cells_ ? 0 : tiling.points * number_stride(), plan) {}
 
   // Channels of the planes, which are the image's once for each part of the taps, and the elements
   // these fill.
@@ -62,10 +65,13 @@ class InputPlanes {
  private:
   std::int64_t plane_size() const { return tiling_.points * point_stride(); }
   std::int64_t number_stride() const { return image_channels() * tiling_.plane; }
+  Rearrangement part_of(std::int64_t part) const;
 
   const ConvolutionGeometry& g_;
   const Tiling& tiling_;
   std::int64_t held_;
+  // Planes of bfloat16 are made straight from cells. No element has channels of two parts.
+  bool from_cells_;
   std::size_t place_;
   ElementPlanes<Element> elements_;
 };

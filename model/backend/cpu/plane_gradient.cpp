@@ -200,20 +200,24 @@ class ParameterKernel final : public Kernel {
   }
 
   void make_derivatives(const float* dy, Element* derivatives, std::byte* scratch) const {
-    float* numbers = elements_.numbers(derivatives, scratch);
     const std::int64_t stride = g_.out_channels * tiling_.positions;
-    rearrange({.rows = g_.out[1],
-               .row_cells = g_.out[2],
-               .channels = g_.out_channels,
-               .row_stride = g_.out[2] * g_.out_channels,
-               .cell_stride = g_.out_channels,
-               .plane_rows = g_.out[1],
-               .numbers = tiling_.outputs,
-               .step = tiling_.outputs,
-               .row = tiling_.row,
-               .plane = tiling_.positions,
-               .number_stride = stride},
-              dy, numbers);
+    const Rearrangement cells{.rows = g_.out[1],
+                              .row_cells = g_.out[2],
+                              .channels = g_.out_channels,
+                              .row_stride = g_.out[2] * g_.out_channels,
+                              .cell_stride = g_.out_channels,
+                              .plane_rows = g_.out[1],
+                              .numbers = tiling_.outputs,
+                              .step = tiling_.outputs,
+                              .row = tiling_.row,
+                              .plane = tiling_.positions,
+                              .number_stride = stride};
+    if constexpr (!std::is_same_v<Element, float>) {
+      if (tiling_.tiles() && prefers_cells(g_.out_channels)) {
+        return derivative_cells_to(cells, dy, stride, derivatives);
+      }
+    }
+    rearrange(cells, dy, elements_.numbers(derivatives, scratch));
     elements_.make_derivatives({tiling_.tiles(), g_.out_channels, tiling_.positions},
                                static_cast<int>(tiling_.outputs), derivatives, scratch);
   }

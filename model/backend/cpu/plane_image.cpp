@@ -86,41 +86,38 @@ void PlaneImageKernel::finish(const float* bias, std::int64_t samples, float* y,
     restore(sums, stride, stride, static_cast<int>(tiling_.outputs));
   }
   // Number j of each tile is output j of its positions, so the numbers stand in planes of their
-  // own. Bias and activation work on these planes, before they are interleaved again to cells.
-  for (std::int64_t j = 0; j < tiling_.outputs; ++j) {
-    for (std::int64_t o = 0; o < g_.out_channels; ++o) {
-      finish_plane(sums + j * stride + o * tiling_.positions, tiling_.positions,
-                   bias ? bias[o] : 0.0f, convolution_.activation);
-    }
+  // own. Bias and activation work on these planes, and they are interleaved again to cells.
+  if (tiling_.samples > 1) return finish_side_by_side(bias, samples, sums, y);
+  for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j) {
+    finish_cells({.rows = g_.out[1],
+                  .row_cells = g_.out[2],
+                  .channels = g_.out_channels,
+                  .row = tiling_.row,
+                  .step = tiling_.outputs,
+                  .first = j,
+                  .plane_stride = tiling_.positions,
+                  .biases = bias,
+                  .activation = convolution_.activation},
+                 sums + j * stride, y);
   }
-  write_cells(sums, samples, y);
 }
 
-void PlaneImageKernel::write_cells(const float* sums, std::int64_t samples, float* y) const {
-  const std::int64_t channels = g_.out_channels, stride = channels * tiling_.positions;
-  const std::int64_t row = g_.out[2] * channels, step = tiling_.outputs * channels;
-  const auto write = [&](std::int64_t count, std::int64_t cell_stride, const float* from,
-                         float* to) {
-    planes_to_cells({count, channels, cell_stride, tiling_.positions}, from, to);
-  };
-  for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j, sums += stride) {
-    float* cells_of_j = y + j * channels;
-    if (tiling_.row_stride() == 1) {  // rows are neighbours
-      write(g_.out[1], row, sums, cells_of_j);
-      continue;
+void PlaneImageKernel::finish_side_by_side(const float* bias, std::int64_t samples, float* sums,
+                                           float* y) const {
+  const std::int64_t channels = g_.out_channels, size = cells(g_.out) * channels;
+  for (std::int64_t j = 0; j < std::min(tiling_.outputs, g_.out[2]); ++j) {
+    for (std::int64_t o = 0; o < channels; ++o) {
+      finish_plane(sums + o * tiling_.positions, tiling_.positions, bias ? bias[o] : 0.0f,
+                   convolution_.activation);
     }
-    const std::int64_t count = (g_.out[2] - 1 - j) / tiling_.outputs + 1;
     for (std::int64_t oy = 0; oy < g_.out[1]; ++oy) {
       const float* from = sums + oy * tiling_.row_stride();
-      float* to = cells_of_j + oy * row;
-      if (tiling_.samples == 1) {
-        write(count, step, from, to);
-        continue;
-      }
-      for (std::int64_t t = 0; t < count; ++t, from += tiling_.samples, to += step) {
-        write(samples, cells(g_.out) * channels, from, to);
+      for (std::int64_t z = j; z < g_.out[2]; z += tiling_.outputs, from += tiling_.samples) {
+        planes_to_cells({samples, channels, size, tiling_.positions}, from,
+                        y + (oy * g_.out[2] + z) * channels);
       }
     }
+    sums += channels * tiling_.positions;
   }
 }
 

@@ -68,7 +68,7 @@ class PlaneImageKernel : public SampleKernel {
   const float* weights_of(const KernelCall& call) const;
   void transform_weights(const float* kernel, float* weights) const;
   void finish(const float* bias, std::int64_t samples, float* y, std::byte* scratch) const;
-  void write_cells(const float* sums, std::int64_t samples, float* y) const;
+  void finish_side_by_side(const float* bias, std::int64_t samples, float* sums, float* y) const;
 
   std::size_t mirrored_ = 0, weights_ = 0, sums_ = 0;
 };

@@ -140,10 +140,28 @@ void add_weighed(const WeighedRows& rows, const float* from, float* to) {
   }
 }
 
+// activation(value + bias)
+template <class V>
+HWY_INLINE V finished(V value, float bias, const Activation& activation) {
+  const hn::DFromV<V> tag;
+  value = hn::Add(value, hn::Set(tag, bias));
+  // The comparison is false for NaN, which therefore passes.
+  const auto negative = hn::Lt(value, hn::Zero(tag));
+  if (activation.kind == ActivationKind::kRelu) {
+    value = hn::IfThenElse(negative, hn::Zero(tag), value);
+  }
+  if (activation.kind == ActivationKind::kLeakyRelu) {
+    const auto slope = hn::Set(tag, static_cast<float>(activation.slope));
+    value = hn::IfThenElse(negative, hn::Mul(slope, value), value);
+  }
+  return value;
+}
+
 #if HWY_MAX_BYTES < 32
 
 void cells_to_planes(const CellsAndPlanes&, const float*, float*) {}
 void planes_to_cells(const CellsAndPlanes&, const float*, float*) {}
+void finish_cells(const FinishedPlane&, const float*, float*) {}
 
 #else
 
@@ -237,21 +255,78 @@ void planes_to_cells(const CellsAndPlanes& s, const float* planes, float* cells)
   }
 }
 
+// The next positions of a plane, as many as change places together: where their cells stand in the
+// image, or null.
+class NextCells {
+ public:
+  NextCells(const FinishedPlane& p, float* image) : p_(p), image_(image), z_(p.first) {}
+
+  void find(float* (&cells)[kTransposed]) {
+    for (float*& cell : cells) {
+      const bool inside = y_ < p_.rows && z_ < p_.row_cells;
+      cell = inside ? image_ + (y_ * p_.row_cells + z_) * p_.channels : nullptr;
+      z_ += p_.step;
+      if (++t_ == p_.row) {
+        t_ = 0;
+        z_ = p_.first;
+        ++y_;
+      }
+    }
+  }
+
+ private:
+  const FinishedPlane& p_;
+  float* image_;
+  std::int64_t y_ = 0, z_, t_ = 0;
+};
+
+void finish_cells(const FinishedPlane& p, const float* planes, float* image) {
+  const Eight eight;
+  NextCells next(p, image);
+  for (std::int64_t q = 0; q < p.rows * p.row; q += kTransposed, planes += kTransposed) {
+    float* cells[kTransposed];
+    next.find(cells);
+    for (std::int64_t c = 0; c < p.channels; c += kTransposed) {
+      const auto channels = std::min(kTransposed, p.channels - c);
+      const auto mask = hn::FirstN(eight, static_cast<std::size_t>(channels));
+      hn::Vec<Eight> rows[kTransposed];
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < kTransposed; ++i) {
+        rows[i] = hn::Zero(eight);
+        if (i < channels) {
+          rows[i] = finished(hn::LoadU(eight, planes + (c + i) * p.plane_stride),
+                             p.biases == nullptr ? 0.0f : p.biases[c + i], p.activation);
+        }
+      }
+      if (channels == 1) {
+        alignas(32) float values[kTransposed];
+        hn::Store(rows[0], eight, values);
+        for (std::int64_t i = 0; i < kTransposed; ++i) {
+          if (cells[i] != nullptr) cells[i][c] = values[i];
+        }
+        continue;
+      }
+      transpose(rows);
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < kTransposed; ++i) {
+        if (cells[i] == nullptr) continue;
+        if (channels == kTransposed) {
+          hn::StoreU(rows[i], eight, cells[i] + c);
+        } else {
+          // Memory behind these channels may be another cell's.
+          hn::BlendedStore(rows[i], mask, eight, cells[i] + c);
+        }
+      }
+    }
+  }
+}
+
 #endif
 
 void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {
   const Tag tag;
-  const Vector shift = hn::Set(tag, bias), zero = hn::Zero(tag);
-  const Vector slope = hn::Set(tag, static_cast<float>(activation.slope));
   for (std::int64_t i = 0; i < count; i += kLanes) {
-    Vector value = hn::Add(hn::LoadU(tag, values + i), shift);
-    // The comparison is false for NaN, which therefore passes.
-    const auto negative = hn::Lt(value, zero);
-    if (activation.kind == ActivationKind::kRelu) value = hn::IfThenElse(negative, zero, value);
-    if (activation.kind == ActivationKind::kLeakyRelu) {
-      value = hn::IfThenElse(negative, hn::Mul(slope, value), value);
-    }
-    hn::StoreU(value, tag, values + i);
+    hn::StoreU(finished(hn::LoadU(tag, values + i), bias, activation), tag, values + i);
   }
 }
 
@@ -269,6 +344,7 @@ HWY_EXPORT(add_weighed);
 HWY_EXPORT(finish_plane);
 HWY_EXPORT(cells_to_planes);
 HWY_EXPORT(planes_to_cells);
+HWY_EXPORT(finish_cells);
 
 void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
   HWY_DYNAMIC_DISPATCH(transform_inputs)(planes, stride, count);
@@ -292,6 +368,10 @@ void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* pla
 
 void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells) {
   HWY_DYNAMIC_DISPATCH(planes_to_cells)(sizes, planes, cells);
+}
+
+void finish_cells(const FinishedPlane& plane, const float* planes, float* image) {
+  HWY_DYNAMIC_DISPATCH(finish_cells)(plane, planes, image);
 }
 
 void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation) {

@@ -43,6 +43,20 @@ void cells_to_planes(const CellsAndPlanes& sizes, const float* cells, float* pla
 // The way back, for t < count alone; planes are read up to the next multiple of kTransposed.
 void planes_to_cells(const CellsAndPlanes& sizes, const float* planes, float* cells);
 
+// One x plane of an image from planes of its channels, `plane_stride` floats apart. Position y row
+// + t holds the cell (y, t step + first) of `rows` rows of `row_cells` cells; positions of cells
+// behind a row's last one are left out. Planes are read up to the next multiple of kTransposed. A
+// cell becomes activation(value + bias[channel]), as by finish_plane(). `biases` null: all are
+// zero.
+struct FinishedPlane {
+  std::int64_t rows = 0, row_cells = 0, channels = 0;
+  std::int64_t row = 0, step = 1, first = 0;
+  std::int64_t plane_stride = 0;
+  const float* biases = nullptr;
+  Activation activation;
+};
+void finish_cells(const FinishedPlane& plane, const float* planes, float* image);
+
 // values[i] = activation(values[i] + bias). kLinear, kRelu, kLeakyRelu; NaN stays NaN.
 void finish_plane(float* values, std::int64_t count, float bias, const Activation& activation);
 

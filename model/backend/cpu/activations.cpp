@@ -176,6 +176,28 @@ void activate(const Activation& activation, const float* x, float* y, std::int64
 }
 
 // `known`: y, or x where the result does not tell the slope.
+// The derivatives of kRelu and kLeakyRelu, step by step as the reference has them. Handles whole
+// vectors and returns where the rest begins.
+std::int64_t weaken(const Activation& activation, const float* y, const float* dy, float* dx,
+                    std::int64_t count) {
+  const hn::CappedTag<float, 16> floats;
+  constexpr auto kFloats = static_cast<std::int64_t>(hn::MaxLanes(hn::CappedTag<float, 16>()));
+  const auto zero = hn::Zero(floats);
+  const auto slope = hn::Set(floats, static_cast<float>(activation.slope));
+  const bool leaks = activation.kind == ActivationKind::kLeakyRelu;
+  std::int64_t i = 0;
+  for (; i + kFloats <= count; i += kFloats) {
+    const auto derivative = hn::LoadU(floats, dy + i);
+    const auto is_low = hn::Le(hn::LoadU(floats, y + i), zero);
+    auto value = hn::IfThenElse(is_low, zero, derivative);
+    if (leaks) {
+      value = hn::Add(value, hn::Mul(slope, hn::IfThenElse(is_low, derivative, zero)));
+    }
+    hn::StoreU(value, floats, dx + i);
+  }
+  return i;
+}
+
 void activate_backward(const Activation& activation, const float* known, const float* dy, float* dx,
                        std::int64_t count) {
   const Doubles tag;
@@ -222,6 +244,11 @@ void activate_backward(const Activation& activation, const float* known, const f
         hn::StoreU(hn::IfThenElse(negative, bent, derivative), floats, dx + i);
       }
       return single(whole, count);
+    }
+    case ActivationKind::kRelu:
+    case ActivationKind::kLeakyRelu: {
+      const std::int64_t done = weaken(activation, known, dy, dx, count);
+      return single(done, count);
     }
     default:
       return single(0, count);

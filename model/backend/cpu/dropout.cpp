@@ -43,24 +43,34 @@ struct Counters {
   BlockVector w[4];
 };
 
-HWY_INLINE Counters philox(Counters c, std::uint64_t key) {
+// The keys of all rounds.
+struct Keys {
+  explicit Keys(std::uint64_t key) {
+    auto key0 = static_cast<std::uint32_t>(key);
+    auto key1 = static_cast<std::uint32_t>(key >> 32);
+    for (auto& of_round : keys) {
+      of_round[0] = key0;
+      of_round[1] = key1;
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+  }
+  std::uint64_t keys[10][2];
+};
+
+HWY_INLINE Counters philox(Counters c, const Keys& keys) {
   const Blocks blocks;
   const Words words;
   const auto as_words = [&](BlockVector v) { return hn::BitCast(words, v); };
   const auto multiplier0 = hn::Set(words, 0xD2511F53u), multiplier1 = hn::Set(words, 0xCD9E8D57u);
-  auto key0 = static_cast<std::uint32_t>(key);
-  auto key1 = static_cast<std::uint32_t>(key >> 32);
+#pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
     const BlockVector product0 = hn::MulEven(multiplier0, as_words(c.w[0]));
     const BlockVector product1 = hn::MulEven(multiplier1, as_words(c.w[2]));
-    const BlockVector mixed0 = hn::Xor(c.w[1], hn::Set(blocks, std::uint64_t{key0}));
-    const BlockVector mixed1 = hn::Xor(c.w[3], hn::Set(blocks, std::uint64_t{key1}));
-    c.w[0] = hn::Xor(hn::ShiftRight<32>(product1), mixed0);
+    c.w[0] = hn::Xor3(hn::ShiftRight<32>(product1), c.w[1], hn::Set(blocks, keys.keys[round][0]));
     c.w[1] = product1;
-    c.w[2] = hn::Xor(hn::ShiftRight<32>(product0), mixed1);
+    c.w[2] = hn::Xor3(hn::ShiftRight<32>(product0), c.w[3], hn::Set(blocks, keys.keys[round][1]));
     c.w[3] = product0;
-    key0 += 0x9E3779B9u;
-    key1 += 0xBB67AE85u;
   }
   return c;
 }
@@ -93,9 +103,10 @@ std::int64_t drop_vectors(const float* from, float* to, const DropoutForward& dr
   counter.w[2] = hn::Set(blocks, std::uint64_t{position.iteration});
   counter.w[3] =
       hn::Set(blocks, std::uint64_t{std::uint32_t{position.slot} << 24 | position.stream});
+  const Keys keys(position.seed);
   const std::int64_t whole = range.begin + (range.end - range.begin) / kElements * kElements;
   for (std::int64_t i = range.begin; i < whole; i += kElements) {
-    const Counters drawn = philox(counter, position.seed);
+    const Counters drawn = philox(counter, keys);
     const auto low_halves = hn::Set(blocks, std::uint64_t{0xffffffff});
     const auto pair = [&](int word) {
       return hn::Or(hn::And(drawn.w[word], low_halves), hn::ShiftLeft<32>(drawn.w[word + 1]));

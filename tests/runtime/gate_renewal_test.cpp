@@ -99,6 +99,20 @@ TEST_F(GateRenewal, LinksToTheNextProcessBeginAnew) {
   EXPECT_EQ(error_of(0) + error_of(1), "");
 }
 
+// The next process has nothing to say, so nobody else makes the two meet.
+TEST_F(GateRenewal, WhoHasSomethingToSayToTheNextProcessIsToldOfIt) {
+  scripts_["sender.c"] = {};
+  add("a");
+  add("b");
+  const ProcessId first = add("c");
+  add_second(6s);
+  world_->at(1s, [&] { world_->kill(first); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_THAT(lines_["b"], Contains("+c.2"));
+  EXPECT_GT(at_c_.back(), 200);
+  EXPECT_EQ(error_of(0) + error_of(1), "");
+}
+
 TEST_F(GateRenewal, ProcessThatWakesWhenItsPlaceIsAnotherOnesIsRefusedAndDisturbsNobody) {
   for (const Duration pause : {5s, 9s, 14s}) {
     SCOPED_TRACE(seconds(pause));

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/backend/cpu/bfloat16_cells.h"
 #include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/upsampled_convolution.h"
@@ -66,7 +67,7 @@ void expect_agreement(const Convolution& convolution, std::uint64_t seed, Precis
 }
 
 void expect_agreement_in_all_directions(Precision precision) {
-  int tiled = 0, in_parts = 0;
+  int tiled = 0, in_parts = 0, from_cells = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Draw draw(seed);
     const ConvolutionGeometry g = geometry_of(seed, draw);
@@ -78,6 +79,7 @@ void expect_agreement_in_all_directions(Precision precision) {
                                      : cpu::tiling_of<cpu::Bfloat16Pair>(rows);
       tiled += tiling.tiles() ? 1 : 0;
       in_parts += tiling.parts > 1 ? 1 : 0;
+      from_cells += tiling.tiles() && cpu::prefers_cells(g.in_channels) ? 1 : 0;
     }
     expect_agreement(ConvolutionForward{g, {activation, 0.3}}, seed, precision);
     expect_agreement(ConvolutionBackwardInput{g}, seed, precision);
@@ -85,6 +87,7 @@ void expect_agreement_in_all_directions(Precision precision) {
   }
   EXPECT_GT(tiled, 40);
   EXPECT_GT(in_parts, 15);
+  EXPECT_GT(from_cells, 20);
 }
 
 TEST(PlaneConvolution, MatchesTheDoubleReferenceInAllDirections) {

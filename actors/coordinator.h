@@ -76,8 +76,8 @@ struct CoordinatorOptions : pipeline::RosterOptions {
   struct Predecessor {
     std::set<std::uint32_t> taken;     // members that were ever let in, or were about to come
     std::set<std::uint32_t> expected;  // members of the newest View
-    std::uint64_t untold_step = 0;  // the first that the Monitor has not written
-    bool made_all = false;          // `state` is the run's last; members may have been released
+    std::uint64_t untold_step = 0;     // the first that the Monitor has not written
+    bool made_all = false;             // `state` is the run's last; members may have been released
     // Those that more than one process was asked to become, with how many were; and those of them
     // that are in the newest View with an earlier one.
     std::map<std::uint32_t, std::uint32_t> processes{};

@@ -27,7 +27,7 @@ struct IterationFeedOptions {
   std::size_t events = 1;       // of a micro-batch
   std::size_t cells = 1;        // of an image
   std::size_t columns = 0;      // of the data, besides energy, angle and ecal
-  // Of its feeds, which count on from here: what was sent to an earlier process of the member is
+  // Its feeds count on from here: what was sent to an earlier process of the member is
   // for none of them.
   std::uint32_t feeds_before = 0;
 };

@@ -157,7 +157,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
   }
   if (view_ == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
   view_ = view;
-  // What waits for members that are lost is not meant for others that come in their place.
+  // Messages that wait for lost members are not meant for others that come in their place.
   std::erase_if(members_, [&](const auto& each) {
     return !view_->has(each.first) && !taught_.contains(each.first);
   });
@@ -187,7 +187,7 @@ void Reducer::take_early(Context& context) {
 }
 
 void Reducer::receive_teach(Context& context, const Teach& teach) {
-  // Whichever process was taught before is not any more.
+  // A process that was taught before is not any more.
   if (taught_.erase(teach.member) > 0 || teach.begins) members_.erase(teach.member);
   to_teach_.erase(teach.member);
   if (!teach.begins) return;

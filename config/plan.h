@@ -22,7 +22,7 @@ inline constexpr const char* kHeadNode = "head";
 // that carries out this node is called "member.2.2" (process_name() in runtime/plan.h).
 std::string member_name(std::uint32_t member, std::uint32_t process = 1);
 
-// What such a name says, its member below `members`; none: it is no such name.
+// The numbers in such a name, the member below `members`; none: it is no such name.
 struct MemberProcess {
   std::uint32_t member = 0;
   std::uint32_t process = 1;

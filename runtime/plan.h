@@ -91,7 +91,7 @@ std::vector<std::string> nodes_of(const Plan& plan);
 // A node may be carried out by several processes, one after the other. The first is called as the
 // plan calls the node, and the N-th is called NODE.N: names tell apart all processes of a run.
 std::string process_name(const std::string& node, std::uint32_t number);
-// What precedes the number of such a name; "": it does not end in one.
+// The part before the number of such a name; "": it does not end in one.
 std::string_view before_number(std::string_view name);
 // Whether a process of that name carries out the node.
 bool carries_out(std::string_view process, std::string_view node);

@@ -31,7 +31,7 @@
 namespace troupe::launch {
 
 struct HeadHistory {
-  // Of each member that a process was asked to become, by number: the last such process.
+  // The last process that was asked to become each member, by the member's number.
   std::map<std::uint32_t, std::uint32_t> processes() const;
 
   std::uint32_t term = 0;  // of the newest head; 0: there was none

@@ -51,7 +51,7 @@ class Balancer {
   // The replica computed so many micro-batches in so many seconds, both over 0.
   void measure(std::uint32_t replica, double micro_batches, double seconds);
 
-  // What was measured says nothing any more: the replica is in another process.
+  // Drops all that was measured of the replica, which is in another process now.
   void forget(std::uint32_t replica);
 
   // Judges what was measured once a round is over. Arguments as for balance().

@@ -103,7 +103,7 @@ using RosterActions = std::vector<RosterAction>;
 
 struct RosterOptions {
   MembershipOptions membership;
-  // Of the members' present processes, each its own; "", of the only one: this node.
+  // The names of the members' present processes; "", of the only one: this node.
   std::vector<std::string> names;
   // Members from this number on may be other processes, one after the other.
   std::uint32_t reused_from = UINT32_MAX;
@@ -148,7 +148,7 @@ struct Roster {
   std::uint32_t member_of(std::uint32_t replica) const {
     return replica / options.membership.replicas_per_member;
   }
-  // Of its present process.
+  // The name of its present process.
   const std::string& name(std::uint32_t member) const { return options.names[member]; }
   bool is_here(std::uint32_t member) const { return members[member].state == Member::State::kHere; }
   bool is_lost(std::uint32_t member) const { return members[member].state == Member::State::kLost; }

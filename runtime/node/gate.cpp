@@ -61,7 +61,7 @@ void Gate::turn(TimePoint until) {
       if (wish.renewed_as.empty()) peers_.meet(wish.peer);
     }
     for (Outgoing& outgoing : posted.messages) peers_.send(outgoing);
-    // What was said before to a process that is over has come back by now.
+    // All that was said before to a process that is over has come back by now.
     for (const PeerWish& wish : posted.wishes) {
       if (!wish.renewed_as.empty()) peers_.renew(wish.peer, wish.renewed_as);
     }

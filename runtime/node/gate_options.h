@@ -94,7 +94,7 @@ class Gatekeeper {
 
 // `heartbeat` and `dead_after` are those of SilenceOptions.
 struct GateOptions : SilenceOptions {
-  // What this process is called (process_name() in plan.h).
+  // The name of this process (process_name() in plan.h).
   std::string node;
   // Where the plan's first node is dialed; "" on that node itself.
   std::string head_address;

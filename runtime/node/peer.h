@@ -64,7 +64,7 @@ class Peer {
   Peer(std::string node, std::string address, TimePoint now, Patience patience)
       : patience(patience), node_(std::move(node)), address_(std::move(address)), since_(now) {}
 
-  // What its process is called (process_name() in plan.h).
+  // The name of its process (process_name() in plan.h).
   const std::string& node() const { return node_; }
   const std::string& address() const { return address_; }
   // By this node, and not the other way round.
@@ -88,7 +88,7 @@ class Peer {
   // It has come, and has neither sent nor heard anything.
   void meet_another();
   // Another process is awaited in its place, under that name. CHECKs that this one is over or never
-  // came. What is kept for one that never came is kept for the next.
+  // came. Messages for one that never came are kept for the next.
   void renew(std::string node, Patience with, TimePoint now);
 
   // The connection in use, or being made.

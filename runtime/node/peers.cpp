@@ -349,7 +349,7 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
 }
 
 // All that was between the earlier process and this node is settled before the links begin anew.
-// What is kept for one that never came was not meant for that one alone.
+// Messages for one that never came were not meant for that one alone.
 void Peers::renew(std::size_t position, const std::string& name) {
   Peer& peer = *peers_[position];
   if (peer.state() == Peer::State::kAwaited) {

@@ -89,7 +89,7 @@ TrainingStage& stage();
 
 std::string hash_of(const actors::StatePointer& state);
 
-// What the nodes of a run are made of; `member` of those that compute.
+// The parts that the nodes of a run are made of; `member` of those that compute.
 actors::NodeParts parts_of(TrainingStage& stage, launch::TrainingSetup& setup, std::uint32_t member,
                            const actors::StatePointer& state, runtime::Disk& disk);
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tests/main/cluster_run.h"
+#include "tests/main/pool_run.h"
 
 namespace troupe {
 namespace {
@@ -94,6 +95,22 @@ TEST_F(ClusterPlaces, ProcessThatWakesWhenItsPlaceIsAnotherOnesEndsAndDisturbsNo
   EXPECT_EQ(first.wait().exit_code, 0);
   EXPECT_EQ(next.wait().exit_code, 0);
   expect_goes_on();
+}
+
+class PoolPlaces : public PoolRun {};
+
+// A pool of four nodes at most, of which one after another is taken away.
+TEST_F(PoolPlaces, MoreNodesAreReplacedThanThereArePlaces) {
+  constexpr std::size_t kNodes = 6;
+  const Words few{"--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0"};
+  Process all(command(endless(cloud_pool(1) + few)));
+  for (std::size_t node = 0; node < kNodes; ++node) {
+    ASSERT_TRUE(all.wait_until([&] { return count(R"("joined":["member.)") > node; })) << log();
+    if (node + 1 == kNodes) break;
+    ::kill(process_with(fmt::format("--launched own.{}@", node)), SIGKILL);
+  }
+  EXPECT_GT(count(R"(.2"])"), 0U) << "a second process in a place: " << log();
+  end(all);
 }
 
 }  // namespace

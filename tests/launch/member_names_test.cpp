@@ -104,5 +104,13 @@ TEST_F(MemberNamesTest, ThoseThatHaveComeAreNotGiven) {
   EXPECT_EQ(given(names_, "member.0", "a", kStart, {"member.2"}), "");
 }
 
+TEST(MemberNames, WherePlacesAreGivenAgainWhoFindsNoneWaitsForOne) {
+  const MemberNames names;
+  const auto later = names.why_none("", {}, {}, true);
+  ASSERT_TRUE(later.ok());
+  EXPECT_THAT(later->why, testing::HasSubstr("until one of those that joined has left"));
+  EXPECT_FALSE(names.why_none("member.7", {}, {}, true).ok()) << "that one has come";
+}
+
 }  // namespace
 }  // namespace troupe::launch

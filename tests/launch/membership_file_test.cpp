@@ -37,6 +37,7 @@ void expect_some(const HeadHistory& history) {
   EXPECT_EQ(history.term, 1U);
   EXPECT_THAT(history.incarnations, ElementsAre(0xfedcba9876543210U));
   EXPECT_THAT(history.slots, ElementsAre("member.0", "member.1"));
+  EXPECT_EQ(history.processes(), (std::map<std::uint32_t, std::uint32_t>{{0, 1}, {1, 1}}));
   EXPECT_THAT(history.relay_tokens, ElementsAre(Pair("member.1", kToken)));
   EXPECT_THAT(history.neighbours, ElementsAre(Pair(Pair("member.0", "member.1"), 77U)));
   ASSERT_EQ(history.views.size(), 1U);
@@ -137,6 +138,13 @@ TEST_F(MembershipLines, NobodyElseMayReadIt) {
 TEST(MembershipFile, WhereItCannotBeWrittenThatIsAnError) {
   ASSERT_THAT(MembershipFile::open("/nowhere/membership.jsonl", false),
               FailsWith(runtime::ErrorKind::kData, "/nowhere/membership.jsonl"));
+}
+
+// Ten comes behind nine, also where names are sorted as text.
+TEST(HeadHistory, KnowsTheLastProcessOfEachMember) {
+  HeadHistory history;
+  history.slots = {"member.0", "member.7", "member.7.10", "member.7.2", "member.7.9", "head"};
+  EXPECT_EQ(history.processes(), (std::map<std::uint32_t, std::uint32_t>{{0, 1}, {7, 10}}));
 }
 
 }  // namespace

@@ -235,6 +235,7 @@ void Coordinator::receive_too_slow(Context&, const TooSlow& slow, Message& messa
 
 void Coordinator::receive_pace(Context& context, const Pace& pace, Message& message) {
   if (message.sender_name() != replica_name(pace.replica)) return;
+  if (pace.micro_batches == 0) return note_idle(roster_, pace.replica);
   if (options_.has_pools) context.send_control("provisioner", Message::of(Pace(pace)));
   note_pace(roster_, pace.replica, pace.iteration, static_cast<double>(pace.micro_batches),
             pace.seconds);

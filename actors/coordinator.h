@@ -48,11 +48,15 @@ struct MissingMember {
   runtime::Error error;
 };
 
+// A process that is told to end waits for its release, and not for more than 20 s.
+inline constexpr runtime::Duration kHandoverGrace = std::chrono::seconds(10);
+
 // `membership` has the members that the run begins with; all others of `member_slots` may join.
 // Their nodes are the roster's first names.
 struct CoordinatorOptions : pipeline::RosterOptions {
   CoordinatorOptions() {
     proven_steps = kProvenSteps;
+    handover_grace = kHandoverGrace;
     parting_grace = config::FailureSection{}.dead_after;
     accused_grace = runtime::Patience(parting_grace).most();
   }

@@ -109,6 +109,16 @@ pipeline::ReplicaWork IterationFeed::work_in(std::uint64_t iteration) const {
   return pipeline::work_of(*view_, options_.checks, iteration, options_.replica);
 }
 
+bool IterationFeed::is_idle_from(std::uint64_t iteration) const {
+  const auto has_some = [&](const std::vector<std::uint32_t>& owners) {
+    return std::ranges::count(owners, options_.replica) > 0;
+  };
+  return !has_some(view_->owners_in(iteration)) &&
+         std::ranges::none_of(view_->later, [&](const pipeline::View::Assignment& assignment) {
+           return assignment.from > iteration && has_some(assignment.owners);
+         });
+}
+
 std::size_t IterationFeed::most_own() const {
   const auto own = [&](const std::vector<std::uint32_t>& owners) {
     return static_cast<std::size_t>(std::ranges::count(owners, options_.replica));

@@ -79,6 +79,9 @@ class IterationFeed {
   // How many micro-batches of the iteration are this replica's.
   std::size_t owned_in(std::uint64_t iteration) const { return work_in(iteration).own.size(); }
 
+  // It has none in this iteration, nor in a later one, as long as the View lasts.
+  bool is_idle_from(std::uint64_t iteration) const;
+
   // A BatchMessage.
   void take(runtime::Message message) { batches_.take(std::move(message)); }
   // The loader has told how many iterations the run has.

@@ -123,8 +123,8 @@ inline constexpr std::uint64_t kProvenSteps = 2;
 struct Pace {
   static constexpr std::string_view kName = "pace";
   std::uint32_t replica = 0;
-  std::uint64_t iteration = 0;  // the next one
-  std::uint64_t micro_batches = 0;
+  std::uint64_t iteration = 0;      // the next one
+  std::uint64_t micro_batches = 0;  // 0: its View has none for it from the present iteration on
   double seconds = 0.0;
 };
 

@@ -77,6 +77,7 @@ void StepTeller::enter(bool leads) {
   leads_ = leads;
   if (!leads_) untold_.clear();
   pace_.restart();
+  told_idle_ = false;
 }
 
 void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
@@ -92,6 +93,10 @@ void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::Step
 
 void StepTeller::tell_pace(Context& context, StepEngine& engine, const StepMetrics& step) {
   const pipeline::TrainingState& state = engine.state();
+  if (!told_idle_ && engine.feed().is_idle_from(step.iteration)) {
+    told_idle_ = true;
+    context.send_control("coordinator", Message::of(Pace{replica_, state.iteration, 0, 0.0}));
+  }
   pace_.add_step(step.load_seconds + step.compute_seconds);
   if (state.slot != 0) return;
   pace_.end_iteration(engine.feed().owned_in(step.iteration));

@@ -108,6 +108,7 @@ class StepTeller {
   runtime::PortId metrics_;
   SampleTeller samples_;
   PaceMeter pace_;
+  bool told_idle_ = false;  // in this View
   bool leads_ = false;
   std::array<std::optional<runtime::TimePoint>, 2> gradient_told_;  // by network
   std::deque<StepMetrics> last_steps_;                              // the newest applied, in order

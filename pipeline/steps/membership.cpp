@@ -98,7 +98,17 @@ void Membership::share_anew(std::vector<std::uint64_t> weights) {
   ++number_;
 }
 
+void Membership::relieve(std::uint32_t member) {
+  CHECK(present_.contains(member), "a member of the View");
+  relieved_.insert(member);
+  shares_anew_ = true;
+  changing_ = true;
+  heard_.clear();
+  ++number_;
+}
+
 bool Membership::lose(std::uint32_t member) {
+  relieved_.erase(member);
   if (present_.erase(member) + joining_.erase(member) == 0) return false;
   changing_ = !present_.empty();
   heard_.clear();
@@ -176,15 +186,18 @@ bool Membership::still_learns(std::uint32_t member) const {
   return present_.contains(member) && view_.is_new(member) && heard_.at(member) < view_.first_step;
 }
 
-// Weights of all replicas; 0 for those of other members.
+// Weights of all replicas; 0 for those of other members, and of those that are about to leave.
 std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>& members) const {
   std::vector<std::uint64_t> weights = options_.weights;
   bool any = false;
   const auto is_one = [&](std::size_t replica) {
     return members.contains(static_cast<std::uint32_t>(replica / options_.replicas_per_member));
   };
+  const auto leaves = [&](std::size_t replica) {
+    return relieved_.contains(static_cast<std::uint32_t>(replica / options_.replicas_per_member));
+  };
   for (std::size_t replica = 0; replica < weights.size(); ++replica) {
-    if (!is_one(replica)) weights[replica] = 0;
+    if (!is_one(replica) || leaves(replica)) weights[replica] = 0;
     any = any || weights[replica] > 0;
   }
   // If only members of weight 0 are left, all of them count the same.

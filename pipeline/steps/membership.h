@@ -64,6 +64,14 @@ class Membership {
   void share_anew(std::vector<std::uint64_t> weights);
   const std::vector<std::uint64_t>& weights() const { return options_.weights; }
 
+  // The member of the View is about to leave: the members present are to halt for change(). From
+  // the first iteration that no member has begun it gets no micro-batches, if any other member can
+  // have them.
+  void relieve(std::uint32_t member);
+  // It stays after all. It gets micro-batches again when they are shared out anew.
+  void keep(std::uint32_t member) { relieved_.erase(member); }
+  const std::set<std::uint32_t>& relieved() const { return relieved_; }
+
   // The newcomer has learned what the others know: it and they are to halt for change(). CHECKs
   // that it is in no View.
   void admit(std::uint32_t member);
@@ -96,7 +104,7 @@ class Membership {
 
   MembershipOptions options_;
   View view_;
-  std::set<std::uint32_t> present_, joining_;
+  std::set<std::uint32_t> present_, joining_, relieved_;
   std::uint32_t number_ = 0;  // of the newest change
   bool changing_ = false;
   bool shares_anew_ = false;                      // with the next View

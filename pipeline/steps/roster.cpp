@@ -17,12 +17,6 @@ using Phase = Roster::Phase;
 
 Error lost_peers(std::string text) { return {ErrorKind::kLostPeers, std::move(text)}; }
 
-void halt(Roster& roster) {
-  for (const std::uint32_t member : roster.membership.participants()) {
-    roster.actions.push_back(SendHalt{member, *roster.membership.change()});
-  }
-}
-
 void expel(Roster& roster, std::uint32_t member, const Error& error) {
   roster.actions.push_back(SendExpelled{member, error});
   lose(roster, member, error, "dead");
@@ -151,23 +145,6 @@ void settle_quarrels(Roster& roster) {
                                          roster.name(quarrel.about), quarrel.error.message)});
 }
 
-// Members that could not leave because they alone knew something try again.
-void let_waiting_leave(Roster& roster) {
-  for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
-    auto& waits = roster.members[member].leaves_because;
-    const bool last = roster.is_last(member);
-    const bool stays = !last && roster.alone_knows(member) && !roster.is_lost(member);
-    if (!waits || stays) continue;
-    const std::string why = *std::exchange(waits, std::nullopt);
-    // It may have become the last one because those that it taught are lost.
-    if (last && !why.empty()) {
-      roster.actions.push_back(RefuseLeave{member});
-    } else {
-      let_leave(roster, member, why);
-    }
-  }
-}
-
 // The first View was not told to all of them before the head was lost. Without these nobody can
 // have made a step in it.
 void begin_late(Roster& roster, const View& view, const Reports& reports) {
@@ -265,6 +242,12 @@ std::vector<std::uint32_t> Roster::absent() const {
   return {away.begin(), away.end()};
 }
 
+void halt(Roster& roster) {
+  for (const std::uint32_t member : roster.membership.participants()) {
+    roster.actions.push_back(SendHalt{member, *roster.membership.change()});
+  }
+}
+
 void begin(Roster& roster) {
   roster.phase = Phase::kTraining;
   for (const std::uint32_t replica : roster.training) roster.actions.push_back(SendBegin{replica});
@@ -336,7 +319,7 @@ void note_pace(Roster& roster, std::uint32_t replica, std::uint64_t iteration, d
                       replica < weights.size() && seconds > 0.0;
   if (!counts) return;
   roster.balancer.measure(replica, micro_batches, seconds);
-  if (roster.membership.change()) return;
+  if (roster.membership.change() || !roster.membership.relieved().empty()) return;
   std::vector<bool> present;
   for (std::uint32_t each = 0; each < weights.size(); ++each) {
     present.push_back(roster.membership.present().contains(roster.member_of(each)));
@@ -399,26 +382,6 @@ void note_replica_end(Roster& roster, std::uint32_t replica) {
 void note_last_step(Roster& roster, std::uint64_t step) {
   auto answer = roster.membership.end_at(step);
   if (roster.phase == Phase::kTraining) take_answer(roster, std::move(answer));
-}
-
-void let_leave(Roster& roster, std::uint32_t member, const std::string& why) {
-  const std::string& node = roster.name(member);
-  const Error error = lost_peers(fmt::format("{} has left the run: it was told to end", node));
-  // In a run that ends all are released in the end.
-  const bool ends = roster.phase == Phase::kStopping || roster.phase == Phase::kOver;
-  if (ends || roster.is_lost(member)) return;
-  if (roster.phase == Phase::kGathering || roster.is_last(member)) return stop(roster, error);
-  if (roster.membership.present().contains(member) && roster.alone_knows(member)) {
-    roster.actions.push_back(LogLine{
-        false,
-        fmt::format("{} stays until one of the others has the steps that it teaches them", node)});
-    auto& waits = roster.members[member].leaves_because;
-    // The wish of the member itself counts more than that of others.
-    if (!waits || why.empty()) waits = why;
-    return;
-  }
-  roster.actions.push_back(SendRelease{member, why});
-  lose(roster, member, error, "ended");
 }
 
 void look_after(Roster& roster) {

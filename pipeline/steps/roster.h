@@ -8,6 +8,8 @@
 // The rules in short:
 // - A member that is lost or leaves costs no step: the others halt and go on in a new View. The
 //   loss of the last one that makes steps ends the run, with the last committed state saved.
+// - A member that is told to leave first hands over its micro-batches, so that nothing is computed
+//   twice, unless that takes longer than handover_grace.
 // - A member that comes while the run trains learns first, from the leader. When it has shown that
 //   it applies steps as the others do, it is admitted with the next View. Until then its loss costs
 //   nobody anything.
@@ -115,6 +117,8 @@ struct RosterOptions {
   // How long two members that have lost each other may go on before one of them has to go: when
   // both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
   runtime::Duration parting_grace{0}, accused_grace{0};
+  // How long a member that leaves may take to hand over its micro-batches; 0: it leaves at once.
+  runtime::Duration handover_grace{0};
 };
 
 struct Roster {
@@ -133,6 +137,9 @@ struct Roster {
     std::map<std::uint32_t, std::uint64_t> steps;
     // It may not leave yet; and why it leaves, for people: "" when it wants it itself.
     std::optional<std::string> leaves_because;
+    // It hands over its micro-batches first: since when, and its replicas that have none any more.
+    std::optional<runtime::TimePoint> hands_over_since;
+    std::set<std::uint32_t> idle;
   };
   // The words with which a member has halted; see actors::Halted.
   struct Report {
@@ -160,6 +167,8 @@ struct Roster {
   bool is_reused(std::uint32_t member) const { return member >= options.reused_from; }
   // All others that make steps still lack something that is on its way to them.
   bool alone_knows(std::uint32_t member) const;
+  // The member waits until others compute its micro-batches, which they will soon.
+  bool hands_over(std::uint32_t member) const;
   // All replicas of the member have shown that they apply a step as the others do; or have a state,
   // when no steps are made that they could show it by.
   bool may_join(std::uint32_t member) const;
@@ -189,6 +198,8 @@ struct Roster {
   bool told_short = false;  // the log says that it waits for members
 };
 
+// All that are to be in the next View are to halt for the change that is under way.
+void halt(Roster& roster);
 // The first View begins.
 void begin(Roster& roster);
 // A member is here that was not lost.
@@ -214,6 +225,10 @@ void note_replica_end(Roster& roster, std::uint32_t replica);
 void note_last_step(Roster& roster, std::uint64_t step);
 // The member wants to leave, or somebody outside wants it to: `why`.
 void let_leave(Roster& roster, std::uint32_t member, const std::string& why);
+// The replica has no micro-batches in the iteration under way, nor will it have any in its View.
+void note_idle(Roster& roster, std::uint32_t replica);
+// Those that could not leave yet try again.
+void let_waiting_leave(Roster& roster);
 // Time has passed.
 void look_after(Roster& roster);
 // Training is to end; with an error, the run fails.

@@ -114,6 +114,8 @@ class Company {
   std::vector<double>
       speeds;  // told every second, at iteration 100, by replicas that own something
   std::optional<CoordinatorOptions::Predecessor> predecessor;
+  runtime::Duration handover_grace{0};
+  std::optional<std::uint32_t> idle;  // the replica that tells every second that it has no work
   std::shared_ptr<RunOutcome> outcome = std::make_shared<RunOutcome>();
   runtime::NodeEnd end;
 
@@ -125,6 +127,7 @@ class Company {
     options.validate = false;
     options.parting_grace = milliseconds(2000);
     options.accused_grace = accused_grace;
+    options.handover_grace = handover_grace;
     options.membership.ring.clear();
     options.member_slots.clear();
     for (std::uint32_t i = 0; i < members_; ++i) {
@@ -219,6 +222,9 @@ class Company {
       if (lesson != lessons_[number].end()) {
         next_step[number] = lesson->second.second;
         context.send_control("coordinator", Message::of(Learned(lesson->second.first)));
+      }
+      if (idle == number) {
+        context.send_control("coordinator", Message::of(Pace{number, 7, 0, 0.0}));
       }
       if (!speeds.empty() && owns(number)) {
         context.send_control("coordinator",

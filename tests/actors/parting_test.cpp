@@ -43,6 +43,20 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
       << "of six, and the most of those that are left";
 }
 
+TEST(Parting, MemberIsReleasedWhenItTellsThatItHasNoWorkAnyMore) {
+  Company company(3);
+  company.handover_grace = seconds(10);
+  company.cue(1, milliseconds(1000), [] { return Message::of(Leaving{}); });
+  company.idle = 1;
+  company.run();
+  expect_good_end(company);
+  EXPECT_THAT(company.heard["reducer.1"],
+              ElementsAre("view 1.1 of 0 1 2 from 5", "halt 1.2", "view 1.2 of 0 1 2 from 5"));
+  EXPECT_THAT(company.heard["reducer.0"],
+              ElementsAre("view 1.1 of 0 1 2 from 5", "halt 1.2", "view 1.2 of 0 1 2 from 5",
+                          "halt 1.3", "view 1.3 of 0 2 from 5"));
+}
+
 TEST(Parting, LastMemberThatIsToldToEndStopsTheRunWithItsStateSaved) {
   Company company(2);
   company.lose(0, milliseconds(500));

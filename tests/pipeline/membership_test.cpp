@@ -251,6 +251,40 @@ TEST(Membership, SharesOutAnewFromAnIterationOnThatNobodyHasBegun) {
   EXPECT_THAT(later.owners, ElementsAre(2, 3, 4, 4, 4, 5, 5, 5));
 }
 
+TEST(Membership, MemberAboutToLeaveGetsNoWorkOfIterationsThatNobodyHasBegun) {
+  Membership membership(three());
+  const View first = membership.begin(0);
+  membership.relieve(1);
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {4, 2}, 2));
+  const View view = expect_view(membership.halted(2, {4, 2}, 2));
+  EXPECT_EQ(view.ring, first.ring);
+  EXPECT_EQ(view.owners_in(3), first.owners) << "may be under way";
+  EXPECT_THAT(view.owners_in(4), testing::Each(testing::AnyOf(0, 1, 4, 5)));
+  // The others take nothing over when it goes.
+  membership.lose(1);
+  expect_none(membership.halted(0, {4, 3}, 16));
+  const auto left = membership.halted(2, {4, 3}, 16);
+  ASSERT_TRUE(left.ok() && left->view);
+  EXPECT_EQ(left->taken_over, 0U);
+  EXPECT_EQ(left->view->owners, view.owners_in(4));
+  EXPECT_THAT(membership.relieved(), ElementsAre());
+}
+
+TEST(Membership, MemberThatStaysAfterAllGetsWorkAgain) {
+  Membership membership(three());
+  membership.begin(0);
+  membership.relieve(1);
+  membership.lose(0);
+  expect_none(membership.halted(1, {4, 3}, 2));
+  const View alone = expect_view(membership.halted(2, {4, 3}, 2));
+  EXPECT_THAT(alone.owners_in(4), testing::Each(testing::AnyOf(4, 5)));
+  membership.keep(1);
+  membership.share_anew({1, 1, 1, 1, 1, 1});
+  expect_none(membership.halted(1, {4, 4}, 16));
+  const View view = expect_view(membership.halted(2, {4, 4}, 16));
+  EXPECT_THAT(view.later.back().owners, testing::IsSupersetOf({2, 3, 4, 5}));
+}
+
 TEST(Membership, LossWhileItSharesOutAnewDoesNotForgetToDoSo) {
   Membership membership(three());
   membership.begin(0);

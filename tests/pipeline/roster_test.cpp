@@ -210,6 +210,69 @@ TEST(Roster, MemberThatAloneKnowsStaysUntilOneOfTheOthersDoes) {
               ElementsAre("release 0", "0 is ended", "halt 2 for 1.4"));
 }
 
+// Three train, and the one of this number is asked to leave.
+Roster run_that_is_left_by(std::uint32_t member) {
+  Roster roster = run_of(3);
+  roster.options.handover_grace = seconds(10);
+  EXPECT_THAT(after(roster, [&] { let_leave(roster, member, "somebody asked"); }),
+              ElementsAre("halt 0 for 1.2", "halt 1 for 1.2", "halt 2 for 1.2"));
+  for (const std::uint32_t each : {0U, 1U}) (void)halted(roster, each, 8);
+  EXPECT_THAT(halted(roster, 2, 8), ElementsAre("View 1.2 of 0 1 2 from 8"));
+  return roster;
+}
+
+TEST(Roster, MemberThatIsToLeaveStaysUntilOthersHaveItsWork) {
+  Roster roster = run_that_is_left_by(1);
+  EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
+  EXPECT_THAT(after(roster, [&] { let_leave(roster, 1, ""); }), IsEmpty()) << "it is on its way";
+  EXPECT_THAT(after(roster, [&] { note_idle(roster, 2); }), IsEmpty()) << "another one's";
+  EXPECT_THAT(after(roster, [&] { note_idle(roster, 1); }),
+              ElementsAre("release 1", "1 is ended", "halt 0 for 1.3", "halt 2 for 1.3"));
+}
+
+TEST(Roster, MemberLeavesWithoutHavingHandedItsWorkOverWhenThatTakesTooLong) {
+  Roster roster = run_that_is_left_by(1);
+  roster.now += seconds(9);
+  EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
+  roster.now += seconds(1);
+  EXPECT_THAT(after(roster, [&] { look_after(roster); }),
+              ElementsAre("release 1", "1 is ended", "halt 0 for 1.3", "halt 2 for 1.3"));
+}
+
+TEST(Roster, MemberLeavesAtOnceWhenNobodyStaysWhoCouldTakeItsWork) {
+  Roster roster = run_of(2);
+  roster.options.handover_grace = seconds(10);
+  let_leave(roster, 1, "somebody asked");
+  EXPECT_THAT(after(roster, [&] { let_leave(roster, 0, "somebody asked"); }),
+              ElementsAre("release 0", "0 is ended", "halt 1 for 1.3"));
+  EXPECT_THAT(after(roster, [&] { look_after(roster); }), ElementsAre("1 may not leave"));
+  EXPECT_THAT(roster.membership.relieved(), IsEmpty());
+}
+
+TEST(Roster, MemberThatHandsItsWorkOverMayBeLostLikeAnyOther) {
+  Roster roster = run_that_is_left_by(1);
+  EXPECT_THAT(after(roster, [&] { lose(roster, 1, kDeath, "dead"); }),
+              ElementsAre("1 is dead", "halt 0 for 1.3", "halt 2 for 1.3"));
+  EXPECT_THAT(after(roster, [&] { note_idle(roster, 1); }), IsEmpty());
+  EXPECT_THAT(halted(roster, 0, 9), IsEmpty());
+  EXPECT_THAT(halted(roster, 2, 9), ElementsAre("View 1.3 of 0 2 from 9"));
+}
+
+TEST(Roster, WorkIsNotSharedOutBySpeedWhileAMemberHandsItsOver) {
+  Roster roster = run_that_is_left_by(1);
+  Lines lines;
+  for (int round = 0; round < 20; ++round) {
+    for (const std::uint32_t replica : {0U, 1U, 2U}) {
+      const double speed = replica == 0 ? 9.0 : 1.0;
+      for (std::string& line :
+           after(roster, [&] { note_pace(roster, replica, 20, 2.0, 2.0 * speed); })) {
+        lines.push_back(std::move(line));
+      }
+    }
+  }
+  EXPECT_THAT(lines, IsEmpty());
+}
+
 TEST(Roster, MemberThatStayedForANewcomerMayNotLeaveWhenThatIsLost) {
   Roster roster = run_with_newcomer();
   lose(roster, 1, kDeath, "dead");

@@ -132,6 +132,17 @@ Script script_of(std::uint64_t seed) {
   script.rounded = dice.below(2) == 0;
   script.turns = !script.needs_two && !script.local && dice.below(3) == 0;
   script.quorum = script.turns && dice.below(2) == 0;
+  // Told to end, and perhaps lost while they hand over their work.
+  for (ProcessId member = 2; member <= script.members; ++member) {
+    if (dice.below(3) != 0) continue;
+    Death& leave = script.deaths.emplace_back();
+    leave.after = 100 + dice.below(1600);
+    leave.process = member;
+    leave.leaves = true;
+    if (dice.below(4) == 0) {
+      script.deaths.push_back({leave.after + 1 + dice.below(60), member, dice.below(2) == 0});
+    }
+  }
   if (!script.local && !script.turns && dice.below(3) == 0) {
     script.guests = {30, dice.next()};
     script.needs_two = script.partial = false;

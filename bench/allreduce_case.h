@@ -64,7 +64,8 @@ std::string fault_of(const AllreduceLoad& load, std::span<const float> sums);
 // The Reducers of whole nodes, and a driver in each that contributes and awaits, with everything
 // that lies between two reducers of a run.
 enum class AllreduceFormat : std::uint8_t { kFp32, kExact };
-enum class AllreduceMedium : std::uint8_t { kSharedMemory, kTcp };
+// Troupe's alone: kUcxShm, kUcxTcp, UCX with UCX_TLS as said.
+enum class AllreduceMedium : std::uint8_t { kSharedMemory, kTcp, kUcxShm, kUcxTcp };
 AllreduceRun allreduce_on_troupe(const AllreduceLoad& load, AllreduceFormat format,
                                  AllreduceMedium medium);
 

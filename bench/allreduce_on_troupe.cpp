@@ -255,6 +255,12 @@ AllreduceRun be_rank(const Job& job, const Addresses& addresses, int rank) {
   runtime::ZmqWireOptions options;
   options.clock = &kClock;
   options.shared_memory = job.medium == AllreduceMedium::kSharedMemory;
+  if (job.medium == AllreduceMedium::kUcxShm || job.medium == AllreduceMedium::kUcxTcp) {
+    ::setenv("UCX_TLS", job.medium == AllreduceMedium::kUcxShm ? "shm" : "tcp", 1);
+    options.ucx = std::make_shared<runtime::UcxFabric>(kClock);
+    const auto opened = options.ucx->open({});
+    if (!opened.ok()) return {0, 0, opened.error().message};
+  }
   options.listen =
       options.shared_memory ? fmt::format("ipc://{}/{}", job.folder, rank) : "tcp://127.0.0.1:0";
   auto wire = std::move(runtime::ZmqWire::open(options)).value();

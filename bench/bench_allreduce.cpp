@@ -70,7 +70,9 @@ std::vector<Contender> contenders([[maybe_unused]] std::optional<std::size_t>& g
       {"Troupe fp32, shared memory", true, on_troupe(Format::kFp32, Medium::kSharedMemory)},
       {"Troupe exact, shared memory", true, on_troupe(Format::kExact, Medium::kSharedMemory)},
       {"Troupe fp32, tcp", true, on_troupe(Format::kFp32, Medium::kTcp)},
-      {"Troupe exact, tcp", true, on_troupe(Format::kExact, Medium::kTcp)}};
+      {"Troupe exact, tcp", true, on_troupe(Format::kExact, Medium::kTcp)},
+      {"Troupe fp32, UCX shm", true, on_troupe(Format::kFp32, Medium::kUcxShm)},
+      {"Troupe fp32, UCX tcp", true, on_troupe(Format::kFp32, Medium::kUcxTcp)}};
 #ifdef TROUPE_WITH_GLOO
   all.push_back({"Gloo, tcp", false, [&gloo_algorithm](const AllreduceLoad& load) {
                    return run_best_of_gloo(load, gloo_algorithm);

@@ -25,6 +25,8 @@ target_include_directories(msgpack INTERFACE ${TROUPE_MSGPACK_INCLUDE})
 target_compile_definitions(msgpack INTERFACE MSGPACK_NO_BOOST)
 pkg_check_modules(zmq REQUIRED IMPORTED_TARGET libzmq)
 find_path(TROUPE_CPPZMQ_INCLUDE zmq.hpp REQUIRED)
+# Headers alone: the library is opened when a run asks for it.
+find_path(TROUPE_UCX_INCLUDE ucp/api/ucp.h REQUIRED)
 pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
 # The messages of ONNX files. By hand: the package's configuration asks for the compiler of protobuf.
 pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf)

@@ -9,6 +9,7 @@
 #include "config/list_codecs.h"
 #include "config/scalar_codecs.h"
 #include "config/topology_fields.h"
+#include "runtime/base/network_range.h"
 
 namespace troupe::config {
 namespace {
@@ -192,6 +193,29 @@ void check_listen(const ClusterSection& cluster, Reader& reader) {
   }
 }
 
+CodecOf<Fabric> fabric() { return word<Fabric>({{"zmq", Fabric::kZmq}, {"ucx", Fabric::kUcx}}); }
+
+// A name may lead to this machine, which the transport finds out too late for a run of hours.
+void check_fabric(const ClusterSection& cluster, Reader& reader) {
+  if (cluster.fabric_network) {
+    const auto network = runtime::NetworkRange::parse(*cluster.fabric_network);
+    if (!network.ok()) {
+      reader.problem_at(reader.path() + ".fabric_network", network.error().message);
+    }
+  }
+  if (cluster.fabric != Fabric::kUcx || cluster.fabric_network) return;
+  const std::string_view listen = cluster.listen;
+  const bool is_here =
+      listen.starts_with("127.") || listen.starts_with("[::1]") || listen.starts_with("localhost:");
+  if (is_here) return;
+  reader.problem_at(
+      reader.path() + ".fabric",
+      fmt::format("data over UCX are not encrypted, and {} is reached from other machines; if the "
+                  "network between them can be trusted, name it, as in cluster.fabric_network: "
+                  "10.1.0.0/16, or use fabric: zmq",
+                  cluster.listen));
+}
+
 }  // namespace
 
 std::shared_ptr<Record<ClusterSection>> cluster_record() {
@@ -216,6 +240,15 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              "where `--workers` starts them on a machine that has no such address.")
       .field("keys", &ClusterSection::keys, optional(path("a folder")), Scope::kFree,
              "Folder of the node keys (`troupe keygen`); by default none.")
+      .field("fabric", &ClusterSection::fabric, fabric(), Scope::kFree,
+             "What carries data between processes: ZeroMQ (`zmq`) or UCX (`ucx`), which knows "
+             "InfiniBand and other networks than tcp, and does not encrypt. Control stays on "
+             "ZeroMQ.")
+      .field("fabric_network", &ClusterSection::fabric_network,
+             optional(text("a network such as 10.1.0.0/16, or any", R"([0-9a-fA-F.:/]{3,49}|any)")),
+             Scope::kFree,
+             "A trusted network, which data of `fabric: ucx` may cross unencrypted: 10.1.0.0/16, "
+             "fd00::/8, or `any`; with `none` they stay on this machine.")
       .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
              Scope::kFree,
              "Members that have joined by `troupe join` while the run goes on and may be there at "
@@ -234,6 +267,7 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
         check_shares(cluster, reader);
         check_bandwidth(cluster, reader);
         check_listen(cluster, reader);
+        check_fabric(cluster, reader);
         check_pools(cluster, reader);
       });
   return record;

@@ -253,6 +253,9 @@ struct BurstSection {
   runtime::Duration decide_every = std::chrono::minutes(1);  // default 1 min
 };
 
+// What carries the data between processes. Control is ZeroMQ's.
+enum class Fabric : std::uint8_t { kZmq, kUcx };
+
 struct ClusterSection {
   // In the order of the file, which is that of their members; default none: all in one process.
   std::vector<HostSection> hosts;
@@ -268,6 +271,10 @@ struct ClusterSection {
   std::string listen = "127.0.0.1:0";
   // Folder with the keys of this node and those it admits, absolute; default none.
   std::optional<std::string> keys;
+  Fabric fabric = Fabric::kZmq;
+  // A network that data of Fabric::kUcx may cross unencrypted, as runtime::NetworkRange::parse()
+  // takes it; default none: this machine alone.
+  std::optional<std::string> fabric_network;
   // Members that have joined while the run goes on and may be there at the same time, from 0;
   // default 8.
   std::uint32_t joiners = 8;

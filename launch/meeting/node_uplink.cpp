@@ -56,8 +56,10 @@ runtime::Result<void> check_credentials(const std::string& address,
 runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& listen,
                                                           const NodeCredentials& credentials,
                                                           const runtime::Clock& clock,
-                                                          const runtime::Log& log, LetIn let_in) {
+                                                          const runtime::Log& log, LetIn let_in,
+                                                          Fabric fabric) {
   runtime::ZmqWireOptions options;
+  options.ucx = std::move(fabric);
   options.listen = listen;
   options.clock = &clock;
   options.log = log;
@@ -78,6 +80,21 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
   if (let_in) options.allowed_now = std::move(let_in);
   ASSIGN_OR_RETURN(std::unique_ptr<runtime::ZmqWire> wire, runtime::ZmqWire::open(options));
   return std::unique_ptr<runtime::Wire>(std::move(wire));
+}
+
+runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime::UcxFabric& fabric,
+                                  const runtime::Log& log) {
+  if (cluster.fabric != config::Fabric::kUcx) return {};
+  runtime::NetworkRange network;
+  if (cluster.fabric_network) {
+    ASSIGN_OR_RETURN(network, runtime::NetworkRange::parse(*cluster.fabric_network));
+  }
+  RETURN_IF_ERROR(fabric.open(network));
+  log.info(fmt::format("data travel over UCX {}, unencrypted; {}", fabric.offer().version,
+                       cluster.fabric_network
+                           ? fmt::format("they may cross the network {}", *cluster.fabric_network)
+                           : "they stay on this machine"));
+  return {};
 }
 
 runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOptions& options) {

@@ -192,7 +192,10 @@ Result<void> HeadRun::open_wire() {
   if (request_.members == 0) return {};
   RETURN_IF_ERROR(check_topology_fits(config::print_topology(request_.loaded)));
   const NodeCredentials credentials{request_.loaded.topology.cluster.keys, std::nullopt};
-  ASSIGN_OR_RETURN(wire_, launch::open_wire(request_.listen, credentials, clock_, log_));
+  const auto fabric = std::make_shared<runtime::UcxFabric>(clock_);
+  RETURN_IF_ERROR(open_fabric(request_.loaded.topology.cluster, *fabric, log_));
+  ASSIGN_OR_RETURN(wire_,
+                   launch::open_wire(request_.listen, credentials, clock_, log_, nullptr, fabric));
   // Members that reach each other through the relay have not much patience.
   return request_.returns ? begin_membership() : Result<void>{};
 }

@@ -56,11 +56,15 @@ void judge_members(const config::LoadedTopology& loaded, std::vector<Error>& ref
 Result<void> try_meeting(const config::LoadedTopology& loaded, const Placement& placement,
                          const runtime::Log& log) {
   if (placement.members == 0) return {};
+  const runtime::SteadyClock clock;
+  runtime::UcxFabric ucx(clock);
+  if (const auto opened = open_fabric(loaded.topology.cluster, ucx, log); !opened.ok()) {
+    return Error{opened.error().kind, placed(loaded, "cluster.fabric", opened.error().message)};
+  }
   if (!placement.network) {
     RETURN_IF_ERROR(SocketFolder::make());
     return {};
   }
-  const runtime::SteadyClock clock;
   const NodeCredentials credentials{loaded.topology.cluster.keys, std::nullopt};
   const auto wire = open_wire(placement.network->listen, credentials, clock, log);
   if (wire.ok()) return {};

@@ -10,12 +10,12 @@
 namespace troupe::runtime {
 namespace {
 
-Error lost(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
+Error lost_peer(std::string why) { return {ErrorKind::kLostPeers, std::move(why)}; }
 
 }  // namespace
 
 Error expired_token() {
-  return lost(
+  return lost_peer(
       "the token has expired, and only nodes that joined with it before may use it; make "
       "another one with 'troupe token'");
 }
@@ -65,7 +65,7 @@ std::optional<Error> Handshake::objection_to_hello(std::size_t position, const P
                                                    const Hello& hello) const {
   const bool is_another = hello.node != peer.node();
   if (peer.over() || is_another) {
-    return lost(fmt::format("the run has gone on without {}", hello.node));
+    return lost_peer(fmt::format("the run has gone on without {}", hello.node));
   }
   if (auto error = introducer_.objection_to(position, hello, info.key)) return error;
   const bool knows_none = hello.peer_incarnation == 0;
@@ -79,11 +79,11 @@ std::optional<Error> Handshake::objection_to_hello(std::size_t position, const P
     const bool is_same = hello.incarnation == peer.incarnation() &&
                          info.key == introducer_.key_of(position) && knows_this;
     if (is_same) return std::nullopt;
-    return lost(fmt::format("{} is taken by {}", hello.node, peer.process));
+    return lost_peer(fmt::format("{} is taken by {}", hello.node, peer.process));
   }
   if (!knows_predecessor && info.key_expired && !peer.invited) return expired_token();
   if (!knows_none && !knows_predecessor) {
-    return lost(fmt::format("{} is a new process and knows nothing of what {} did", options_.node,
+    return lost_peer(fmt::format("{} is a new process and knows nothing of what {} did", options_.node,
                             hello.node));
   }
   return introducer_.objection(position, info, hello.address, wire_.address());
@@ -106,10 +106,10 @@ std::optional<Error> Handshake::objection_to_welcome(std::size_t position, const
   // that is away was given up, and can only be another one.
   const bool is_another = peer.incarnation() != 0 && welcome.incarnation != peer.incarnation();
   if (peer.state() == Peer::State::kUp || (is_another && !may_return(peer))) {
-    return lost(fmt::format("{} is lost: another process has taken its place", peer.node()));
+    return lost_peer(fmt::format("{} is lost: another process has taken its place", peer.node()));
   }
   if (peer.state() == Peer::State::kAway && !is_another) {
-    return lost(fmt::format("{} is lost: it is back after it was given up", peer.node()));
+    return lost_peer(fmt::format("{} is lost: it is back after it was given up", peer.node()));
   }
   return std::nullopt;
 }

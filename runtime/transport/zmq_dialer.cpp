@@ -60,7 +60,7 @@ void ZmqDialer::drop_if_lost() {
 Result<void> ZmqDialer::attempt(TimePoint now) {
   ++attempts_;
   token_ = random_token();
-  traffic_.emplace(options_, sink_);
+  traffic_.emplace(options_, sink_, token_, true);
   state_ = State::kAttaching;
   begun_ = now;
   // The monitor tells when nobody listens there. From the attach on, time counts.
@@ -253,7 +253,10 @@ void ZmqDialer::attach(SocketId id) {
   if (deadline_ == TimePoint::max()) deadline_ = options_.clock->now() + options_.attach_within;
   Attach attach;
   attach.route = {token_, id};
-  if (id == SocketId::kControl) attach.offer = traffic_->offer();
+  if (id == SocketId::kControl) {
+    attach.offer = traffic_->offer();
+    attach.ucx = traffic_->ucx();
+  }
   const Buffer frames[] = {write_attach(attach)};
   socket(id).send({}, frames);
 }
@@ -280,6 +283,11 @@ void ZmqDialer::read_answer() {
       sink_.dropped();
       continue;
     }
+    if (std::string why =
+            traffic_->open_ucx(welcome->ucx, to_.resolved.host, to_.resolved.loopback);
+        !why.empty()) {
+      return end(fmt::format("{}: {}", to_.address.text(), why));
+    }
     state_ = State::kOpen;
     deadline_ = TimePoint::max();
     traffic_->peer_sees_offer(welcome->sees_offer);
@@ -301,6 +309,9 @@ void ZmqDialer::read_open(bool everything, TimePoint now) {
       if (!ended) continue;
       return ended->accusation.empty() ? end(ended->why) : accuse(*ended, now);
     }
+  }
+  if (const auto ended = traffic_->take_ucx(id_, now)) {
+    return ended->accusation.empty() ? end(ended->why) : accuse(*ended, now);
   }
   deadline_ = traffic_->parting_by();
 }

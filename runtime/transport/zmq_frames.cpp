@@ -27,15 +27,24 @@ void fields(Archive& archive, Like<Route> auto& route) {
 }
 
 template <class Archive>
+void fields(Archive& archive, Like<UcxOffer> auto& offer) {
+  archive.text("version", offer.version, 16);
+  archive.text("address", offer.address, UcxOffer::kMostBytes);
+  archive.hash("check", offer.check);
+}
+
+template <class Archive>
 void fields(Archive& archive, Like<Attach> auto& attach) {
   archive.object("route", attach.route);
   archive.object("offer", attach.offer);
+  archive.object("ucx", attach.ucx);
 }
 
 template <class Archive>
 void fields(Archive& archive, Like<WireWelcome> auto& welcome) {
   archive.flag("sees_offer", welcome.sees_offer);
   archive.object("offer", welcome.offer);
+  archive.object("ucx", welcome.ucx);
 }
 
 template <class Archive>

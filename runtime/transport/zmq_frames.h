@@ -12,6 +12,9 @@
 //   kPacket, kChunk           <->
 //   kBye on both sockets      <->                  nothing follows on this socket
 //
+// Where both ends offer UCX (ucx_fabric.h), kPacket and kChunk of data and metrics come over that,
+// and a third kBye.
+//
 // An end sends kRefuse on control in place of an answer, and to a peer that broke a rule.
 
 #include <array>
@@ -26,6 +29,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/lane.h"
 #include "runtime/transport/shared_payload.h"
+#include "runtime/transport/ucx_fabric.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {
@@ -81,11 +85,13 @@ struct Route {
 struct Attach {
   Route route;
   SharedOffer offer;  // on control only; none when its bytes are 0
+  UcxOffer ucx;       // the same; none when its address is empty
 };
 
 struct WireWelcome {
   bool sees_offer = false;  // payloads may come through the dialer's shared memory
   SharedOffer offer;
+  UcxOffer ucx;
 };
 
 struct Ready {

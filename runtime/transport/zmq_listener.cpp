@@ -25,6 +25,18 @@ std::uint16_t port_of(const std::string& endpoint) {
   return port;
 }
 
+// Of a peer, as its socket tells.
+struct PeerHost {
+  std::string host;
+  bool loopback = false;
+};
+PeerHost host_of(const std::string& address) {
+  const auto parsed = parse_address(address);
+  if (!parsed.ok()) return {address, false};
+  const auto resolved = resolve(*parsed);
+  return resolved.ok() ? PeerHost{resolved->host, resolved->loopback} : PeerHost{address, false};
+}
+
 struct Bound {
   std::array<std::unique_ptr<ZmqSocket>, kSockets> sockets;
   std::string address;  // as others can dial it
@@ -137,8 +149,18 @@ void ZmqListener::serve(TimePoint now) {
     read_up_to(SocketId::kControl, kManyMessages, now);
   }
   if (router(SocketId::kData).socket->readable()) read_up_to(SocketId::kData, kFewMessages, now);
+  if (options_.ucx != nullptr) serve_ucx(now);
   if (!lost_.empty()) end_lost(now);
   end_late(now);
+}
+
+void ZmqListener::serve_ucx(TimePoint now) {
+  for (auto peer = connections_.begin(); peer != connections_.end();) {
+    const auto here = peer++;
+    Connection& state = here->second;
+    if (state.id.number == 0) continue;
+    if (const auto ended = state.traffic.take_ucx(state.id, now)) end_as(here, *ended);
+  }
 }
 
 void ZmqListener::read_up_to(SocketId id, int most, TimePoint now) {
@@ -199,10 +221,13 @@ void ZmqListener::take_attach(const Route& route, std::span<const std::byte> fra
     if (connections_.size() - tokens_.size() >= kMostUnopened) return sink_.dropped();
     const ConnectionInfo info{false, origin.address, origin.key, origin.key_expired};
     const TimePoint open_by = now + options_.attach_within;
-    peer = connections_
-               .emplace(route.token,
-                        Connection{{}, info, {}, {}, open_by, ZmqTraffic(options_, sink_)})
-               .first;
+    peer =
+        connections_
+            .emplace(
+                route.token,
+                Connection{
+                    {}, info, {}, {}, {}, open_by, ZmqTraffic(options_, sink_, route.token, false)})
+            .first;
   }
   Connection& state = peer->second;
   // Both sockets belong to one process.
@@ -210,6 +235,7 @@ void ZmqListener::take_attach(const Route& route, std::span<const std::byte> fra
   if (route.socket == SocketId::kControl) {
     state.info.address = origin.address == "ipc" ? address_ : origin.address;
     state.offer = attach->offer;
+    state.ucx = attach->ucx;
   }
   note_descriptor(route, origin.descriptor);
   state.attached[static_cast<std::size_t>(route.socket)] = true;
@@ -232,8 +258,14 @@ void ZmqListener::note_descriptor(const Route& route, int descriptor) {
 // driver sends.
 void ZmqListener::open_peer(Connections::iterator peer) {
   Connection& state = peer->second;
+  const auto [host, loopback] = host_of(state.info.address);
+  if (const std::string why = state.traffic.open_ucx(state.ucx, host, loopback); !why.empty()) {
+    options_.log.warning(fmt::format("refused {}: {}", state.info.address, why));
+    refuse({peer->first, SocketId::kControl}, why);
+    return end(peer, why);
+  }
   const bool sees = state.traffic.open_offer(state.offer);
-  const Buffer frames[] = {write_welcome({sees, state.traffic.offer()})};
+  const Buffer frames[] = {write_welcome({sees, state.traffic.offer(), state.traffic.ucx()})};
   router(SocketId::kControl).socket->send(Route{peer->first, SocketId::kControl}.text(), frames);
   state.id = sink_.next_id();
   tokens_.emplace(state.id, peer->first);
@@ -245,10 +277,12 @@ void ZmqListener::take_of_peer(Connections::iterator peer, SocketId id, std::spa
   Connection& state = peer->second;
   // One socket has attached and the other one has not: nothing is said yet.
   if (state.id.number == 0) return sink_.dropped();
-  const auto ended = state.traffic.take(state.id, id, frames, now);
-  if (!ended) return;
-  if (!ended->accusation.empty()) refuse({peer->first, SocketId::kControl}, ended->accusation);
-  end(peer, ended->why);
+  if (const auto ended = state.traffic.take(state.id, id, frames, now)) end_as(peer, *ended);
+}
+
+void ZmqListener::end_as(Connections::iterator peer, const ZmqTraffic::End& ended) {
+  if (!ended.accusation.empty()) refuse({peer->first, SocketId::kControl}, ended.accusation);
+  end(peer, ended.why);
 }
 
 void ZmqListener::refuse(const Route& route, std::string_view why) {

@@ -56,6 +56,7 @@ class ZmqListener {
     ConnectionInfo info;
     std::array<bool, kSockets> attached{};
     SharedOffer offer;  // of the peer
+    UcxOffer ucx;       // the same
     TimePoint open_by{};
     ZmqTraffic traffic;
     // For opening, and then for the second goodbye.
@@ -82,6 +83,9 @@ class ZmqListener {
   // A message of an attached socket.
   void take_of_peer(Connections::iterator peer, SocketId id, std::span<Buffer> frames,
                     TimePoint now);
+  // What has come over UCX.
+  void serve_ucx(TimePoint now);
+  void end_as(Connections::iterator peer, const ZmqTraffic::End& ended);
   void refuse(const Route& route, std::string_view why);
   // The sink is told if it knows the peer.
   void end(Connections::iterator peer, std::string why);

@@ -9,11 +9,10 @@
 namespace troupe::runtime {
 
 // How each payload travels is decided first, since the packet's message says so; chunks come last.
-std::uint64_t cut(const Packet& packet, Lane lane, SharedSender* shared,
+std::uint64_t cut(const Packet& packet, Lane lane, const Cuts& cuts, SharedSender* shared,
                   std::size_t shared_from_bytes,
                   const std::function<void(std::span<const Buffer> frames)>& out) {
   CHECK(packet.payloads.size() <= Packet::kMostPayloads, "a packet has too many payloads");
-  const std::size_t chunk_bytes = chunk_bytes_of(lane);
   std::vector<PayloadEntry> entries;
   entries.reserve(packet.payloads.size());
   std::vector<Buffer> frames(1);
@@ -31,9 +30,7 @@ std::uint64_t cut(const Packet& packet, Lane lane, SharedSender* shared,
         continue;
       }
     }
-    // On control all frames of a message together are no larger than a chunk; elsewhere each of
-    // them is.
-    const std::size_t room = lane == Lane::kControl ? chunk_bytes - in_frames : chunk_bytes;
+    const std::size_t room = cuts.inline_bytes - (cuts.altogether ? in_frames : 0);
     if (payload.size() > room) {
       entry.how = PayloadEntry::How::kChunks;
     } else {
@@ -46,8 +43,8 @@ std::uint64_t cut(const Packet& packet, Lane lane, SharedSender* shared,
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].how != PayloadEntry::How::kChunks) continue;
     const Buffer& payload = packet.payloads[i];
-    for (std::size_t begin = 0; begin < payload.size(); begin += chunk_bytes) {
-      const std::size_t bytes = std::min(chunk_bytes, payload.size() - begin);
+    for (std::size_t begin = 0; begin < payload.size(); begin += cuts.chunk_bytes) {
+      const std::size_t bytes = std::min(cuts.chunk_bytes, payload.size() - begin);
       const Buffer parts[] = {write_bare(FrameKind::kChunk, lane), payload.slice(begin, bytes)};
       out(parts);
     }

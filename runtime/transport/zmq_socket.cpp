@@ -382,15 +382,16 @@ bool ZmqSocket::check_readable() {
   return readable_;
 }
 
-void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms) {
+void wait_for_any(std::span<ZmqSocket* const> sockets, std::initializer_list<int> descriptors,
+                  long timeout_ms) {
   std::vector<pollfd> items;
-  items.reserve(2 * sockets.size() + 1);
+  items.reserve(2 * sockets.size() + descriptors.size());
   for (ZmqSocket* socket : sockets) {
     items.push_back({socket->impl_->descriptor, POLLIN, 0});
     items.push_back({socket->impl_->events_descriptor, POLLIN, 0});
     if (timeout_ms != 0 && (socket->has_events_ || socket->check_readable())) timeout_ms = 0;
   }
-  items.push_back({descriptor, POLLIN, 0});
+  for (const int descriptor : descriptors) items.push_back({descriptor, POLLIN, 0});
   // A signal ends the wait early, which is no trouble.
   if (::poll(items.data(), items.size(), static_cast<int>(timeout_ms)) < 0) return;
   for (std::size_t i = 0; i < sockets.size(); ++i) {

@@ -6,6 +6,7 @@
 // One thread, except where said.
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -129,7 +130,8 @@ class ZmqSocket {
   bool has_events() const { return has_events_; }
 
  private:
-  friend void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms);
+  friend void wait_for_any(std::span<ZmqSocket* const> sockets,
+                           std::initializer_list<int> descriptors, long timeout_ms);
   bool check_readable();
 
   struct Impl;
@@ -140,8 +142,9 @@ class ZmqSocket {
   bool has_events_ = true;
 };
 
-// Waits until a socket or its monitor may be read, or the descriptor, or the time is over.
-// timeout_ms < 0: for ever. Returns at once when some socket was not read to its end.
-void wait_for_any(std::span<ZmqSocket* const> sockets, int descriptor, long timeout_ms);
+// Waits until a socket or its monitor may be read, or one of the descriptors (-1: none), or the
+// time is over. timeout_ms < 0: for ever. Returns at once when some socket was not read to its end.
+void wait_for_any(std::span<ZmqSocket* const> sockets, std::initializer_list<int> descriptors,
+                  long timeout_ms);
 
 }  // namespace troupe::runtime

@@ -2,7 +2,8 @@
 
 // The part that both ends of an open connection do alike: cut packets, put them together, share
 // memory, and say goodbye. The sockets belong to the caller: frames leave through a function and
-// come in by take(). Each lane is put together by itself.
+// come in by take(). Each lane is put together by itself. Where this end's fabric is UCX, data and
+// metrics leave and come through a stream of that, and the data socket carries a goodbye alone.
 
 #include <array>
 #include <deque>
@@ -15,6 +16,7 @@
 #include <variant>
 
 #include "runtime/transport/shared_payload.h"
+#include "runtime/transport/ucx_fabric.h"
 #include "runtime/transport/wire.h"
 #include "runtime/transport/zmq_memory.h"
 #include "runtime/transport/zmq_packets.h"
@@ -77,8 +79,8 @@ class ZmqTraffic {
   using Out = std::function<void(SocketId socket, std::span<const Buffer> frames)>;
 
   // Makes this end's shared memory, if options want it and the system has it; else payloads travel
-  // through the sockets, which the log tells. Both outlive it.
-  ZmqTraffic(const ZmqWireOptions& options, ZmqSink& sink);
+  // through the sockets, which the log tells. Both outlive it. The token is the connection's.
+  ZmqTraffic(const ZmqWireOptions& options, ZmqSink& sink, const Token& token, bool is_dialer);
 
   // Where this end's memory is; of 0 bytes: there is none.
   const SharedOffer& offer() const;
@@ -87,10 +89,16 @@ class ZmqTraffic {
   // Whether the peer sees this end's memory, which is not used before. If not, it is let go.
   void peer_sees_offer(bool sees);
 
+  // Where this end's UCX is; of no address: there is none.
+  const UcxOffer& ucx() const;
+  // Takes up the peer's, which may have none: it can then send and be sent control only. `host` is
+  // the peer's, numeric. Returns why this end will not; "": it does.
+  std::string open_ucx(const UcxOffer& peer, const std::string& host, bool loopback);
+
   // As Wire::send(); the connection is open. Counts payloads that went through shared memory.
   void send(Lane lane, const Packet& packet, const Out& out);
-  // On both sockets. Nothing may be sent after it.
-  void say_bye(const Out& out) const;
+  // On both sockets, and over UCX, where the linger begins. Nothing may be sent after it.
+  void say_bye(const Out& out);
 
   // Why a connection ends by a message.
   struct End {
@@ -102,22 +110,33 @@ class ZmqTraffic {
   std::optional<End> take(ConnectionId id, SocketId socket, std::span<Buffer> frames,
                           TimePoint now);
 
+  // The same of what has come over UCX.
+  std::optional<End> take_ucx(ConnectionId id, TimePoint now);
+
   // The peer has said goodbye on that socket: nothing follows there.
   bool said_bye(SocketId socket) const { return byes_[static_cast<std::size_t>(socket)]; }
   // When the goodbye on the other socket is overdue; max(): it has said none.
   TimePoint parting_by() const { return parting_by_; }
 
  private:
+  // Messages keep their order within each.
+  enum class Way : std::uint8_t { kControl, kData, kUcx };
+  static constexpr std::size_t kWays = 3;
+
+  std::optional<End> take_by(Way way, ConnectionId id, std::span<Buffer> frames, TimePoint now);
   // The fault of the message; "": none.
-  std::string read(ConnectionId id, SocketId socket, std::span<Buffer> frames);
+  std::string read(ConnectionId id, Way way, std::span<Buffer> frames);
+  bool is_parted() const;
 
   const ZmqWireOptions& options_;
   ZmqSink& sink_;
   std::unique_ptr<SharedSender> ours_;
   bool peer_sees_ours_ = false;
   std::unique_ptr<SharedReceiver> theirs_;
+  std::unique_ptr<UcxStream> stream_;  // null: this end's fabric is ZeroMQ
+  bool lacks_ucx_ = false;             // the peer, and there was something to send
   std::array<PacketAssembler, kLanes> lanes_;
-  std::array<bool, kSockets> byes_{};
+  std::array<bool, kWays> byes_{};
   TimePoint parting_by_ = TimePoint::max();
 };
 

@@ -73,8 +73,12 @@ ZmqWire::Impl::~Impl() {
     dialer->part();
     dialer->add_to(sockets);
   }
-  if (!sockets.empty()) wait_for_any(sockets, wakes.number(), kMomentMs);
+  if (!sockets.empty()) wait_for_any(sockets, {wakes.number()}, kMomentMs);
   for (auto& [id, dialer] : dialers) dialer->drop_if_lost();
+  if (options.ucx == nullptr) return;
+  dialers.clear();
+  listener.reset();
+  options.ucx->drain();
 }
 
 Result<ResolvedAddress> ZmqWire::Impl::lead(const Address& address) {
@@ -88,6 +92,7 @@ Result<ResolvedAddress> ZmqWire::Impl::lead(const Address& address) {
 // Admission comes first, as handshakes of the listener wait for its answers.
 void ZmqWire::Impl::serve() {
   const TimePoint now = options.clock->now();
+  if (options.ucx != nullptr) options.ucx->progress();
   if (admission != nullptr) admission->serve();
   if (listener != nullptr) listener->serve(now);
   for (auto& [id, dialer] : dialers) dialer->serve(now);
@@ -105,8 +110,14 @@ void ZmqWire::Impl::wait(TimePoint until) {
     dialer->add_to(sockets);
     until = std::min(until, dialer->next_deadline());
   }
-  wait_for_any(sockets, wakes.number(),
-               sink.has_news() ? 0 : milliseconds_until(until, options.clock->now()));
+  UcxFabric::Wait ucx;
+  if (options.ucx != nullptr) {
+    ucx = options.ucx->before_wait();
+    until = std::min(until, options.ucx->next_deadline());
+  }
+  const bool at_once = sink.has_news() || ucx.at_once;
+  wait_for_any(sockets, {wakes.number(), ucx.descriptor},
+               at_once ? 0 : milliseconds_until(until, options.clock->now()));
   std::uint64_t count = 0;
   // Wakes that came until now are over with this poll.
   [[maybe_unused]] const ssize_t taken = ::read(wakes.number(), &count, sizeof(count));

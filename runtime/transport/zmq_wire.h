@@ -26,6 +26,7 @@
 #include "runtime/base/log.h"
 #include "runtime/transport/keys.h"
 #include "runtime/transport/resolve.h"
+#include "runtime/transport/ucx_fabric.h"
 #include "runtime/transport/wire.h"
 
 namespace troupe::runtime {
@@ -68,6 +69,10 @@ struct ZmqWireOptions {
   std::size_t shared_bytes = std::size_t{256} << 20;
   std::size_t shared_from_bytes = std::size_t{4} << 10;
 
+  // Carries data and metrics from when it is open, for connections that begin then, instead of the
+  // data socket and shared memory. Both ends must do so. Null: never. No other wire may have it.
+  std::shared_ptr<UcxFabric> ucx;
+
   // How long what was taken is still sent after close() or the wire's end. The wire's destructor
   // takes no longer, much.
   Duration linger = std::chrono::seconds(2);
@@ -87,6 +92,7 @@ struct ZmqWireOptions {
 struct ZmqWireCounters {
   std::uint64_t dropped = 0;          // messages of unknown peers, or damaged
   std::uint64_t payloads_shared = 0;  // sent through shared memory
+  std::uint64_t payloads_over_ucx = 0;
 };
 
 class ZmqWire final : public Wire {

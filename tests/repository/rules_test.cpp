@@ -35,7 +35,10 @@ const std::vector<Rule>& rules() {
       {R"(#\s*include\s*<zmq)",
        {"runtime/transport/zmq_socket.cpp", "runtime/transport/keys.cpp",
         "telemetry/sinks/publisher.cpp"},
-       "ZmqSocket is what the wire sees of the library"}};
+       "ZmqSocket is what the wire sees of the library"},
+      {R"(#\s*include\s*<uc[pst]/)",
+       {"runtime/transport/ucx_library.h"},
+       "UcxLibrary is what opens UCX when a run asks for it"}};
   return kRules;
 }
 
@@ -60,7 +63,7 @@ TEST(Rules, LineThatDoesWhatOnePlaceDoesIsRefused) {
         "      thread_([this] { run(); }) {", "std::jthread worker;", "auto sum = std::async(add);",
         "  ::close(file);", "auto now = std::chrono::steady_clock::now();",
         "x = std::time(nullptr);", "std::random_device device;", "::getrandom(bytes, size, 0);",
-        "#include <zmq.hpp>"}) {
+        "#include <zmq.hpp>", "#include <ucp/api/ucp.h>"}) {
     EXPECT_EQ(refused_lines({"model/a.cpp", {"", line}}).size(), 1u) << line;
   }
   EXPECT_THAT(refused_lines({"model/a.cpp", {"", "::close(file);"}}),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -61,6 +62,14 @@ ZmqWireOptions plain(const std::string& listen) {
   options.clock = &stage_clock();
   options.listen = listen;
   return options;
+}
+
+std::shared_ptr<UcxFabric> open_ucx(const char* transports) {
+  ::setenv("UCX_TLS", transports, 1);
+  auto fabric = std::make_shared<UcxFabric>(stage_clock());
+  const auto opened = fabric->open({});
+  CHECK(opened.ok(), opened.ok() ? "" : opened.error().message);
+  return fabric;
 }
 
 std::string fresh_ipc_address() {

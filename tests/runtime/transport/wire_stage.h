@@ -59,6 +59,8 @@ bool play(std::initializer_list<StageEnd*> ends, const std::function<bool()>& co
 const Clock& stage_clock();
 // A wire on that clock, which listens there unless it is "", without keys.
 ZmqWireOptions plain(const std::string& listen = "");
+// An open fabric for one wire, which uses what UCX_TLS would name.
+std::shared_ptr<UcxFabric> open_ucx(const char* transports);
 // A path for a socket, of this process and not given before.
 std::string fresh_ipc_address();
 // Bytes that tell every position from its neighbours, and seeds from each other.

@@ -15,7 +15,7 @@ using Messages = std::vector<std::vector<Buffer>>;
 
 Messages cut_up(const Packet& packet, Lane lane) {
   Messages messages;
-  cut(packet, lane, nullptr, 0,
+  cut(packet, lane, cuts_of(lane), nullptr, 0,
       [&](std::span<const Buffer> frames) { messages.emplace_back(frames.begin(), frames.end()); });
   return messages;
 }

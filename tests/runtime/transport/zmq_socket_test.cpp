@@ -87,7 +87,7 @@ TEST(ZmqSocket, AClosedSocketThatLingersOutlivesItsPeer) {
     for (ZmqEvent event; socket->next_event(event);) {
     }
     ZmqSocket* const sockets[] = {socket.get()};
-    wait_for_any(sockets, -1, -1);
+    wait_for_any(sockets, {}, -1);
   }
   // More than the system takes for a peer that does not read.
   const Buffer large[] = {Buffer::zeroed(std::size_t{64} << 20)};

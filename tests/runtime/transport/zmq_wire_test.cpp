@@ -23,6 +23,7 @@ struct Medium {
   bool ipc;
   bool curve;
   bool shared;
+  const char* ucx = nullptr;  // UCX_TLS, where data travel over UCX
 };
 
 class ZmqWireOver : public testing::TestWithParam<Medium> {
@@ -41,8 +42,10 @@ class ZmqWireOver : public testing::TestWithParam<Medium> {
       server_key_ = options.keys->public_key;
     }
     options.listen = medium.ipc ? fresh_ipc_address() : "tcp://127.0.0.1:0";
+    options.ucx = fabric();
     listener_ = std::make_unique<StageEnd>(options);
     options.listen = "";
+    options.ucx = fabric();
     options.allowed.clear();
     if (medium.curve) options.keys = dialer_keys_;
     options.server_key = server_key_;
@@ -51,6 +54,9 @@ class ZmqWireOver : public testing::TestWithParam<Medium> {
     ASSERT_TRUE(
         play([&] { return !listener_->diary.open.empty() && !dialer_->diary.open.empty(); }));
     at_listener_ = listener_->diary.open[0];
+  }
+  static std::shared_ptr<UcxFabric> fabric() {
+    return GetParam().ucx == nullptr ? nullptr : open_ucx(GetParam().ucx);
   }
   bool play(const std::function<bool()>& condition) {
     return runtime::play({listener_.get(), dialer_.get()}, condition);
@@ -96,6 +102,7 @@ TEST_P(ZmqWireOver, PayloadsOfEverySizeArriveWholeInBothDirections) {
     EXPECT_TRUE(is_packet(listener_->diary.packets[i].packet, i, sizes[i])) << i;
     EXPECT_TRUE(is_packet(dialer_->diary.packets[i].packet, i + 50, sizes[i])) << i;
   }
+  EXPECT_EQ(dialer_->wire->counters().payloads_over_ucx > 0, GetParam().ucx != nullptr);
   if (!GetParam().shared) {
     EXPECT_EQ(dialer_->wire->counters().payloads_shared, 0u);
   } else {
@@ -153,9 +160,11 @@ TEST_P(ZmqWireOver, WhatAListenerSentBeforeItsCloseArrivesToo) {
 
 TEST_P(ZmqWireOver, TheEndOfAWireClosesItsConnections) {
   listener_->wire->send(at_listener_, Lane::kData, packet_of(1, {3 * kChunk}));
-  listener_->wire.reset();
-  ASSERT_TRUE(
-      runtime::play({dialer_.get()}, [&] { return dialer_->diary.ends.contains(at_dialer_); }));
+  std::thread end([&] { listener_->wire.reset(); });
+  const bool ended =
+      runtime::play({dialer_.get()}, [&] { return dialer_->diary.ends.contains(at_dialer_); });
+  end.join();
+  ASSERT_TRUE(ended);
   ASSERT_EQ(dialer_->diary.packets.size(), 1u);
   EXPECT_TRUE(is_packet(dialer_->diary.packets[0].packet, 1, {3 * kChunk}));
 }
@@ -199,7 +208,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Medium{"Tcp", false, false, false}, Medium{"TcpShared", false, false, true},
                     Medium{"TcpCurve", false, true, false},
                     Medium{"TcpCurveShared", false, true, true}, Medium{"Ipc", true, false, false},
-                    Medium{"IpcShared", true, false, true}, Medium{"IpcCurve", true, true, false}),
+                    Medium{"IpcShared", true, false, true}, Medium{"IpcCurve", true, true, false},
+                    Medium{"UcxTcp", false, false, false, "tcp"},
+                    Medium{"UcxShm", false, false, false, "shm"},
+                    Medium{"UcxTcpCurve", false, true, false, "tcp"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ZmqWire, ADialWaitsForItsListener) {

@@ -248,7 +248,7 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              optional(text("a network such as 10.1.0.0/16, or any", R"([0-9a-fA-F.:/]{3,49}|any)")),
              Scope::kFree,
              "A trusted network, which data of `fabric: ucx` may cross unencrypted: 10.1.0.0/16, "
-             "fd00::/8, or `any`; with `none` they stay on this machine.")
+             "fd00::/8, or `any`. By default none: they stay on this machine.")
       .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
              Scope::kFree,
              "Members that have joined by `troupe join` while the run goes on and may be there at "

@@ -48,7 +48,10 @@ struct StreamKey {
 
 struct Endpoint {
   ucp_ep_h handle = nullptr;
+  // Whether the library notices a dead peer, and can give up what is under way to it.
+  bool tells_failure = true;
   ucs_status_t failure = UCS_OK;
+  std::size_t unsent = 0;  // messages that the library has not done with
 };
 
 // What the library uses until it says that it is done.
@@ -63,8 +66,9 @@ struct Sending {
 
 struct Parting {
   std::shared_ptr<Endpoint> from;
-  void* flush = nullptr;  // null: it is done
   TimePoint until;
+  bool has_sent = false;  // all messages, and then it is flushed
+  void* flush = nullptr;  // null: it is done
 };
 
 struct Closing {
@@ -124,6 +128,7 @@ struct UcxFabric::Impl {
   void settle(Receiving& receiving, ucs_status_t status);
   void close(std::shared_ptr<Endpoint> endpoint);
   void part(std::shared_ptr<Endpoint> endpoint, TimePoint until);
+  void go_on_parting(Parting& one, TimePoint now);
   void reap();
   UcxStream::Impl* find(const StreamKey& key) {
     const auto found = streams.find(key);
@@ -137,6 +142,7 @@ struct UcxFabric::Impl {
   ucp_worker_h worker = nullptr;
   int descriptor = -1;
   UcxOffer offer;
+  bool tells_failure = true;  // as Endpoint has it, until one could not
   std::map<StreamKey, UcxStream::Impl*> streams;
   std::list<Sending> sending;
   std::list<Receiving> receiving;
@@ -157,6 +163,7 @@ ucs_status_t on_message(void* fabric, const void* header, std::size_t header_byt
 void on_sent(void* request, ucs_status_t, void* user) {
   auto* const done = static_cast<Sending*>(user);
   done->library->ucp_request_free(request);
+  --done->to->unsent;
   done->home->erase(done->self);
 }
 
@@ -288,18 +295,31 @@ void UcxFabric::Impl::settle(Receiving& one, ucs_status_t status) {
 void UcxFabric::Impl::close(std::shared_ptr<Endpoint> endpoint) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  param.flags = endpoint->tells_failure ? UCP_EP_CLOSE_FLAG_FORCE : 0;
   void* const request = library->ucp_ep_close_nbx(endpoint->handle, &param);
   if (UCS_PTR_IS_PTR(request)) closing.push_back({std::move(endpoint), request});
 }
 
 void UcxFabric::Impl::part(std::shared_ptr<Endpoint> endpoint, TimePoint until) {
-  ucp_request_param_t param{};
-  void* const flush = library->ucp_ep_flush_nbx(endpoint->handle, &param);
-  parting.push_back({std::move(endpoint), UCS_PTR_IS_PTR(flush) ? flush : nullptr, until});
-  if (parting.back().flush == nullptr) {
-    parting.back().until = std::min(until, clock.now() + kGrace);
+  parting.push_back({std::move(endpoint), until});
+  reap();
+}
+
+// A flush says nothing of a payload that the other end has still to fetch.
+void UcxFabric::Impl::go_on_parting(Parting& one, TimePoint now) {
+  if (!one.has_sent) {
+    if (one.from->unsent > 0) return;
+    one.has_sent = true;
+    ucp_request_param_t param{};
+    void* const flush = library->ucp_ep_flush_nbx(one.from->handle, &param);
+    if (UCS_PTR_IS_PTR(flush)) one.flush = flush;
+  } else if (one.flush == nullptr ||
+             library->ucp_request_check_status(one.flush) == UCS_INPROGRESS) {
+    return;
+  } else {
+    library->ucp_request_free(std::exchange(one.flush, nullptr));
   }
+  if (one.flush == nullptr) one.until = std::min(one.until, now + kGrace);
 }
 
 void UcxFabric::Impl::reap() {
@@ -310,10 +330,7 @@ void UcxFabric::Impl::reap() {
     return true;
   });
   std::erase_if(parting, [&](Parting& one) {
-    if (one.flush != nullptr && library->ucp_request_check_status(one.flush) != UCS_INPROGRESS) {
-      library->ucp_request_free(std::exchange(one.flush, nullptr));
-      one.until = std::min(one.until, now + kGrace);
-    }
+    go_on_parting(one, now);
     if (one.from->failure == UCS_OK && now < one.until) return false;
     if (one.flush != nullptr) library->ucp_request_free(one.flush);
     close(std::move(one.from));
@@ -449,7 +466,7 @@ UcxStream::~UcxStream() {
 
 Result<void> UcxStream::connect(const UcxOffer& peer) {
   const auto refused = [](std::string why) { return Error{ErrorKind::kLostPeers, std::move(why)}; };
-  const UcxFabric::Impl& fabric = impl_->fabric;
+  UcxFabric::Impl& fabric = impl_->fabric;
   if (peer.version != fabric.offer.version) {
     return refused(
         fmt::format("one end has UCX {} and the other one {}: install the same release "
@@ -466,7 +483,20 @@ Result<void> UcxStream::connect(const UcxOffer& peer) {
   params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_failure, endpoint.get()};
-  const auto status = fabric.library->ucp_ep_create(fabric.worker, &params, &endpoint->handle);
+  endpoint->tells_failure = fabric.tells_failure;
+  auto status = UCS_ERR_UNREACHABLE;
+  if (fabric.tells_failure) {
+    status = fabric.library->ucp_ep_create(fabric.worker, &params, &endpoint->handle);
+  }
+  if (status == UCS_ERR_UNREACHABLE) {
+    // Shared memory, where UCX is told to use nothing else. The sockets notice a dead peer anyway.
+    endpoint->tells_failure = false;
+    params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+    params.field_mask &= ~std::uint64_t{UCP_EP_PARAM_FIELD_ERR_HANDLER};
+    status = fabric.library->ucp_ep_create(fabric.worker, &params, &endpoint->handle);
+    // The library complains each time.
+    if (status == UCS_OK) fabric.tells_failure = false;
+  }
   if (status != UCS_OK) {
     return refused(
         fmt::format("UCX finds no way between both ends: {}; compare their UCX_TLS and "
@@ -513,7 +543,10 @@ void UcxStream::send(std::span<const Buffer> frames) {
   void* const request =
       fabric.library->ucp_am_send_nbx(impl_->endpoint->handle, kMessageId, one.header.data(),
                                       header_bytes, one.data.data(), one.data.size(), &param);
-  if (UCS_PTR_IS_PTR(request)) return;
+  if (UCS_PTR_IS_PTR(request)) {
+    ++one.to->unsent;
+    return;
+  }
   if (UCS_PTR_IS_ERR(request)) impl_->endpoint->failure = UCS_PTR_RAW_STATUS(request);
   fabric.sending.erase(one.self);
 }

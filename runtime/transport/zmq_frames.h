@@ -85,13 +85,13 @@ struct Route {
 struct Attach {
   Route route;
   SharedOffer offer;  // on control only; none when its bytes are 0
-  UcxOffer ucx;       // the same; none when its address is empty
+  UcxOffer ucx{};     // the same; none when its address is empty
 };
 
 struct WireWelcome {
   bool sees_offer = false;  // payloads may come through the dialer's shared memory
   SharedOffer offer;
-  UcxOffer ucx;
+  UcxOffer ucx{};
 };
 
 struct Ready {

@@ -164,7 +164,11 @@ std::optional<ZmqTraffic::End> ZmqTraffic::take_by(Way way, ConnectionId id,
     stream_.reset();
     return End{fmt::format("the other end sent {}", wrong), fmt::format("this end sent {}", wrong)};
   }
-  if (is_parted()) return End{"the other end closed the connection", ""};
+  if (is_parted()) {
+    // What the library still owes the other end leaves before its endpoint goes.
+    if (stream_ != nullptr) stream_->part(now + options_.linger);
+    return End{"the other end closed the connection", ""};
+  }
   // The first one sets the time for the others.
   if (std::ranges::count(byes_, true) > 0 && parting_by_ == TimePoint::max()) {
     parting_by_ = now + options_.linger;

@@ -58,6 +58,13 @@ class ZmqWireOver : public testing::TestWithParam<Medium> {
   static std::shared_ptr<UcxFabric> fabric() {
     return GetParam().ucx == nullptr ? nullptr : open_ucx(GetParam().ucx);
   }
+  void TearDown() override { end_both(); }
+  // At the same time: what one has still to send, the other may have to fetch.
+  void end_both() {
+    std::thread other([&] { listener_.reset(); });
+    dialer_.reset();
+    other.join();
+  }
   bool play(const std::function<bool()>& condition) {
     return runtime::play({listener_.get(), dialer_.get()}, condition);
   }
@@ -173,8 +180,7 @@ TEST_P(ZmqWireOver, BuffersOutliveConnectionAndWires) {
   dialer_->wire->send(at_dialer_, Lane::kData, packet_of(1, {200000, 3 * kChunk, 10000}));
   ASSERT_TRUE(arrives(*listener_, 1));
   const Packet kept = std::move(listener_->diary.packets[0].packet);
-  listener_.reset();
-  dialer_.reset();
+  end_both();
   EXPECT_TRUE(is_packet(kept, 1, {200000, 3 * kChunk, 10000}));
 }
 

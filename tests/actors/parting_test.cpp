@@ -45,7 +45,7 @@ TEST(Parting, LostMemberLeavesTheOthersInANewViewFromTheFurthestStepOn) {
 
 TEST(Parting, MemberIsReleasedWhenItTellsThatItHasNoWorkAnyMore) {
   Company company(3);
-  company.handover_grace = seconds(10);
+  company.handover_grace = std::chrono::seconds(10);
   company.cue(1, milliseconds(1000), [] { return Message::of(Leaving{}); });
   company.idle = 1;
   company.run();

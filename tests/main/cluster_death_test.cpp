@@ -285,6 +285,11 @@ TEST_F(ClusterDeath, MembersToldToEndLeaveAndTheLastOneEndsTheRunCleanly) {
   Process process(endless("a"));
   wait_until_training(process);
   ::kill(member(1), SIGTERM);
+  // Behind the View in which it hands over its work.
+  ASSERT_TRUE(process.wait_until([&] {
+    return read_text(path("a/metrics.jsonl")).find("member.1 has left the run") !=
+           std::string::npos;
+  }));
   wait_until_gone_on(process);
   EXPECT_THAT(log(), HasSubstr("member.1 has left the run: it was told to end"));
   EXPECT_EQ(nodes().at("member.1").state, "ended");

@@ -26,7 +26,7 @@ class ClusterDrain : public ClusterRun {
   std::size_t leaves() const {
     std::size_t count = 0;
     for (const auto& view : parse_json(read_text(path("a/summary.json")))["views"].list()) {
-      EXPECT_EQ(view["micro_batches_taken_over"].number(), 0);
+      EXPECT_EQ(view["micro_batches_taken_over"].integer(), 0);
       count += view["causes"].list().size();
     }
     return count;

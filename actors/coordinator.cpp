@@ -161,6 +161,7 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
     const Error error{ErrorKind::kLostPeers,
                       fmt::format("the run has gone on without {}", peer.node)};
     context.send_control(roster_.nodes[*member], Message::of(Expelled{error}));
+    teller_.tell_change(context, {{.name = peer.node, .state = "dead", .cause = error.message}});
     return;
   }
   arrive(roster_, *member);

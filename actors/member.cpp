@@ -71,9 +71,15 @@ void Member::receive_peer_away(Context& context, const runtime::PeerAway&) {
 void Member::receive_peer_joined(Context& context, const runtime::PeerJoined& joined) {
   if (joined.node == config::kHeadNode) {
     if (head_is_away_) repeat_reports(context);
-  } else if (!options_.reducer.empty()) {
-    context.send_control(options_.reducer, Message::of(NeighbourMet{joined.node}));
+    return;
   }
+  // Those that were this member before are over, and no head needs to hear of them.
+  const auto member = config::member_number(joined.node);
+  std::erase_if(lost_, [&](const NeighbourLost& lost) {
+    return member && config::member_number(lost.node) == member;
+  });
+  if (options_.reducer.empty()) return;
+  context.send_control(options_.reducer, Message::of(NeighbourMet{joined.node}));
 }
 
 void Member::receive_own_state(Context& context, const OwnState& own) {

@@ -20,7 +20,7 @@ double rate(std::int64_t before, std::int64_t now, double seconds) {
 
 void NodeTable::take(const NodeFacts& told, double time) {
   if (told.name.empty()) return;
-  if (!nodes_.contains(told.name) && nodes_.size() >= most_) return;
+  if (!nodes_.contains(told.name) && nodes_.size() >= most_ && !forget_one()) return;
   NodeState& node = nodes_[told.name];
   if (node.state != told.state || (told.pid != 0 && node.pid != told.pid)) node.since = time;
   node.name = told.name;
@@ -30,6 +30,17 @@ void NodeTable::take(const NodeFacts& told, double time) {
   if (!told.host.empty()) node.host = told.host;
   if (told.pid != 0) node.pid = told.pid;
   if (!is_up(node)) come_to_rest(node);
+}
+
+bool NodeTable::forget_one() {
+  auto oldest = nodes_.end();
+  for (auto node = nodes_.begin(); node != nodes_.end(); ++node) {
+    if (is_up(node->second)) continue;
+    if (oldest == nodes_.end() || node->second.since < oldest->second.since) oldest = node;
+  }
+  if (oldest == nodes_.end()) return false;
+  nodes_.erase(oldest);
+  return true;
 }
 
 // Rates need two samples of one process, so the first sample of a process gives none.

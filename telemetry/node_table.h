@@ -34,7 +34,8 @@ struct NodeState {
 // One thread at a time.
 class NodeTable {
  public:
-  // Nodes beyond `most` are left out.
+  // Beyond `most` a node takes the place of the one that was over first; where all are up it is left
+  // out.
   explicit NodeTable(std::size_t most) : most_(most) {}
 
   // A node has changed its state, or was not known before.
@@ -57,6 +58,9 @@ class NodeTable {
   std::optional<NodeState> find(std::string_view name) const;
 
  private:
+  // False: all nodes are up.
+  bool forget_one();
+
   std::size_t most_;
   std::map<std::string, NodeState, std::less<>> nodes_;
 };

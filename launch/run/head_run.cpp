@@ -336,7 +336,8 @@ void HeadRun::succeed(const HeadHistory& history) {
           pipeline::reason_to_stop(setup_->options.stop, *begin_.state)};
   const auto newest = history.processes();
   for (const auto& [member, process] : newest) {
-    if (process > 1) coordinator.predecessor->processes[member] = process;
+    const bool is_of_run = member < setup_->size.slots;
+    if (process > 1 && is_of_run) coordinator.predecessor->processes[member] = process;
   }
   for (const std::string& name : history.members) {
     const auto known = config::member_process(name, setup_->size.slots);

@@ -98,6 +98,17 @@ void Membership::share_anew(std::vector<std::uint64_t> weights) {
   ++number_;
 }
 
+void Membership::weigh_as_others(std::uint32_t replica) {
+  std::uint64_t sum = 0, count = 0;
+  for (std::size_t other = 0; other < options_.weights.size(); ++other) {
+    if (other == replica || options_.weights[other] == 0) continue;
+    sum += options_.weights[other];
+    ++count;
+  }
+  if (options_.weights[replica] == 0 || count == 0) return;
+  options_.weights[replica] = std::max<std::uint64_t>(sum / count, 1);
+}
+
 void Membership::relieve(std::uint32_t member) {
   CHECK(present_.contains(member), "a member of the View");
   relieved_.insert(member);

@@ -63,6 +63,9 @@ class Membership {
   // begun.
   void share_anew(std::vector<std::uint64_t> weights);
   const std::vector<std::uint64_t>& weights() const { return options_.weights; }
+  // Nothing is known of the replica's speed any more: it weighs as the others do in the mean. One
+  // of weight 0 keeps it.
+  void weigh_as_others(std::uint32_t replica);
 
   // The member of the View is about to leave: the members present are to halt for change(). From
   // the first iteration that no member has begun it gets no micro-batches, if any other member can

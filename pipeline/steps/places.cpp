@@ -12,7 +12,10 @@ void await_others(Roster& roster) {
     const std::uint32_t process = member.process + 1;
     member = Roster::Member();
     member.process = process;
-    for (const std::uint32_t replica : roster.replicas_of(i)) roster.balancer.forget(replica);
+    for (const std::uint32_t replica : roster.replicas_of(i)) {
+      roster.balancer.forget(replica);
+      roster.membership.weigh_as_others(replica);
+    }
     roster.actions.push_back(AwaitAnother{i, process});
   }
 }

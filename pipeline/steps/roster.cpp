@@ -178,7 +178,11 @@ void part_from_others(Roster& roster, const View& view, const std::set<std::uint
 std::set<std::uint32_t> missing_of(const Roster& roster, const View& view, const Reports& reports) {
   std::set<std::uint32_t> missing;
   for (const std::uint32_t member : view.ring) {
-    if (roster.is_lost(member) || !reports.contains(member)) missing.insert(member);
+    const auto report = reports.find(member);
+    // A process that is in no View may have come in the place of the one that was in this.
+    const bool is_another =
+        report != reports.end() && report->second.view == nullptr && roster.is_reused(member);
+    if (roster.is_lost(member) || report == reports.end() || is_another) missing.insert(member);
   }
   for (const std::uint32_t member : view.newcomers) {
     const auto report = reports.find(member);

@@ -120,6 +120,10 @@ std::string Introducer::introduce(std::size_t peer, const Wanted& wanted) {
     if (!other || !neighbours_.are_neighbours(known.place, known_[*other].place)) {
       return fmt::format("it asked for '{}', with which it shares no link", name);
     }
+    if (name != known_[*other].node) {
+      known.renamed.insert(*other);
+      known.due = true;
+    }
     if (!known.meets.insert(*other).second) continue;
     known_[*other].meets.insert(peer);
     known.due = known_[*other].due = true;
@@ -243,7 +247,7 @@ bool Introducer::want(std::size_t peer) {
 Wanted Introducer::wanted() const {
   Wanted wanted;
   for (const Known& known : known_) {
-    if (known.wanted && !known.over) wanted.nodes.push_back(known.node);
+    if (known.wanted) wanted.nodes.push_back(known.node);
   }
   return wanted;
 }

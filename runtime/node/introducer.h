@@ -89,7 +89,8 @@ class Introducer {
   // The others' part.
   // This node has something to say to the peer. True: the head is to be told of it.
   bool want(std::size_t peer);
-  // All that the head is to introduce, which have not ended.
+  // All that the head is to introduce. One that has ended may have another process in its place,
+  // which this node has not heard of.
   Wanted wanted() const;
   // The rule that a directory from `sender` breaks; "": none.
   std::string fault_of(std::size_t sender, const Directory& directory) const;

@@ -87,6 +87,7 @@ TEST(Places, NextHeadTakesTheSecondProcessForNoMemberOfTheView) {
   company.run();
   EXPECT_THAT(company.heard["member.2"],
               ElementsAre("expelled: the run has gone on without member.2.2"));
+  EXPECT_THAT(company.changes, Contains(StartsWith("member.2.2 dead")));
 }
 
 }  // namespace

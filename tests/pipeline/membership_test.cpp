@@ -56,6 +56,16 @@ TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
   EXPECT_FALSE(membership.change());
 }
 
+TEST(Membership, ReplicaThatNobodyHasMeasuredWeighsAsTheOthersInTheMean) {
+  MembershipOptions options = three();
+  options.weights = {100, 500, 900, 0, 1000, 1000, 1000, 1000};
+  Membership membership(options);
+  membership.weigh_as_others(0);
+  EXPECT_THAT(membership.weights(), ElementsAre(900, 500, 900, 0, 1000, 1000, 1000, 1000));
+  membership.weigh_as_others(3);
+  EXPECT_EQ(membership.weights()[3], 0U) << "it shall compute nothing";
+}
+
 // Iterations have 4 steps here.
 TEST(Membership, TellsHowManyMicroBatchesOfTheIterationUnderWayOthersTakeOver) {
   MembershipOptions options = three();

@@ -167,5 +167,31 @@ TEST_F(GateRenewal, NextFirstNodeKnowsWhatProcessesAreCalled) {
   EXPECT_EQ(error_of(0) + error_of(1) + error_of(3), "");
 }
 
+// It asks the next first node for the earlier process, whose place is meant.
+TEST_F(GateRenewal, WhoHasLostTheEarlierProcessBeforeItMeetsTheNextFirstNodeMeetsTheNextProcess) {
+  scripts_["sender.c"] = {};
+  ProcessSetup head;
+  head.gate.incarnation = 11;
+  head.address = "sim://0";
+  const ProcessId first_head = add("a", head);
+  ProcessSetup other;
+  other.gate.head_returns_within = 60s;
+  add("b", other);
+  const ProcessId first = add("c");
+  add_second(9s);
+  world_->at(1s, [&] {
+    world_->kill(first_head);
+    world_->kill(first);
+    head.gate.incarnation = 12;
+    head.gate.predecessors = {11};
+    head.gate.called = {{"c", "c.2"}};
+    head.start = 6s;
+    add("a", head);
+  });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_THAT(lines_["b"], ElementsAre("+a", "+c", "-c", "+a", "+c.2"));
+  EXPECT_GT(at_c_.back(), 200);
+}
+
 }  // namespace
 }  // namespace troupe::runtime

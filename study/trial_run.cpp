@@ -35,8 +35,8 @@ constexpr const char* kValidation = "validation/";
 constexpr const char* kMerit = "merit";  // as people call validation/total
 constexpr const char* kTotal = "total";
 constexpr std::size_t kMostError = 1000;
-// Places of one run for those that join it. One that has left keeps its place for a moment, and each
-// process has room for all, which is some 0.2 MB for each.
+// Places of one run for those that join it. One that has left keeps its place for a moment, and
+// each process has room for all, which is some 0.2 MB for each.
 constexpr std::uint32_t kMostJoiners = 500, kJoinersPerWorker = 4;
 constexpr std::size_t kMostPoints = 200;  // of a curve
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();

@@ -83,8 +83,8 @@ std::optional<Error> Handshake::objection_to_hello(std::size_t position, const P
   }
   if (!knows_predecessor && info.key_expired && !peer.invited) return expired_token();
   if (!knows_none && !knows_predecessor) {
-    return lost_peer(fmt::format("{} is a new process and knows nothing of what {} did", options_.node,
-                            hello.node));
+    return lost_peer(fmt::format("{} is a new process and knows nothing of what {} did",
+                                 options_.node, hello.node));
   }
   return introducer_.objection(position, info, hello.address, wire_.address());
 }

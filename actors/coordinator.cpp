@@ -32,10 +32,12 @@ pipeline::RosterOptions roster_options(const CoordinatorOptions& options) {
 // of the newest View learns from nobody any more.
 void recall_processes(const CoordinatorOptions::Predecessor& predecessor, Roster& roster) {
   for (const auto& [member, process] : predecessor.processes) {
+    if (member >= roster.members.size()) continue;  // its file may say anything
     roster.members[member].process = process;
     roster.options.names[member] = config::member_name(member, process);
   }
   for (const std::uint32_t member : predecessor.renewed) {
+    if (member >= roster.members.size()) continue;
     roster.members[member].state = Roster::Member::State::kLost;
   }
 }

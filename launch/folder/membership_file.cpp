@@ -123,6 +123,25 @@ std::map<std::uint32_t, std::uint32_t> HeadHistory::processes() const {
   return newest;
 }
 
+std::set<std::uint32_t> HeadHistory::renewed() const {
+  std::set<std::uint32_t> members_since;
+  const auto newest = processes();
+  for (const std::string& name : members) {
+    const auto known = config::member_process(name);
+    const auto last = known ? newest.find(known->member) : newest.end();
+    if (last != newest.end() && last->second != known->process) members_since.insert(last->first);
+  }
+  return members_since;
+}
+
+std::map<std::string, std::string> HeadHistory::called() const {
+  std::map<std::string, std::string> names;
+  for (const auto& [member, process] : processes()) {
+    if (process > 1) names[config::member_name(member)] = config::member_name(member, process);
+  }
+  return names;
+}
+
 Result<MembershipFile> MembershipFile::open(const std::string& path, bool goes_on) {
   HeadHistory history;
   ASSIGN_OR_RETURN(LineFile file, LineFile::open(path, goes_on, [&](std::string_view line) {

@@ -33,6 +33,10 @@ namespace troupe::launch {
 struct HeadHistory {
   // The last process that was asked to become each member, by the member's number.
   std::map<std::uint32_t, std::uint32_t> processes() const;
+  // Members of the newest View that another process was asked to become since.
+  std::set<std::uint32_t> renewed() const;
+  // The name of each last process that is not the first, by the name of the first.
+  std::map<std::string, std::string> called() const;
 
   std::uint32_t term = 0;  // of the newest head; 0: there was none
   std::vector<std::uint64_t> incarnations;

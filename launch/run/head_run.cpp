@@ -266,8 +266,7 @@ Result<void> HeadRun::find_state() {
 void HeadRun::make_parts() {
   const config::Topology& topology = setup_->topology;
   parts_.emplace(computing_parts(*setup_, disk_, 0));
-  // The head's loader feeds members of other nodes.
-  if (setup_->size.members > 0) parts_->loader.most_ahead = 0;
+  if (setup_->size.members > 0) parts_->loader.most_ahead = 0;  // it feeds other nodes
   parts_->coordinator = coordinator_options(*setup_, begin_.state);
   parts_->coordinator.ended = [this] {
     std::vector<actors::MissingMember> missing;
@@ -302,10 +301,9 @@ void HeadRun::put_back(runtime::Disk& plain) {
   if (membership_) note(membership_->put_back());
   if (pools_) note(pools_->put_back());
   note(page_.put_back(folder_));
+  if (!node_) return;
   // The folder has lost its checkpoints, so the run makes one.
-  if (node_) {
-    node_->node().send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
-  }
+  node_->node().send_control("coordinator", runtime::Message::of(actors::CheckpointRequest{}));
 }
 
 Result<void> HeadRun::begin_folder() {
@@ -334,17 +332,8 @@ void HeadRun::succeed(const HeadHistory& history) {
       numbers(history.slots), numbers(history.members), parts_->monitor.first_step,
       begin_.state->iteration >= setup_->iterations ||
           pipeline::reason_to_stop(setup_->options.stop, *begin_.state)};
-  const auto newest = history.processes();
-  for (const auto& [member, process] : newest) {
-    const bool is_of_run = member < setup_->size.slots;
-    if (process > 1 && is_of_run) coordinator.predecessor->processes[member] = process;
-  }
-  for (const std::string& name : history.members) {
-    const auto known = config::member_process(name, setup_->size.slots);
-    const auto last = known ? newest.find(known->member) : newest.end();
-    if (last == newest.end() || last->second == known->process) continue;
-    coordinator.predecessor->renewed.insert(known->member);
-  }
+  coordinator.predecessor->processes = history.processes();
+  coordinator.predecessor->renewed = history.renewed();
   // As long as a member may take to notice that the head it knew is gone, and the way here.
   const runtime::Patience patience(setup_->topology.cluster.failure.dead_after);
   coordinator.return_within =
@@ -367,21 +356,16 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
   MemberInvitation invitation = invitation_to(*setup_, request_.data_folder);
   RETURN_IF_ERROR(check_order_fits(invitation.topology, invitation.order));
   const std::uint32_t term = coordinator.membership.term;
-  // A head that stood still makes room for the next one only as long as there may be a next one.
+  // A head that stood still makes room only as long as there may be a next one.
   RunSignals* const replaced = term <= setup_->size.restart ? &signals_ : nullptr;
   runtime::GateOptions gate =
       gate_options(config::kHeadNode, setup_->topology.cluster.failure, terms_of(*setup_));
   gate.predecessors = membership_->history().incarnations;
-  if (coordinator.predecessor) {
-    for (const auto& [member, process] : coordinator.predecessor->processes) {
-      gate.called[config::member_name(member)] = config::member_name(member, process);
-    }
-  }
+  gate.called = membership_->history().called();
   gate.keeper = std::make_shared<HeadKeeper>(
       std::move(invitation), setup_->size.slots > setup_->size.reused_from(), request_.members_here,
       *membership_, *relay_, replaced, clock_, log_);
-  // In the file before any member meets this head, so that the next one knows whom members have
-  // met.
+  // In the file before any member meets this head, as the next one has to know whom members met.
   RETURN_IF_ERROR(membership_->add_head(term, gate.incarnation));
   return gate;
 }

@@ -276,15 +276,6 @@ TEST(ReducerChange, NewcomerThatCannotBeReachedIsTaughtNothingUntilItIs) {
   EXPECT_EQ(scene.kept_bytes, 8U) << "the sums of the newest step, and no lessons";
 }
 
-// The second process of the member has a name of its own.
-TEST(ReducerChange, WhoHasMetOneProcessOfAMemberHasNotMetTheNext) {
-  Scene scene;
-  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(NeighbourMet{"member.3"}));
-  scene.root(Message::of(Teach{3, true, 2}));
-  EXPECT_THAT(scene.run(), ElementsAre("view 1.1"));
-  EXPECT_THAT(scene.taught, testing::IsEmpty());
-}
-
 TEST(ReducerChange, AnotherProcessOfAMemberThatIsTaughtLearnsFromTheBeginning) {
   Scene scene = with_newcomer();
   scene.root(Message::of(Teach{3, false, 1})).root(Message::of(NeighbourMet{"member.3.2"}));

@@ -356,7 +356,6 @@ Result<runtime::GateOptions> HeadRun::take_the_head() {
   MemberInvitation invitation = invitation_to(*setup_, request_.data_folder);
   RETURN_IF_ERROR(check_order_fits(invitation.topology, invitation.order));
   const std::uint32_t term = coordinator.membership.term;
-  // A head that stood still makes room only as long as there may be a next one.
   RunSignals* const replaced = term <= setup_->size.restart ? &signals_ : nullptr;
   runtime::GateOptions gate =
       gate_options(config::kHeadNode, setup_->topology.cluster.failure, terms_of(*setup_));

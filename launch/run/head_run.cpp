@@ -191,11 +191,11 @@ class HeadRun {
 Result<void> HeadRun::open_wire() {
   if (request_.members == 0) return {};
   RETURN_IF_ERROR(check_topology_fits(config::print_topology(request_.loaded)));
-  const NodeCredentials credentials{request_.loaded.topology.cluster.keys, std::nullopt};
+  const config::ClusterSection& cluster = request_.loaded.topology.cluster;
   const auto fabric = std::make_shared<runtime::UcxFabric>(clock_);
-  RETURN_IF_ERROR(open_fabric(request_.loaded.topology.cluster, *fabric, log_));
-  ASSIGN_OR_RETURN(wire_,
-                   launch::open_wire(request_.listen, credentials, clock_, log_, nullptr, fabric));
+  RETURN_IF_ERROR(open_fabric(cluster, *fabric, log_));
+  ASSIGN_OR_RETURN(wire_, launch::open_wire(request_.listen, {cluster.keys, std::nullopt}, clock_,
+                                            log_, nullptr, fabric));
   // Members that reach each other through the relay have not much patience.
   return request_.returns ? begin_membership() : Result<void>{};
 }
@@ -282,8 +282,7 @@ void HeadRun::make_parts() {
                           begin_.saved_step,     begin_.best};
   parts_->validator = {topology.validator.events, pipeline::image_units(topology.data.dataset),
                        begin_.validated_step, topology.validator};
-  // Members may have trained on after the state that a returning head finds. The steps that
-  // metrics.jsonl has are not told again.
+  // A head that returns tells none of the steps again that metrics.jsonl has.
   const std::uint64_t first_step = begin_.told_step
                                        ? *begin_.told_step + 1
                                        : begin_.state->step(setup_->options.schedule.size());
@@ -471,12 +470,11 @@ void HeadRun::write_end(const runtime::NodeEnd& end, HeadRunResult& result) {
   };
   result.summary_json = summary();
   const auto written = write_summary(result.summary_json);
-  // abandon() ends this process, so all others are told before.
   if (!end.abandoned.empty()) {
     page_.tell_end(result);
     if (request_.last_words) request_.last_words(result.summary_json);
     if (!result.nodes_left.empty()) log_.error(result.nodes_left);
-    abandon(end, log_);
+    abandon(end, log_);  // ends this process, so all others are told before
   }
   // A summary that cannot be written does not hide how the run itself ended.
   if (!written.ok() && result.error) log_.error(written.error().message);
@@ -491,7 +489,6 @@ void HeadRun::write_end(const runtime::NodeEnd& end, HeadRunResult& result) {
 
 Result<HeadRunResult> run_locally(const HeadRunRequest& request, RunFolder& folder,
                                   runtime::Disk& disk, runtime::Log& log) {
-  // Until there is one of this session, a head that is lost is not replaced.
   if (!request.returns) RETURN_IF_ERROR(folder.remove(MembershipFile::kName));
   HeadRun head(request, folder, disk, log);
   RETURN_IF_ERROR(head.prepare());

@@ -251,12 +251,18 @@ View Membership::next_view() const {
     }
     return reassign_micro_batches(owners, weights);
   };
-  view.owners = reassigned(view_.owners_in(iteration));
+  // If those that have made a step are lost, the others make it after all, in its iteration.
+  std::uint64_t next_step = view.first_step;
+  for (const std::uint32_t member : present_) {
+    if (!still_learns(member)) next_step = std::min(next_step, heard_.at(member));
+  }
+  const std::uint64_t first = next_step / options_.steps_per_iteration;
+  view.owners = reassigned(view_.owners_in(first));
   // A member computes at most one iteration ahead, so no member has begun this one.
   const std::uint64_t unbegun = iteration + 2;
   const bool assigns = shares_anew_ || !joining_.empty();
   for (const View::Assignment& assignment : view_.later) {
-    if (assignment.from <= iteration) continue;
+    if (assignment.from <= first) continue;
     if (assigns && assignment.from >= unbegun) continue;
     view.later.push_back({assignment.from, reassigned(assignment.owners)});
   }

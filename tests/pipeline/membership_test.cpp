@@ -56,6 +56,34 @@ TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
   EXPECT_FALSE(membership.change());
 }
 
+// Iterations have 4 steps here. Who has made step 7 is lost before it has given its sums to the
+// others, so they make it with what they have computed.
+TEST(Membership, StepThatIsMadeAgainKeepsTheOwnersOfItsIteration) {
+  MembershipOptions options = three();
+  options.steps_per_iteration = 4;
+  Membership membership(options);
+  const std::vector<std::uint32_t> before = membership.begin(0).owners;
+  membership.share_anew({1, 1, 9, 9, 1, 1});
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {4, 2}, 1));
+  const View shared = expect_view(membership.halted(2, {4, 2}, 1));
+  ASSERT_EQ(shared.owners_in(1), before);
+  ASSERT_NE(shared.owners_in(2), before);
+  membership.share_anew({1, 1, 1, 1, 1, 1});
+  expect_none(membership.halted(0, {4, 3}, 7));
+  expect_none(membership.halted(2, {4, 3}, 7));
+  const View next = expect_view(membership.halted(1, {4, 3}, 8));
+  EXPECT_EQ(next.owners_in(1), before);
+  EXPECT_EQ(next.owners_in(2), shared.owners_in(2));
+  membership.lose(1);
+  expect_none(membership.halted(0, {4, 4}, 7));
+  const View last = expect_view(membership.halted(2, {4, 4}, 7));
+  EXPECT_EQ(last.first_step, 7U);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool is_left = before[i] / options.replicas_per_member != 1;
+    if (is_left) EXPECT_EQ(last.owners_in(1)[i], before[i]) << i;
+  }
+}
+
 TEST(Membership, ReplicaThatNobodyHasMeasuredWeighsAsTheOthersInTheMean) {
   MembershipOptions options = three();
   options.weights = {100, 500, 900, 0, 1000, 1000, 1000, 1000};

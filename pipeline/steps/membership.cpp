@@ -211,9 +211,13 @@ std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>&
     if (!is_one(replica) || leaves(replica)) weights[replica] = 0;
     any = any || weights[replica] > 0;
   }
-  // If only members of weight 0 are left, all of them count the same.
+  // If only members of weight 0 are left, all that stay count the same.
+  bool one_stays = false;
+  for (std::size_t replica = 0; replica < weights.size(); ++replica) {
+    one_stays = one_stays || (is_one(replica) && !leaves(replica));
+  }
   for (std::size_t replica = 0; !any && replica < weights.size(); ++replica) {
-    if (is_one(replica)) weights[replica] = 1;
+    if (is_one(replica) && !(one_stays && leaves(replica))) weights[replica] = 1;
   }
   return weights;
 }

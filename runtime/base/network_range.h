@@ -16,6 +16,7 @@ class NetworkRange {
   // Errors (kUsage) quote the text and say what is expected.
   static Result<NetworkRange> parse(std::string_view text);
 
+  bool is_empty() const { return bits_ < 0; }
   // Whether the numeric address, IPv6 with or without brackets, lies in it; false for anything
   // else. An IPv4 address lies in IPv4 ranges only, and in "any".
   bool has(std::string_view address) const;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What UcxFabric and UcxStream are made of; for these two alone.
+// The parts of UcxFabric and UcxStream, for these two alone.
 
 #include <algorithm>
 #include <array>
@@ -20,9 +20,9 @@ namespace troupe::runtime {
 
 inline constexpr unsigned kUcxMessageId = 1;
 inline constexpr std::size_t kUcxWord = sizeof(std::uint64_t);
-// Of a message: the token, its number, and how many frames it has. 0 frames stand for two, of which
-// the first one follows in the header and the second one is the data. Other frames are the data,
-// behind their sizes, each from a multiple of eight bytes on.
+// A message's header: the token, its number, and the count of its frames. 0 frames stand for two,
+// of which the first one follows in the header and the second one is the data. Other frames are the
+// data, behind their sizes, each from a multiple of eight bytes on.
 inline constexpr std::size_t kUcxNumberAt = 2 * kUcxWord, kUcxFramesAt = 3 * kUcxWord,
                              kUcxHeaderBytes = 4 * kUcxWord;
 // Set in the number of what goes to the dialer: both ends may be in one process.
@@ -31,6 +31,12 @@ inline constexpr std::uint64_t kUcxToDialer = std::uint64_t{1} << 63;
 inline constexpr std::size_t kUcxCopyBytes = 1024;
 // More than one payload can have.
 inline constexpr std::uint64_t kUcxMostData = std::uint64_t{17} << 30;
+// More messages than a peer has under way behind a large one.
+inline constexpr std::uint64_t kUcxMostAhead = std::uint64_t{1} << 16;
+// Smaller data are no use to RecycledMemory, which hands out pages.
+inline constexpr std::size_t kUcxPagesFrom = std::size_t{64} << 10;
+// How often the library is looked at while it has work that does not move.
+inline constexpr Duration kUcxPause = std::chrono::milliseconds(1);
 // How long an end that has sent everything waits for the other to go first: one that goes while it
 // is sent something may take back what it has sent itself.
 inline constexpr Duration kUcxGrace = std::chrono::milliseconds(100);
@@ -56,7 +62,7 @@ struct UcxEndpoint {
   std::size_t unsent = 0;  // messages that the library has not done with
 };
 
-// What the library uses until it says that it is done.
+// The library uses this until it says that it is done.
 struct UcxSending {
   std::list<UcxSending>* home = nullptr;
   std::list<UcxSending>::iterator self;
@@ -94,6 +100,7 @@ struct UcxStream::Impl {
   std::uint64_t next = 0;  // to be handed on
   std::map<std::uint64_t, UcxSlot> slots;
   std::string fault;
+  bool is_over = false;  // nothing more is to come
 
   bool is_next_whole() const {
     return !slots.empty() && slots.begin()->first == next && slots.begin()->second.is_whole;
@@ -138,7 +145,6 @@ struct UcxFabric::Impl {
   ucp_worker_h worker = nullptr;
   int descriptor = -1;
   UcxOffer offer;
-  bool tells_failure = true;  // as UcxEndpoint has it, until one could not
   std::map<UcxStreamKey, UcxStream::Impl*> streams;
   std::list<UcxSending> sending;
   std::list<UcxReceiving> receiving;

@@ -71,14 +71,22 @@ void UcxFabric::Impl::receive(std::span<const std::byte> header, void* data, std
   one.number = number & ~kUcxToDialer;
   one.count = from_little_endian(header.subspan(kUcxFramesAt, kUcxWord));
   UcxStream::Impl* const stream = find(one.key);
-  if (stream == nullptr) return;
+  if (stream == nullptr || !stream->fault.empty()) return;
+  if (one.number >= stream->next + kUcxMostAhead) {
+    stream->fault = "it sent a message far ahead of those before it";
+    return;
+  }
   if (one.number < stream->next || !stream->slots.try_emplace(one.number).second) {
     stream->fault = "it sent a message twice";
     return;
   }
   one.fabric = this;
   if (one.count == 0) one.frames.push_back(Buffer::copy_of(header.subspan(kUcxHeaderBytes)));
-  one.data = bytes > kUcxMostData ? Buffer() : stream->memory.take(std::max<std::size_t>(bytes, 1));
+  if (bytes < kUcxPagesFrom) {
+    one.data = Buffer::zeroed(std::max<std::size_t>(bytes, 1));
+  } else if (bytes <= kUcxMostData) {
+    one.data = stream->memory.take(bytes);
+  }
   if (one.data.empty()) {
     stream->fault = fmt::format("it sent {} bytes, for which there is no memory", bytes);
     return;
@@ -185,11 +193,17 @@ ucs_status_t make_worker(UcxFabric::Impl& fabric) {
   if (const auto status = library.ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
     return status;
   }
+  auto status = UCS_OK;
+  // Nothing is to leave this machine, and nobody beyond it is to reach UCX.
+  if (fabric.network.is_empty()) status = library.ucp_config_modify(config, "NET_DEVICES", "lo");
+  if (status != UCS_OK) {
+    library.ucp_config_release(config);
+    return status;
+  }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-  auto status =
-      library.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &fabric.context);
+  status = library.ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &fabric.context);
   library.ucp_config_release(config);
   if (status != UCS_OK) return status;
   ucp_worker_params_t worker{};
@@ -225,9 +239,14 @@ Result<void> UcxFabric::open(const NetworkRange& network) {
                     "UCX_NET_DEVICES, and UCX_LOG_LEVEL=info tells more",
                     library.ucs_status_string(status)));
   }
-  CHECK(bytes <= UcxOffer::kMostBytes, "UCX has an address of any length");
   impl_->offer.address.assign(reinterpret_cast<const char*>(address), bytes);
   library.ucp_worker_release_address(impl_->worker, address);
+  if (bytes > UcxOffer::kMostBytes) {
+    return no_fabric(
+        fmt::format("UCX has an address of {} bytes, and {} can be told; name fewer "
+                    "devices by UCX_NET_DEVICES",
+                    bytes, UcxOffer::kMostBytes));
+  }
   unsigned major = 0, minor = 0, release = 0;
   library.ucp_get_version(&major, &minor, &release);
   impl_->offer.version = fmt::format("{}.{}", major, minor);
@@ -250,22 +269,29 @@ std::unique_ptr<UcxStream> UcxFabric::stream(const SharedToken& token, bool is_d
   return std::unique_ptr<UcxStream>(new UcxStream(std::move(impl)));
 }
 
-void UcxFabric::progress() {
-  if (!is_open()) return;
-  for (int i = 0; i < kUcxManyRounds && impl_->library->ucp_worker_progress(impl_->worker) != 0;
-       ++i) {
+bool UcxFabric::progress() {
+  if (!is_open()) return false;
+  int rounds = 0;
+  while (rounds < kUcxManyRounds && impl_->library->ucp_worker_progress(impl_->worker) != 0) {
+    ++rounds;
   }
   impl_->reap();
+  return rounds > 0;
 }
 
 UcxFabric::Wait UcxFabric::before_wait() {
   if (!is_open()) return {};
-  progress();
+  const bool has_moved = progress();
   const bool has_news = std::ranges::any_of(impl_->streams, [](const auto& stream) {
-    return stream.second->endpoint != nullptr &&
+    return stream.second->endpoint != nullptr && !stream.second->is_over &&
            (stream.second->is_next_whole() || !stream.second->failure().empty());
   });
-  return {impl_->descriptor, has_news || impl_->library->ucp_worker_arm(impl_->worker) != UCS_OK};
+  if (has_news) return {impl_->descriptor, Duration{0}};
+  if (impl_->library->ucp_worker_arm(impl_->worker) == UCS_OK) {
+    return {impl_->descriptor, Duration::max()};
+  }
+  // The library may never be done with what goes to a dead peer over shared memory.
+  return {impl_->descriptor, has_moved ? Duration{0} : kUcxPause};
 }
 
 TimePoint UcxFabric::next_deadline() const {
@@ -279,7 +305,7 @@ void UcxFabric::drain() {
     const Wait wait = before_wait();
     if (impl_->parting.empty()) return;
     pollfd item{wait.descriptor, POLLIN, 0};
-    ::poll(&item, 1, wait.at_once ? 0 : 1);
+    ::poll(&item, 1, wait.at_most == Duration{0} ? 0 : 1);
   }
 }
 

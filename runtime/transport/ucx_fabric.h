@@ -62,11 +62,12 @@ class UcxFabric {
   std::unique_ptr<UcxStream> stream(const SharedToken& token, bool is_dialer,
                                     RecycledMemory& memory);
 
-  void progress();
+  // Whether anything has happened.
+  bool progress();
   // To be asked right before a wait.
   struct Wait {
-    int descriptor = -1;   // -1: it is not open
-    bool at_once = false;  // there is something to do already
+    int descriptor = -1;                 // -1: it is not open
+    Duration at_most = Duration::max();  // zero: there is something to do already
   };
   Wait before_wait();
   // When progress() is due though nothing comes; max(): never.
@@ -86,7 +87,7 @@ class UcxStream {
   static constexpr std::size_t kMostPrelude = 64;
   static constexpr std::size_t kMostFrames = 1100;
 
-  // What is under way is lost, unless it has parted.
+  // Messages under way are lost, unless it has parted.
   ~UcxStream();
   UcxStream(const UcxStream&) = delete;
   UcxStream& operator=(const UcxStream&) = delete;
@@ -97,11 +98,13 @@ class UcxStream {
 
   // CHECKs that it is connected and that there are 1 to kMostFrames.
   void send(std::span<const Buffer> frames);
-  // Nothing is sent after it. What was sent may leave until then, though the stream goes.
+  // Nothing is sent after it. Messages sent before may leave until then, though the stream goes.
   void part(TimePoint until);
 
   // The next message; false: it has not come as a whole.
   bool receive(std::vector<Buffer>& frames);
+  // Nothing more is to come, and a failure is no news.
+  void end_news();
   // Why nothing comes any more, once receive() has found nothing; "": it may.
   std::string failure() const;
 

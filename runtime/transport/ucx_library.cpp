@@ -3,8 +3,29 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <csignal>
+#include <utility>
+
 namespace troupe::runtime {
 namespace {
+
+// The library's start takes these over, and with them an ignored SIGHUP, which nohup has asked for.
+class KeptSignals {
+ public:
+  KeptSignals() {
+    for (auto& [number, action] : kept_) ::sigaction(number, nullptr, &action);
+  }
+  ~KeptSignals() {
+    for (const auto& [number, action] : kept_) ::sigaction(number, &action, nullptr);
+  }
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+
+ private:
+  std::array<std::pair<int, struct sigaction>, 6> kept_{
+      {{SIGHUP, {}}, {SIGILL, {}}, {SIGBUS, {}}, {SIGFPE, {}}, {SIGSEGV, {}}, {SIGABRT, {}}}};
+};
 
 struct Opened {
   UcxLibrary library;
@@ -12,6 +33,7 @@ struct Opened {
 };
 
 Opened open_library() {
+  const KeptSignals kept;
   Opened opened;
   void* const library = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

@@ -14,6 +14,7 @@ namespace troupe::runtime {
   DO(ucp_init_version)               \
   DO(ucp_cleanup)                    \
   DO(ucp_config_read)                \
+  DO(ucp_config_modify)              \
   DO(ucp_config_release)             \
   DO(ucp_get_version)                \
   DO(ucp_worker_create)              \

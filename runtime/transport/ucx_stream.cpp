@@ -74,19 +74,13 @@ Result<void> UcxStream::connect(const UcxOffer& peer) {
   params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {on_failure, endpoint.get()};
-  endpoint->tells_failure = fabric.tells_failure;
-  auto status = UCS_ERR_UNREACHABLE;
-  if (fabric.tells_failure) {
-    status = fabric.library->ucp_ep_create(fabric.worker, &params, &endpoint->handle);
-  }
+  auto status = fabric.library->ucp_ep_create(fabric.worker, &params, &endpoint->handle);
   if (status == UCS_ERR_UNREACHABLE) {
     // Shared memory, where UCX is told to use nothing else. The sockets notice a dead peer anyway.
     endpoint->tells_failure = false;
     params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
     params.field_mask &= ~std::uint64_t{UCP_EP_PARAM_FIELD_ERR_HANDLER};
     status = fabric.library->ucp_ep_create(fabric.worker, &params, &endpoint->handle);
-    // The library complains each time.
-    if (status == UCS_OK) fabric.tells_failure = false;
   }
   if (status != UCS_OK) {
     return refused(
@@ -99,6 +93,8 @@ Result<void> UcxStream::connect(const UcxOffer& peer) {
 }
 
 bool UcxStream::is_connected() const { return impl_->endpoint != nullptr; }
+
+void UcxStream::end_news() { impl_->is_over = true; }
 
 void UcxStream::part(TimePoint until) { impl_->parts_by = until; }
 

@@ -141,7 +141,10 @@ std::optional<ZmqTraffic::End> ZmqTraffic::take_ucx(ConnectionId id, TimePoint n
   while (stream_->receive(frames)) {
     if (auto ended = take_by(Way::kUcx, id, frames, now)) return ended;
   }
-  if (byes_[static_cast<std::size_t>(Way::kUcx)]) return std::nullopt;
+  if (byes_[static_cast<std::size_t>(Way::kUcx)]) {
+    stream_->end_news();
+    return std::nullopt;
+  }
   const std::string failure = stream_->failure();
   if (failure.empty()) return std::nullopt;
   return End{fmt::format("the connection over UCX was lost: {}", failure), ""};
@@ -165,7 +168,7 @@ std::optional<ZmqTraffic::End> ZmqTraffic::take_by(Way way, ConnectionId id,
     return End{fmt::format("the other end sent {}", wrong), fmt::format("this end sent {}", wrong)};
   }
   if (is_parted()) {
-    // What the library still owes the other end leaves before its endpoint goes.
+    // The endpoint stays until the library has sent all.
     if (stream_ != nullptr) stream_->part(now + options_.linger);
     return End{"the other end closed the connection", ""};
   }

@@ -115,9 +115,10 @@ void ZmqWire::Impl::wait(TimePoint until) {
     ucx = options.ucx->before_wait();
     until = std::min(until, options.ucx->next_deadline());
   }
-  const bool at_once = sink.has_news() || ucx.at_once;
+  const TimePoint now = options.clock->now();
+  if (ucx.at_most < until - now) until = now + ucx.at_most;
   wait_for_any(sockets, {wakes.number(), ucx.descriptor},
-               at_once ? 0 : milliseconds_until(until, options.clock->now()));
+               sink.has_news() ? 0 : milliseconds_until(until, now));
   std::uint64_t count = 0;
   // Wakes that came until now are over with this poll.
   [[maybe_unused]] const ssize_t taken = ::read(wakes.number(), &count, sizeof(count));

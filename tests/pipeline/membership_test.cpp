@@ -323,6 +323,17 @@ TEST(Membership, MemberThatStaysAfterAllGetsWorkAgain) {
   EXPECT_THAT(view.later.back().owners, testing::IsSupersetOf({2, 3, 4, 5}));
 }
 
+TEST(Membership, MemberThatLeavesHandsItsWorkToOthersThatHaveNone) {
+  MembershipOptions options = three();
+  options.weights = {1, 1, 0, 0, 0, 0};
+  Membership membership(options);
+  membership.begin(0);
+  membership.relieve(0);
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {4, 2}, 2));
+  const View view = expect_view(membership.halted(2, {4, 2}, 2));
+  EXPECT_THAT(view.later.back().owners, testing::Each(testing::Ge(2U)));
+}
+
 TEST(Membership, LossWhileItSharesOutAnewDoesNotForgetToDoSo) {
   Membership membership(three());
   membership.begin(0);

@@ -53,6 +53,17 @@ TEST(UcxFabric, OneThatIsNotOpenOffersNothing) {
   fabric.drain();
 }
 
+TEST(UcxFabric, SignalsStayAsTheyWereBeforeTheLibraryCame) {
+  struct sigaction before {
+  }, after{};
+  before.sa_handler = SIG_IGN;  // as nohup has it
+  struct sigaction own {};
+  ::sigaction(SIGHUP, &before, &own);
+  ASSERT_TRUE(open_ucx("tcp")->is_open());
+  ::sigaction(SIGHUP, &own, &after);
+  EXPECT_EQ(after.sa_handler, SIG_IGN);
+}
+
 TEST(UcxFabric, TransportThatIsNotThereIsRefusedByName) {
   ::setenv("UCX_TLS", "no_such_transport", 1);
   UcxFabric fabric(stage_clock());

@@ -80,7 +80,9 @@ TEST(Membership, StepThatIsMadeAgainKeepsTheOwnersOfItsIteration) {
   EXPECT_EQ(last.first_step, 7U);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool is_left = before[i] / options.replicas_per_member != 1;
-    if (is_left) EXPECT_EQ(last.owners_in(1)[i], before[i]) << i;
+    if (is_left) {
+      EXPECT_EQ(last.owners_in(1)[i], before[i]) << i;
+    }
   }
 }
 

@@ -25,7 +25,8 @@ class ClusterDrain : public ClusterRun {
   // computed again for any of them.
   std::size_t leaves() const {
     std::size_t count = 0;
-    for (const auto& view : parse_json(read_text(path("a/summary.json")))["views"].list()) {
+    const JsonValue summary = parse_json(read_text(path("a/summary.json")));
+    for (const JsonValue& view : summary["views"].list()) {
       EXPECT_EQ(view["micro_batches_taken_over"].integer(), 0);
       count += view["causes"].list().size();
     }

@@ -50,10 +50,10 @@ TEST_F(ClusterUcx, AddressBeyondThisMachineNeedsATrustedNetwork) {
                            "cluster.keys=" + make_keys("keys")};
   const Words check{"check", path("toy.yaml"), "--workers", "2"};
   const ProcessEnd refused = call(check + open_address + kOverUcx);
-  expect_refused(refused, 2, {"cluster.fabric", "not encrypted", "cluster.fabric_network"});
+  expect_refused(refused, 3, {"cluster.fabric", "not encrypted", "cluster.fabric_network"});
   const Words trusted{"--set", "cluster.fabric_network=10.1.0.0/16"};
   EXPECT_EQ(call(check + open_address + kOverUcx + trusted).exit_code, 0);
-  expect_refused(call(check + kOverUcx + Words{"--set", "cluster.fabric_network=10.1.0.0/99"}), 2,
+  expect_refused(call(check + kOverUcx + Words{"--set", "cluster.fabric_network=10.1.0.0/99"}), 3,
                  {"cluster.fabric_network", "10.1.0.0/99"});
 }
 

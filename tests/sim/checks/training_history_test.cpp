@@ -37,7 +37,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(changes_of_workers, 150 / stride(11));
   EXPECT_GT(changes_of_rounded, 20 / stride(11));
   EXPECT_GT(changes_of_turns, 100 / stride(11));
-  EXPECT_GT(guests, 900 / stride(11));
+  EXPECT_GT(guests, 700 / stride(11));
   EXPECT_GT(outlived, 0U) << "nobody woke in another one's place";
   EXPECT_GT(most_of_one_place, 5U);
   EXPECT_GT(resumed, 0);

@@ -34,8 +34,8 @@ struct NodeState {
 // One thread at a time.
 class NodeTable {
  public:
-  // Beyond `most` a node takes the place of the one that was over first; where all are up it is left
-  // out.
+  // Beyond `most` a node takes the place of the one that was over first; where all are up it is
+  // left out.
   explicit NodeTable(std::size_t most) : most_(most) {}
 
   // A node has changed its state, or was not known before.

@@ -25,7 +25,7 @@ std::uint16_t port_of(const std::string& endpoint) {
   return port;
 }
 
-// Of a peer, as its socket tells.
+// A peer's host, as its socket tells.
 struct PeerHost {
   std::string host;
   bool loopback = false;

@@ -149,7 +149,7 @@ class UcxTraffic : public testing::Test {
     ASSERT_TRUE(stream_->connect(options_.ucx->offer()).ok());
     ASSERT_EQ(traffic_->open_ucx(other_->offer(), "127.0.0.1", true), "");
   }
-  // Of the end; "": it has not come within many looks.
+  // Why it has ended; "": it has not within many looks.
   std::string end_of_it() {
     for (int i = 0; i < 20'000; ++i) {
       other_->progress();

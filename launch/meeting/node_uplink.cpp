@@ -57,9 +57,9 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
                                                           const NodeCredentials& credentials,
                                                           const runtime::Clock& clock,
                                                           const runtime::Log& log, LetIn let_in,
-                                                          Fabric fabric) {
+                                                          std::shared_ptr<runtime::UcxFabric> ucx) {
   runtime::ZmqWireOptions options;
-  options.ucx = std::move(fabric);
+  options.ucx = std::move(ucx);
   options.listen = listen;
   options.clock = &clock;
   options.log = log;
@@ -82,15 +82,15 @@ runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(const std::string& lis
   return std::unique_ptr<runtime::Wire>(std::move(wire));
 }
 
-runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime::UcxFabric& fabric,
+runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime::UcxFabric& ucx,
                                   const runtime::Log& log) {
   if (cluster.fabric != config::Fabric::kUcx) return {};
   runtime::NetworkRange network;
   if (cluster.fabric_network) {
     ASSIGN_OR_RETURN(network, runtime::NetworkRange::parse(*cluster.fabric_network));
   }
-  RETURN_IF_ERROR(fabric.open(network));
-  log.info(fmt::format("data travel over UCX {}, unencrypted; {}", fabric.offer().version,
+  RETURN_IF_ERROR(ucx.open(network));
+  log.info(fmt::format("data travel over UCX {}, unencrypted; {}", ucx.offer().version,
                        cluster.fabric_network
                            ? fmt::format("they may cross the network {}", *cluster.fabric_network)
                            : "they stay on this machine"));

@@ -45,18 +45,17 @@ runtime::Result<void> check_credentials(const std::string& address,
 // that drives the wire.
 using LetIn = std::function<std::vector<runtime::AllowedKey>()>;
 
-// What carries data once it is opened; null: ZeroMQ.
-using Fabric = std::shared_ptr<runtime::UcxFabric>;
-
 // `listen` "" for a process that only dials. `let_in` null: whom the key folder lists, and without
-// one nobody. The clock outlives the wire. Errors are kUsage: see ZmqWire::open.
+// one nobody. `ucx` carries data once it is opened; null: ZeroMQ. The clock outlives the wire.
+// Errors are kUsage: see ZmqWire::open.
 runtime::Result<std::unique_ptr<runtime::Wire>> open_wire(
     const std::string& listen, const NodeCredentials& credentials, const runtime::Clock& clock,
-    const runtime::Log& log, LetIn let_in = nullptr, Fabric fabric = nullptr);
+    const runtime::Log& log, LetIn let_in = nullptr,
+    std::shared_ptr<runtime::UcxFabric> ucx = nullptr);
 
-// Opens UCX for the wire that has the fabric, if that is the topology's, and says that it does not
+// Opens UCX for the wire that has it, if that is the topology's fabric, and says that it does not
 // encrypt. Errors (kUsage): UCX is not there or does not start.
-runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime::UcxFabric& fabric,
+runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime::UcxFabric& ucx,
                                   const runtime::Log& log);
 
 // All that actors can send to another node; states are only taken if they are of this model and of

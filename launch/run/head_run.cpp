@@ -192,10 +192,10 @@ Result<void> HeadRun::open_wire() {
   if (request_.members == 0) return {};
   RETURN_IF_ERROR(check_topology_fits(config::print_topology(request_.loaded)));
   const config::ClusterSection& cluster = request_.loaded.topology.cluster;
-  const auto fabric = std::make_shared<runtime::UcxFabric>(clock_);
-  RETURN_IF_ERROR(open_fabric(cluster, *fabric, log_));
+  const auto ucx = std::make_shared<runtime::UcxFabric>(clock_);
+  RETURN_IF_ERROR(open_fabric(cluster, *ucx, log_));
   ASSIGN_OR_RETURN(wire_, launch::open_wire(request_.listen, {cluster.keys, std::nullopt}, clock_,
-                                            log_, nullptr, fabric));
+                                            log_, nullptr, ucx));
   // Members that reach each other through the relay have not much patience.
   return request_.returns ? begin_membership() : Result<void>{};
 }

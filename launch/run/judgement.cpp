@@ -58,7 +58,8 @@ Result<void> try_meeting(const config::LoadedTopology& loaded, const Placement& 
   if (placement.members == 0) return {};
   const runtime::SteadyClock clock;
   runtime::UcxFabric ucx(clock);
-  if (const auto opened = open_fabric(loaded.topology.cluster, ucx, log); !opened.ok()) {
+  if (const auto opened = open_fabric(loaded.topology.cluster, ucx, runtime::Log::silent());
+      !opened.ok()) {
     return Error{opened.error().kind, placed(loaded, "cluster.fabric", opened.error().message)};
   }
   if (!placement.network) {

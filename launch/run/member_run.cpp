@@ -34,11 +34,10 @@ using runtime::Result;
 constexpr auto kLookAgain = std::chrono::milliseconds(200);
 
 // The keeper outlives the wire.
-Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& request,
-                                                        const MemberKeeper& keeper,
-                                                        const Fabric& fabric,
-                                                        const runtime::Clock& clock,
-                                                        const runtime::Log& log) {
+Result<std::unique_ptr<runtime::Wire>> open_member_wire(
+    const MemberRequest& request, const MemberKeeper& keeper,
+    const std::shared_ptr<runtime::UcxFabric>& ucx, const runtime::Clock& clock,
+    const runtime::Log& log) {
   const bool has_keys = request.credentials.token || request.credentials.key_folder;
   RETURN_IF_ERROR(check_credentials(request.enrol.address, request.credentials));
   const auto find = [&] { return listen_address(request.enrol.address, request.listen, has_keys); };
@@ -50,7 +49,7 @@ Result<std::unique_ptr<runtime::Wire>> open_member_wire(const MemberRequest& req
   ASSIGN_OR_RETURN(const std::string listen,
                    await_listen_address(find, request.enrol.within, clock, pause));
   return open_wire(
-      listen, request.credentials, clock, log, [&keeper] { return keeper.allowed(); }, fabric);
+      listen, request.credentials, clock, log, [&keeper] { return keeper.allowed(); }, ucx);
 }
 
 constexpr auto kRelayWithin = std::chrono::seconds(5);
@@ -147,7 +146,7 @@ class MemberRun {
   runtime::Log& log_;
   runtime::FileDisk disk_;
   const std::shared_ptr<MemberKeeper> keeper_ = std::make_shared<MemberKeeper>();
-  const Fabric fabric_ = std::make_shared<runtime::UcxFabric>(clock_);
+  const std::shared_ptr<runtime::UcxFabric> ucx_ = std::make_shared<runtime::UcxFabric>(clock_);
   std::unique_ptr<runtime::Wire> wire_;
   std::optional<RelayedMember> relayed_;  // whose wire is used instead
   Slot slot_;
@@ -157,7 +156,7 @@ class MemberRun {
 };
 
 Result<void> MemberRun::prepare() {
-  ASSIGN_OR_RETURN(wire_, open_member_wire(request_, *keeper_, fabric_, clock_, log_));
+  ASSIGN_OR_RETURN(wire_, open_member_wire(request_, *keeper_, ucx_, clock_, log_));
   ASSIGN_OR_RETURN(slot_, ask_head(enrol_options(request_, signals_, log_), *wire_, clock_));
   if (request_.listen == kNoListener) RETURN_IF_ERROR(go_through_relay());
   return set_up();
@@ -181,7 +180,7 @@ Result<void> MemberRun::set_up() {
                           "the data of this run travel over UCX (cluster.fabric), for which others "
                           "have to reach this member; give it an address by --listen"};
   }
-  RETURN_IF_ERROR(open_fabric(loaded.topology.cluster, *fabric_, log_));
+  RETURN_IF_ERROR(open_fabric(loaded.topology.cluster, *ucx_, log_));
   if (!request_.device.empty()) loaded.topology.replica.device = request_.device;
   const RunSize size{invitation.members, invitation.slots, 0};
   if (request_.remote_data) {

@@ -31,23 +31,24 @@ Result<NetworkRange> NetworkRange::parse(std::string_view text) {
   NetworkRange range;
   if (text == "any") {
     range.bits_ = 0;
+    range.holds_v4_ = true;
     return range;
   }
   const std::size_t slash = text.find('/');
-  bool is_v4 = false;
   int bits = -1;
-  if (slash != std::string_view::npos && read(text.substr(0, slash), range.bytes_, is_v4)) {
+  if (slash != std::string_view::npos &&
+      read(text.substr(0, slash), range.bytes_, range.holds_v4_)) {
     const char* const end = text.data() + text.size();
     const auto [at, failure] = std::from_chars(text.data() + slash + 1, end, bits);
     if (failure != std::errc() || at != end) bits = -1;
   }
-  if (bits < 0 || bits > (is_v4 ? 32 : 128)) {
+  if (bits < 0 || bits > (range.holds_v4_ ? 32 : 128)) {
     return Error{ErrorKind::kUsage,
                  fmt::format("\"{}\" is not a network; give one such as 10.1.0.0/16 or fd00::/8, "
                              "or any",
                              text)};
   }
-  range.bits_ = is_v4 ? kV4Bits + bits : bits;
+  range.bits_ = range.holds_v4_ ? kV4Bits + bits : bits;
   return range;
 }
 
@@ -55,7 +56,7 @@ bool NetworkRange::has(std::string_view address) const {
   Bytes bytes;
   bool is_v4 = false;
   if (bits_ < 0 || !read(address, bytes, is_v4)) return false;
-  if (is_v4 && bits_ > 0 && bits_ < kV4Bits) return false;
+  if (is_v4 && !holds_v4_) return false;
   for (int bit = 0; bit < bits_; bit += 8) {
     const int counted = std::min(8, bits_ - bit);
     const auto mask = static_cast<unsigned char>(0xff << (8 - counted));

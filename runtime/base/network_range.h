@@ -28,6 +28,7 @@ class NetworkRange {
 
   Bytes bytes_{};
   int bits_ = -1;  // that count; -1: the range has no addresses
+  bool holds_v4_ = false;
 };
 
 }  // namespace troupe::runtime

@@ -27,6 +27,7 @@ TEST(NetworkRange, HasTheAddressesThatBeginLikeIt) {
 TEST(NetworkRange, TellsBothKindsOfAddressesApart) {
   EXPECT_FALSE(has("0.0.0.0/0", "fd00::1"));
   EXPECT_FALSE(has("::/1", "10.0.0.1"));
+  EXPECT_FALSE(has("::/0", "10.0.0.1"));
   EXPECT_TRUE(has("any", "10.0.0.1"));
   EXPECT_TRUE(has("any", "fd00::1"));
 }

@@ -52,6 +52,7 @@ TimePoint SimNetwork::clear_from(ProcessId from, ProcessId to) const {
 void SimNetwork::block(ProcessId from, ProcessId to, TimePoint until) {
   TimePoint& blocked = blocked_until_[{from, to}];
   blocked = std::max(blocked, until);
+  changed_.insert(changed_.end(), {from, to});
 }
 
 void SimNetwork::trickle(ProcessId from, ProcessId to, TimePoint until) {
@@ -79,6 +80,7 @@ ConnectionId SimNetwork::dial(ProcessId from, const std::string& address) {
   const auto listener = listeners_.find(address);
   connection.ends[1].process = listener == listeners_.end() ? from : listener->second;
   connection.dial_due = clock_.now() + delay(from, connection.ends[1].process);
+  for (const End& end : connection.ends) processes_[end.process].connections.insert(next_number_);
   return {next_number_++};
 }
 
@@ -104,6 +106,7 @@ void SimNetwork::send(ProcessId from, ConnectionId id, Lane lane, Packet packet)
   due += delay(from, other.process);
   if (!flights.empty()) due = std::max(due, flights.back().due);
   flights.push_back({due, std::move(packet)});
+  changed_.push_back(other.process);
 }
 
 void SimNetwork::close(ProcessId from, ConnectionId id) {
@@ -111,7 +114,7 @@ void SimNetwork::close(ProcessId from, ConnectionId id) {
   if (found == connections_.end()) return;
   Connection& connection = found->second;
   if (!connection.established) {
-    connections_.erase(found);
+    forget(id.number);
     return;
   }
   const std::size_t own = connection.ends[0].process == from ? 0 : 1;
@@ -126,13 +129,21 @@ void SimNetwork::close(ProcessId from, ConnectionId id) {
   if (!other.over && !other.ending) {
     other.ending =
         Ending{clock_.now() + delay(from, other.process), "closed by the other end", true};
+    changed_.push_back(other.process);
   }
   forget_if_over(id.number);
 }
 
 void SimNetwork::forget_if_over(std::uint64_t number) {
   const Connection& connection = connections_.at(number);
-  if (connection.ends[0].over && connection.ends[1].over) connections_.erase(number);
+  if (connection.ends[0].over && connection.ends[1].over) forget(number);
+}
+
+void SimNetwork::forget(std::uint64_t number) {
+  for (const End& end : connections_.at(number).ends) {
+    processes_[end.process].connections.erase(number);
+  }
+  connections_.erase(number);
 }
 
 // Some first packets of each lane that are on the way still arrive.
@@ -149,6 +160,7 @@ void SimNetwork::break_off(Connection& connection, std::size_t end, const std::s
   cut_lanes(told);
   const Duration notice = dice_.between(options_.least_notice, options_.most_notice);
   told.ending = Ending{clock_.now() + notice, why, false};
+  changed_.push_back(told.process);
 }
 
 void SimNetwork::drop(ConnectionId id) {
@@ -160,8 +172,7 @@ void SimNetwork::drop(ConnectionId id) {
 
 void SimNetwork::kill(ProcessId process) {
   processes_[process].dead = true;
-  std::vector<std::uint64_t> numbers;
-  for (const auto& [number, connection] : connections_) numbers.push_back(number);
+  const std::set<std::uint64_t> numbers = processes_[process].connections;
   for (const std::uint64_t number : numbers) {
     Connection& connection = connections_.at(number);
     for (const std::size_t end : {0, 1}) {
@@ -216,7 +227,8 @@ void SimNetwork::look_at(std::uint64_t number, const Connection& connection, std
 SimNetwork::Due SimNetwork::earliest(ProcessId process) const {
   Due best;
   if (processes_[process].dead) return best;
-  for (const auto& [number, connection] : connections_) {
+  for (const std::uint64_t number : processes_[process].connections) {
+    const Connection& connection = connections_.at(number);
     for (const std::size_t end : {0, 1}) {
       if (connection.ends[end].process == process) look_at(number, connection, end, best);
     }
@@ -240,10 +252,15 @@ void SimNetwork::try_dial(std::uint64_t number, WireEvents& events) {
     connection.dial_due = clock_.now() + options_.dial_again;
     return;
   }
-  const ProcessId to = connection.ends[1].process = listener->second;
+  const ProcessId to = listener->second;
+  if (const ProcessId earlier = std::exchange(connection.ends[1].process, to); earlier != from) {
+    processes_[earlier].connections.erase(number);
+  }
+  processes_[to].connections.insert(number);
   connection.established = true;
   connection.ends[0].told = true;
   connection.ends[1].due = clock_.now() + delay(from, to);
+  changed_.push_back(to);
   for (NetworkWatcher* watcher : watchers_) watcher->connected({number}, from, to);
   events.connected({number}, ConnectionInfo{true, connection.address, "", false});
 }

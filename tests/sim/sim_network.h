@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +115,8 @@ class SimNetwork {
 
   // When something is to be told to the process.
   TimePoint next_due(ProcessId process) const;
+  // The processes whose next_due() may have changed since the last call, some twice.
+  std::vector<ProcessId> take_changed() { return std::exchange(changed_, {}); }
   // Connections with two ends that have not heard of an end, oldest first.
   std::vector<ConnectionId> connections() const;
 
@@ -162,6 +165,7 @@ class SimNetwork {
     std::unique_ptr<SimWire> wire;
     bool key_expired = false;
     bool dead = false;
+    std::set<std::uint64_t> connections{};  // with an end here
   };
   // What is to be told next at one end.
   struct Due {
@@ -186,6 +190,7 @@ class SimNetwork {
   void break_off(Connection& connection, std::size_t end, const std::string& why);
   void cut_lanes(End& end);
   void forget_if_over(std::uint64_t number);
+  void forget(std::uint64_t number);
   TimePoint clear_from(ProcessId from, ProcessId to) const;
   Duration delay(ProcessId from, ProcessId to);
 
@@ -200,6 +205,7 @@ class SimNetwork {
   std::map<std::pair<ProcessId, ProcessId>, TimePoint> next_part_;  // of those that trickle
   std::map<std::pair<ProcessId, ProcessId>, std::pair<int, TimePoint>> slow_until_;
   std::vector<NetworkWatcher*> watchers_;
+  std::vector<ProcessId> changed_;
 };
 
 }  // namespace troupe::sim

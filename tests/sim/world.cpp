@@ -56,6 +56,7 @@ ProcessId World::add(const runtime::Plan& plan, const std::string& node, Process
   process->log = std::make_unique<runtime::Log>(runtime::Log::open(options).value());
   process->scheduler = std::make_unique<runtime::StepScheduler>(dice_.next(), clock_);
   processes_.push_back(std::move(process));
+  look_at(id);
   return id;
 }
 
@@ -78,11 +79,13 @@ void World::kill(ProcessId id) {
   network_.kill(id);
   process.killed = true;
   process.node.reset();
+  look_at(id);
 }
 
 void World::pause(ProcessId id, TimePoint until) {
   note(id, "stands still");
   processes_[id]->paused_until = std::max(processes_[id]->paused_until, until);
+  look_at(id);
 }
 
 std::string World::peer_state(ProcessId id, ProcessId other) const {
@@ -103,23 +106,23 @@ bool World::parted(ProcessId one, ProcessId other) const {
   return given_up(one, other) || given_up(other, one);
 }
 
-void World::gather(ProcessId id, std::vector<std::pair<ProcessId, Deed>>& deeds) {
+std::vector<World::Deed> World::deeds_of(ProcessId id) const {
   const Process& process = *processes_[id];
   const TimePoint now = clock_.now();
-  if (over(process) || process.paused_until > now) return;
+  if (over(process) || process.paused_until > now) return {};
   if (!process.node) {
-    if (process.setup.start <= now) deeds.emplace_back(id, Deed::kStart);
-    return;
+    if (process.setup.start <= now) return {Deed::kStart};
+    return {};
   }
+  std::vector<Deed> deeds;
   if (!process.end) {
-    if (process.scheduler->runnable() > 0) deeds.emplace_back(id, Deed::kRun);
+    if (process.scheduler->runnable() > 0) deeds.push_back(Deed::kRun);
     const bool due = process.tended != now && process.node->next_due() <= now;
-    if (process.look || due) deeds.emplace_back(id, Deed::kTend);
+    if (process.look || due) deeds.push_back(Deed::kTend);
   }
   const bool due = process.turned != now && process.node->gate_due() <= now;
-  if (process.wire->woken() || due || network_.next_due(id) <= now) {
-    deeds.emplace_back(id, Deed::kTurn);
-  }
+  if (process.wire->woken() || due || network_.next_due(id) <= now) deeds.push_back(Deed::kTurn);
+  return deeds;
 }
 
 void World::perform(ProcessId id, Deed deed) {
@@ -149,6 +152,8 @@ void World::perform(ProcessId id, Deed deed) {
   // The gate of a node that was given up still says goodbye.
   process.closed = process.end && process.node->gate_due() == TimePoint::max();
   if (process.closed) network_.leave(id);
+  look_at(id);
+  for (const ProcessId changed : network_.take_changed()) look_at(changed);
 }
 
 TimePoint World::next_due(ProcessId id) const {
@@ -160,39 +165,64 @@ TimePoint World::next_due(ProcessId id) const {
   return std::max(due, process.paused_until);
 }
 
+void World::look_at(ProcessId id) {
+  Process& process = *processes_[id];
+  deeds_ -= process.deeds.size();
+  process.deeds = deeds_of(id);
+  deeds_ += process.deeds.size();
+  dues_.erase({process.due, id});
+  process.due = TimePoint::max();
+  if (!process.deeds.empty()) return;
+  // What was done at this moment already is due again as soon as time moves.
+  process.due = std::max(next_due(id), clock_.now() + kMoment);
+  if (process.due < TimePoint::max()) dues_.emplace(process.due, id);
+}
+
+void World::look_at_all() {
+  for (ProcessId id = 0; id < processes_.size(); ++id) look_at(id);
+}
+
+std::pair<ProcessId, World::Deed> World::deed(std::size_t number) const {
+  ProcessId id = 0;
+  for (; number >= processes_[id]->deeds.size(); ++id) number -= processes_[id]->deeds.size();
+  return {id, processes_[id]->deeds[number]};
+}
+
+// What is done may be done to any process.
 bool World::do_scheduled() {
   if (scheduled_.empty() || scheduled_.begin()->first > clock_.now()) return false;
   const auto what = std::move(scheduled_.extract(scheduled_.begin()).mapped());
   what();
+  look_at_all();
   return true;
 }
 
+// Time moves only when nobody has anything to do.
 void World::move_on() {
   TimePoint due = scheduled_.empty() ? TimePoint::max() : scheduled_.begin()->first;
-  for (ProcessId id = 0; id < processes_.size(); ++id) due = std::min(due, next_due(id));
+  if (!dues_.empty()) due = std::min(due, dues_.begin()->first);
   if (due == TimePoint::max()) {
     nothing_due_ = true;
     return;
   }
   clock_.advance(std::max(due - clock_.now(), kMoment));
+  while (!dues_.empty() && dues_.begin()->first <= clock_.now()) look_at(dues_.begin()->second);
 }
 
 bool World::run(TimePoint limit, std::int64_t most_events) {
-  std::vector<std::pair<ProcessId, Deed>> deeds;
+  look_at_all();
   while (!stopped_ && !nothing_due_ && clock_.now() <= limit && events_ < most_events) {
     if (do_scheduled()) continue;
-    const bool all_over = std::all_of(processes_.begin(), processes_.end(),
-                                      [&](const auto& process) { return over(*process); });
-    if (all_over) return true;
-    deeds.clear();
-    for (ProcessId id = 0; id < processes_.size(); ++id) gather(id, deeds);
-    if (deeds.empty()) {
-      move_on();
+    if (deeds_ > 0) {
+      const auto [id, what] = deed(dice_.below(deeds_));
+      perform(id, what);
+      ++events_;
       continue;
     }
-    const auto [id, deed] = deeds[dice_.below(deeds.size())];
-    perform(id, deed);
-    ++events_;
+    if (std::ranges::all_of(processes_, [&](const auto& process) { return over(*process); })) {
+      return true;
+    }
+    move_on();
   }
   return false;
 }

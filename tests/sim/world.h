@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,6 +118,7 @@ class World {
   void note(ProcessId process, std::string_view what);
 
  private:
+  enum class Deed : std::uint8_t { kStart, kRun, kTend, kTurn };
   struct Process {
     std::string name;
     std::string address;
@@ -133,12 +135,19 @@ class World {
     bool look = true;     // something has happened since the node was tended
     TimePoint tended{-1}, turned{-1};
     TimePoint paused_until{0};
+    // What it may do now, and if that is nothing, when it has something to do.
+    std::vector<Deed> deeds;
+    TimePoint due = TimePoint::max();
   };
-  enum class Deed : std::uint8_t { kStart, kRun, kTend, kTurn };
 
   bool over(const Process& process) const { return process.killed || process.closed; }
-  void gather(ProcessId id, std::vector<std::pair<ProcessId, Deed>>& deeds);
+  std::vector<Deed> deeds_of(ProcessId id) const;
   TimePoint next_due(ProcessId id) const;
+  // After anything that may change what the process has to do, and when.
+  void look_at(ProcessId id);
+  void look_at_all();
+  // Of all deeds, in the order of the processes.
+  std::pair<ProcessId, Deed> deed(std::size_t number) const;
   void perform(ProcessId id, Deed deed);
   void start(Process& process);
   bool do_scheduled();
@@ -151,6 +160,8 @@ class World {
   SimNetwork network_;
   Trace trace_;
   std::vector<std::unique_ptr<Process>> processes_;
+  std::size_t deeds_ = 0;  // of all processes
+  std::set<std::pair<TimePoint, ProcessId>> dues_;
   std::multimap<TimePoint, std::function<void()>> scheduled_;
   std::int64_t events_ = 0;
   bool stopped_ = false;

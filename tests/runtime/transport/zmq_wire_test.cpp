@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <ostream>
 #include <thread>
 
 #include "tests/runtime/transport/wire_stage.h"
@@ -25,6 +26,8 @@ struct Medium {
   bool curve;
   bool shared;
   const char* ucx = nullptr;  // UCX_TLS, where data travel over UCX
+
+  friend void PrintTo(const Medium& medium, std::ostream* out) { *out << medium.name; }
 };
 
 class ZmqWireOver : public testing::TestWithParam<Medium> {

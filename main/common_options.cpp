@@ -177,10 +177,12 @@ std::vector<std::string> log_level_words(runtime::LogLevel level) {
   return {"--log-level", log_level_word(level)};
 }
 
+WhichCheckpoint which_checkpoint(const CommandLine& line) {
+  return line.get<bool>("latest") ? WhichCheckpoint::kLatest : WhichCheckpoint::kBest;
+}
+
 runtime::Result<std::string> checkpoint_of(const CommandLine& line, runtime::Disk& disk) {
-  return checkpoint_at(
-      line.get<std::string>("checkpoint"), disk,
-      line.get<bool>("latest") ? WhichCheckpoint::kLatest : WhichCheckpoint::kBest);
+  return checkpoint_at(line.get<std::string>("checkpoint"), disk, which_checkpoint(line));
 }
 
 std::vector<std::string> settings(const CommandLine& line) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "main/command_line.h"
+#include "main/files.h"
 #include "pipeline/data/progress.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/log.h"
@@ -47,6 +48,8 @@ std::string log_level_word(runtime::LogLevel level);
 runtime::Result<runtime::Log> open_log(runtime::LogLevel level);
 // The level as words for another process of the program; none when it is the preset.
 std::vector<std::string> log_level_words(runtime::LogLevel level);
+// That --latest means.
+WhichCheckpoint which_checkpoint(const CommandLine& line);
 // The checkpoint that the place `checkpoint` and --latest mean; errors as checkpoint_at().
 runtime::Result<std::string> checkpoint_of(const CommandLine& line, runtime::Disk& disk);
 // Those of setting_option(), in their order.

@@ -189,6 +189,16 @@ Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,
                use_of_onnx(flavour, trained)};
 }
 
+// A sentence; "" for networks whose batch normalisation is that of Keras.
+std::string epsilons_of(const model::GanDescription& gan) {
+  const auto others = pipeline::epsilons_unlike_keras(gan);
+  if (others.empty()) return "";
+  return fmt::format(
+      " Their `BatchNormalization` layers need `epsilon={}`; without it Keras adds {:g} to the "
+      "variance, which makes other showers.",
+      fmt::join(others, "` or `epsilon="), pipeline::kKerasEpsilon);
+}
+
 Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
                              const TrainedModel& trained) {
   const auto bytes_of = [&](std::size_t network) -> Result<std::string> {
@@ -205,7 +215,8 @@ Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
                 {pipeline::keras_discriminator_path(path), std::move(discriminator),
                  "weights of the discriminator"}},
                "Keras: build the networks, then `load_weights(FILE)` by order. The weights stand "
-               "as 3DGAN's own files have them: a model inside a model is one group.\n"};
+               "as 3DGAN's own files have them: a model inside a model is one group." +
+                   epsilons_of(trained.gan) + "\n"};
 }
 
 Result<Leave> leave_as_numpy(const CommandLine&, const std::string& path,
@@ -243,9 +254,6 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
     if (!line.has(format.option)) continue;
     for (const std::string& each : paths_of(format, line)) {
       std::error_code missing;
-      if (std::filesystem::equivalent(checkpoint, each, missing)) {
-        return Error{ErrorKind::kUsage, each + " is the checkpoint itself; name another file"};
-      }
       const auto file = std::filesystem::weakly_canonical(each, missing);
       if (!taken.insert(missing ? std::filesystem::path(each) : file).second) {
         return Error{ErrorKind::kUsage,
@@ -253,7 +261,7 @@ Result<void> check_outputs(const CommandLine& line, const std::string& checkpoin
                                  "names of their own",
                                  each)};
       }
-      RETURN_IF_ERROR(check_output_file(each, line.get<bool>("force")));
+      RETURN_IF_ERROR(check_output_file(each, line.get<bool>("force"), {checkpoint}));
     }
   }
   return {};

@@ -43,16 +43,25 @@ runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Dis
   ASSIGN_OR_RETURN(const auto names, disk.list(folder));
   const auto newest = pipeline::checkpoints_newest_first(names);
   if (newest.empty()) {
-    return runtime::Error{runtime::ErrorKind::kData, folder + " has no checkpoint yet"};
+    return runtime::Error{
+        runtime::ErrorKind::kData,
+        folder +
+            " has no checkpoint yet; the topology's actors.checkpointer says when "
+            "one is written"};
   }
   const std::string best = latest ? "" : best_of(folder, names, disk);
   const std::string chosen = folder + "/" + (best.empty() ? newest.front() : best);
-  std::cerr << fmt::format("troupe: taking the {} checkpoint, {}\n",
-                           best.empty() ? "newest" : "best", runtime::printable(chosen));
+  const std::string told = folder + "/" + pipeline::BestCheckpoint::kFile;
+  const bool misses = !latest && best.empty() && std::filesystem::exists(told, ignored);
+  std::cerr << fmt::format(
+      "troupe: taking the {} checkpoint, {}{}\n", best.empty() ? "newest" : "best",
+      runtime::printable(chosen),
+      misses ? fmt::format(", as {} names none that is there", runtime::printable(told)) : "");
   return chosen;
 }
 
-runtime::Result<void> check_output_file(const std::string& path, bool replaced) {
+runtime::Result<void> check_output_file(const std::string& path, bool replaced,
+                                        const std::vector<std::string>& read) {
   const auto refuse = [&](const std::string& cause) {
     return runtime::Error{runtime::ErrorKind::kData,
                           fmt::format("cannot write {}: {}", path, cause)};
@@ -71,6 +80,13 @@ runtime::Result<void> check_output_file(const std::string& path, bool replaced) 
   // Devices and pipes would be replaced by a file.
   if (!std::filesystem::is_regular_file(file, ignored)) {
     return refuse("it is there and is no file; name another");
+  }
+  const auto is_read = [&](const std::string& input) {
+    return std::filesystem::equivalent(path, input, ignored);
+  };
+  if (std::ranges::any_of(read, is_read)) {
+    return runtime::Error{runtime::ErrorKind::kUsage,
+                          path + " is read itself and would be lost; name another file"};
   }
   if (replaced) return {};
   return runtime::Error{

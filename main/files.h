@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
@@ -22,7 +23,8 @@ runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Dis
 
 // Looks before the work whose result the file will hold: kData when its folder is missing or may
 // not be written, or when the name is that of a folder, a device or anything else but a file.
-// kUsage when there is a file, and it may not be `replaced`.
-runtime::Result<void> check_output_file(const std::string& path, bool replaced);
+// kUsage when there is a file, and it may not be `replaced`, or is one of those that are `read`.
+runtime::Result<void> check_output_file(const std::string& path, bool replaced,
+                                        const std::vector<std::string>& read = {});
 
 }  // namespace troupe

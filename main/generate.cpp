@@ -158,12 +158,7 @@ Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::stri
   const auto out = line.get<std::string>("out");
   for (std::uint32_t i = 0; i < all.files; ++i) {
     const std::string file = pipeline::shower_file_name(out, i, all.files);
-    std::error_code missing;
-    if (std::filesystem::equivalent(checkpoint, file, missing)) {
-      return Error{ErrorKind::kUsage,
-                   fmt::format("--out {} is the checkpoint itself; name another file", file)};
-    }
-    RETURN_IF_ERROR(check_output_file(file, line.get<bool>("force")));
+    RETURN_IF_ERROR(check_output_file(file, line.get<bool>("force"), {checkpoint}));
   }
   return all;
 }

@@ -9,6 +9,7 @@
 #include "main/common_options.h"
 #include "main/files.h"
 #include "pipeline/checkpoint/checkpoint.h"
+#include "pipeline/leaving/keras_file.h"
 #include "pipeline/leaving/warm_start.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/json_text.h"
@@ -18,10 +19,21 @@ namespace {
 
 using runtime::Result;
 
+void tell_epsilons(const model::GanDescription& gan) {
+  const auto epsilons = pipeline::epsilons_unlike_keras(gan);
+  if (epsilons.empty()) return;
+  std::cerr << fmt::format(
+      "troupe: batch normalisation of these networks adds {} to the variance; if the weights were "
+      "trained with another number, which Keras has as {:g} unless its network says otherwise, "
+      "give it as epsilon of each batch_norm layer, else the showers are others\n",
+      fmt::join(epsilons, " or "), pipeline::kKerasEpsilon);
+}
+
 // Returns the origin of the checkpoint's weights.
 Result<std::string> import_weights(const CommandLine& line, const std::string& weights) {
   const auto out = line.get<std::string>("out");
-  RETURN_IF_ERROR(check_output_file(out, line.get<bool>("force")));
+  RETURN_IF_ERROR(check_output_file(out, line.get<bool>("force"),
+                                    {weights, pipeline::keras_discriminator_path(weights)}));
   ASSIGN_OR_RETURN(const auto loaded,
                    config::load_topology(line.get<std::string>("model"), settings(line)));
   RETURN_IF_ERROR(config::check_printed(loaded));
@@ -42,6 +54,7 @@ Result<std::string> import_weights(const CommandLine& line, const std::string& w
   ASSIGN_OR_RETURN(const runtime::Buffer file,
                    pipeline::encode_checkpoint(checkpoint, *gan, options));
   RETURN_IF_ERROR(disk.replace(out, file.bytes()));
+  tell_epsilons(topology.model.gan);
   return checkpoint.origin;
 }
 

@@ -1,6 +1,7 @@
 #include <iostream>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -60,10 +61,17 @@ int validate(const CommandLine& line) {
       return line.usage_error(fmt::format("--by: no figure {}; --json lists them", by));
     }
   }
+  if (line.has("hit-threshold") && line.get<double>("hit-threshold") <= 0.0) {
+    return line.usage_error("--hit-threshold: expected an energy above 0, in GeV");
+  }
   const bool reports = line.has("report");
   if (reports) {
+    std::vector<std::string> read{line.get<std::string>("generated")};
+    for (const char* const input : {"against", "judge"}) {
+      if (line.has(input)) read.push_back(line.get<std::string>(input));
+    }
     const auto checked =
-        check_output_file(line.get<std::string>("report"), line.get<bool>("force"));
+        check_output_file(line.get<std::string>("report"), line.get<bool>("force"), read);
     if (!checked.ok()) return report(checked.error());
   }
   Validation validation(line);
@@ -97,6 +105,7 @@ std::vector<Option> validate_options() {
        .takes = Takes::kFile},
       {.name = "rank",
        .about = "of a run's folder, compares all checkpoints that are kept, not only the best"},
+      latest_option(),
       {.name = "by",
        .value = "FIGURE",
        .about = "ranks by this figure's distance from what equal samples have (default: that of "
@@ -161,8 +170,8 @@ Command validate_verb() {
               "uncertainty and with what the data have against themselves. Images that are no "
               "showers are judged by a trained classifier. GENERATED is a file of "
               "showers, or a checkpoint, "
-              "which makes a shower for each of the data; a run's folder stands for its best, and "
-              "without --against for all of them, ranked.",
+              "which makes a shower for each of the data; a run's folder stands for its best, "
+              "without --against for all of them, ranked, and with --latest for its newest.",
           .example = "troupe validate showers.h5 --against data.h5 --report report.html",
           .places = {{.name = "generated",
                       .asked = "which showers, or which checkpoint?",

@@ -64,7 +64,12 @@ Result<std::vector<std::string>> checkpoints_in(const std::string& path) {
   for (const std::string& name : pipeline::checkpoints_newest_first(names)) {
     found.push_back(folder + "/" + name);
   }
-  if (found.empty()) return Error{ErrorKind::kData, folder + " has no checkpoint yet"};
+  if (found.empty()) {
+    return Error{ErrorKind::kData,
+                 folder +
+                     " has no checkpoint yet; the topology's actors.checkpointer says when "
+                     "one is written"};
+  }
   return found;
 }
 
@@ -132,7 +137,7 @@ Validation::Validation(const CommandLine& line)
 }
 
 bool Validation::ranks() const {
-  return is_folder(line_.get<std::string>("generated")) &&
+  return is_folder(line_.get<std::string>("generated")) && !line_.get<bool>("latest") &&
          (line_.get<bool>("rank") || !line_.has("against"));
 }
 
@@ -142,7 +147,8 @@ Result<void> Validation::check_ranking() const {
     return Error{ErrorKind::kUsage,
                  fmt::format("--{}: only the checkpoints of a folder are ranked; {} {}", option,
                              line_.get<std::string>("generated"),
-                             is_folder(line_.get<std::string>("generated"))
+                             line_.get<bool>("latest") ? "stands for its newest with --latest"
+                             : is_folder(line_.get<std::string>("generated"))
                                  ? "stands for its best where there is --against; add --rank"
                                  : "is no folder")};
   };
@@ -158,7 +164,7 @@ Result<Validated> Validation::run() {
     return judge_checkpoints(checkpoints);
   }
   runtime::FileDisk disk;
-  ASSIGN_OR_RETURN(const std::string path, checkpoint_at(generated, disk));
+  ASSIGN_OR_RETURN(const std::string path, checkpoint_at(generated, disk, which_checkpoint(line_)));
   if (is_checkpoint(path)) return judge_checkpoints({path});
   if (line_.has("judge")) {
     return Error{ErrorKind::kUsage,

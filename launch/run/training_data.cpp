@@ -196,7 +196,7 @@ Result<void> try_training_data(const config::Topology& topology, const config::O
   // Nothing is copied only to be looked at.
   if (std::ranges::any_of(options.paths, pipeline::is_readable_address)) return {};
   ASSIGN_OR_RETURN(TrainingData data, open_files(topology, std::move(options), true, log));
-  return warn_of_empty_bins(topology.validator, origins, data.test, log);
+  return warn_of_misfits(topology, origins, data.test, log);
 }
 
 }  // namespace troupe::launch

@@ -156,8 +156,7 @@ Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked, const
   runtime::ThreadTeam team(usable_processors());
   ASSIGN_OR_RETURN(setup.data,
                    open_training_data(setup.topology, data_folder, with_test_data, team, log));
-  RETURN_IF_ERROR(
-      warn_of_empty_bins(setup.topology.validator, asked.origins, setup.data->test, log));
+  RETURN_IF_ERROR(warn_of_misfits(setup.topology, asked.origins, setup.data->test, log));
   take_identity(setup.data->identity(), setup);
   return setup;
 }

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "model/physics/observables.h"
+#include "pipeline/data/generation.h"
 
 namespace troupe::launch {
 namespace {
@@ -45,12 +49,31 @@ void tell_empty(std::string_view field, const char* unit,
   }
 }
 
+// What is wrong with the threshold; "": some cells of the first events are hits, and some are not.
+Result<std::string> misfit_of(double threshold_gev, const pipeline::DatasetOptions& options,
+                              pipeline::Dataset& data, std::uint64_t events) {
+  std::vector<std::uint64_t> ids(std::min<std::uint64_t>(kReadAtOnce, events));
+  std::iota(ids.begin(), ids.end(), 0);
+  pipeline::Batch batch;
+  RETURN_IF_ERROR(data.read(ids, batch));
+  const auto cells = batch.images.as<float>();
+  std::vector<float> gev(cells.size());
+  model::to_gev(cells, pipeline::image_units(options), gev);
+  const auto hits =
+      std::ranges::count_if(gev, [&](float cell) { return double{cell} > threshold_gev; });
+  if (hits > 0 && hits < std::ssize(gev)) return std::string();
+  return fmt::format(
+      "{} cell of the first {} events for testing is above {:.4g} GeV; the largest "
+      "has {:.4g}",
+      hits == 0 ? "no" : "every", ids.size(), threshold_gev, std::ranges::max(gev));
+}
+
 }  // namespace
 
-Result<void> warn_of_empty_bins(const config::ValidatorSection& validator,
-                                const config::Origins& origins,
-                                std::optional<pipeline::Dataset>& test, runtime::Log& log) {
+Result<void> warn_of_misfits(const config::Topology& topology, const config::Origins& origins,
+                             std::optional<pipeline::Dataset>& test, runtime::Log& log) {
   if (!test) return {};
+  const config::ValidatorSection& validator = topology.validator;
   const std::uint64_t events = std::min(validator.events, test->size());
   if (validator.energy_bins != config::ValidatorSection{}.energy_bins) {
     std::vector<double> energies;
@@ -63,6 +86,11 @@ Result<void> warn_of_empty_bins(const config::ValidatorSection& validator,
     ASSIGN_OR_RETURN(const std::vector<double> angles, angles_of(*test, events));
     tell_empty("angle_bins", "rad", validator.angle_bins, angles, origins, log);
   }
+  if (validator.hit_threshold_gev == config::ValidatorSection{}.hit_threshold_gev) return {};
+  ASSIGN_OR_RETURN(const std::string misfit,
+                   misfit_of(validator.hit_threshold_gev, topology.data.dataset, *test, events));
+  if (misfit.empty()) return {};
+  log.warning(config::problem_of(origins, "actors.validator.hit_threshold", misfit).text());
   return {};
 }
 

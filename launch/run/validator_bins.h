@@ -1,6 +1,6 @@
 #pragma once
 
-// Bins of the topology's validator that its data do not fill.
+// Bins and the hit threshold of the topology's validator that do not fit its data.
 
 #include <optional>
 
@@ -14,10 +14,11 @@ namespace troupe::launch {
 
 // Warns of each bin that the topology gives and that no event has of those that the validator looks
 // at: "run.yaml:12:20: actors.validator.energy_bins.1: no event of those for testing has 100 to 200
-// GeV; they have 10 to 100". The bins that it does not give fit many data, and are not looked at.
-// Without `test` there is no validator. Errors: those of reading.
-runtime::Result<void> warn_of_empty_bins(const config::ValidatorSection& validator,
-                                         const config::Origins& origins,
-                                         std::optional<pipeline::Dataset>& test, runtime::Log& log);
+// GeV; they have 10 to 100". Likewise of a hit threshold below or above all cells of the first
+// ones. What the topology does not give fits many data, and is not looked at. Without `test` there
+// is no validator. Errors: those of reading.
+runtime::Result<void> warn_of_misfits(const config::Topology& topology,
+                                      const config::Origins& origins,
+                                      std::optional<pipeline::Dataset>& test, runtime::Log& log);
 
 }  // namespace troupe::launch

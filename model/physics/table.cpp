@@ -43,7 +43,8 @@ Line line_of(const TableRow& row) {
   line[5] = percent(c.sampling_fraction_width_error);
   line[6] = percent(c.longitudinal_error);
   line[7] = percent(c.transverse_error);
-  line[9] = percent(c.hits_error);
+  // A threshold that no cell reaches says nothing.
+  if (row.hits.mean > 0.0 || c.hits_error > 0.0) line[9] = percent(c.hits_error);
   if (c.layer_correlation_difference) {
     line[10] = fmt::format("{:.3f}", *c.layer_correlation_difference);
   }

@@ -330,10 +330,11 @@ Error Dataset::State::nothing_left() const {
   return {
       ErrorKind::kData,
       fmt::format("{}{}: no events are left of {}: {} bad, {} cut (sum of cells not above {}), "
-                  "{} in the other split",
+                  "{} in the other split{}",
                   files.front().path,
                   files.size() > 1 ? fmt::format(" and {} more", files.size() - 1) : "",
-                  report.rows, report.bad, report.cut, preprocessing.min_ecal, report.other_split)};
+                  report.rows, report.bad, report.cut, preprocessing.min_ecal, report.other_split,
+                  report.bad_events.empty() ? "" : "; the first bad one: " + report.bad_events[0])};
 }
 
 }  // namespace troupe::pipeline

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -215,7 +217,16 @@ Result<void> take(Hdf5TreeReader& file, const std::string& path, const std::vect
                    fmt::format("{}: weights of another model: it has {} where this one has {}",
                                path, has, wants)};
     }
+    const std::size_t first = values.size();
     file.read(found[i]->path, values);
+    RETURN_IF_ERROR(file.result());
+    const auto read = std::span(values).subspan(first);
+    if (!std::ranges::all_of(read, [](float value) { return std::isfinite(value); })) {
+      return Error{ErrorKind::kData,
+                   fmt::format("{}: {} has numbers that are not finite, of a training that broke "
+                               "down; take weights of before",
+                               path, found[i]->path)};
+    }
   }
   return file.result();
 }
@@ -248,6 +259,17 @@ Result<runtime::Buffer> keras_file(const TrainedModel& trained, std::size_t netw
   for (const auto& [name, value] : trained.facts) add_text(file, "troupe_" + name, value);
   RETURN_IF_ERROR(file.result());
   return file.image();
+}
+
+std::set<double> epsilons_unlike_keras(const model::GanDescription& gan) {
+  std::set<double> found;
+  for (const auto* network : {&gan.generator, &gan.discriminator}) {
+    for (const auto& layer : network->layers) {
+      const auto* norm = std::get_if<model::BatchNorm>(&layer.kind);
+      if (norm != nullptr && norm->epsilon != kKerasEpsilon) found.insert(norm->epsilon);
+    }
+  }
+  return found;
 }
 
 Result<void> read_keras_file(const runtime::Buffer& file, const std::string& path,

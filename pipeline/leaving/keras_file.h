@@ -13,6 +13,7 @@
 // `weight_names0`, `weight_names1` and so on, and long facts of ours likewise.
 
 #include <cstddef>
+#include <set>
 #include <string>
 
 #include "pipeline/leaving/trained_model.h"
@@ -24,10 +25,17 @@ namespace troupe::pipeline {
 // `network`: kGenerator or kDiscriminator. Errors are kInternal.
 runtime::Result<runtime::Buffer> keras_file(const TrainedModel& trained, std::size_t network);
 
+// What Keras' batch normalisation adds to the variance where a network says nothing.
+inline constexpr double kKerasEpsilon = 1e-3;
+
+// What this one's add instead, each value once: files of weights do not hold it.
+std::set<double> epsilons_unlike_keras(const model::GanDescription& gan);
+
 // Sets weights and moving statistics of `state` to those of the file. It may hold one group around
 // all layers, or one per layer, or both; order counts, and kernel, bias, gamma, beta, moving_mean
 // and moving_variance in the names. Errors are kData, name the file and what is wrong: no Keras
-// file, or which parameter of the network differs, with the shapes found and expected.
+// file, which parameter of the network differs, with the shapes found and expected, or which has
+// numbers that are not finite.
 runtime::Result<void> read_keras_file(const runtime::Buffer& file, const std::string& path,
                                       const model::NetworkDescription& network,
                                       NetworkState& state);

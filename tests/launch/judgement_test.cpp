@@ -129,6 +129,20 @@ TEST_F(JudgementTest, BinsThatNoEventForTestingFillsAreToldWithTheirPlace) {
   EXPECT_THAT(said("[[0, 1000]]"), testing::Not(HasSubstr("energy_bins")));
 }
 
+TEST_F(JudgementTest, HitThresholdThatNoCellOrEveryCellPassesIsToldWithItsPlace) {
+  write_data(40);
+  const auto said = [&](const std::string& threshold) {
+    said_.clear();
+    EXPECT_TRUE(
+        opened(topology("actors: {validator: {hit_threshold: " + threshold + "}}\n"), true).ok());
+    return said_;
+  };
+  EXPECT_THAT(said("1e5"),
+              testing::ContainsRegex("t.yaml:4:[0-9]+: actors.validator.hit_threshold: "
+                                     "no cell of the first [0-9]+ events"));
+  EXPECT_THAT(said("1e-30"), HasSubstr("every cell of the first"));
+}
+
 TEST_F(JudgementTest, MadeShowersAreNotMade) {
   const auto made =
       topology("", {"data.train=synthetic", "data.synthetic.folder=" + folder_ / "made"});

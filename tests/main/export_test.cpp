@@ -47,7 +47,7 @@ TEST_F(ToyRun, ExportLeavesAloneWhatIsThere) {
                  {path("g.onnx.md") + " is there already"});
   expect_refused(call({"export", checkpoint("a", 0)}), 2, {"which file?"});
   expect_refused(call({"export", checkpoint("a", 0), "--numpy", checkpoint("a", 0)}), 2,
-                 {"is the checkpoint itself"});
+                 {"is read itself"});
   expect_refused(call({"export", path("toy.h5"), "--numpy", path("w.npz")}), 4,
                  {"not a checkpoint"});
   // Two formats by one name, a card by that of a file, and names that mean one file.

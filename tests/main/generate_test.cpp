@@ -246,8 +246,8 @@ TEST_F(ToyRun, GenerateLooksAtItsOutputFirst) {
     expect_refused(call({"generate", newest, "--out", out, "--events", "4294967295"}), code,
                    {out, part});
   };
-  refused(newest, 2, "checkpoint itself");
-  refused(path("a/../a/checkpoints/") + checkpoints("a").front(), 2, "checkpoint itself");
+  refused(newest, 2, "is read itself");
+  refused(path("a/../a/checkpoints/") + checkpoints("a").front(), 2, "is read itself");
   refused(path("none/x.h5"), 4, "No such file or directory");
   EXPECT_EQ(read_text(newest), before);
 }

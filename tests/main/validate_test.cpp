@@ -91,6 +91,12 @@ TEST_F(Validate, CheckpointMakesAShowerForEachOfTheDataAndARunsFolderIsRanked) {
   const JsonValue of_folder = validated({path("a"), "--against", path("toy.h5")});
   EXPECT_EQ(of_folder["generated"].list()[0]["name"].text(), best);
 
+  const JsonValue newest = validated({path("a"), "--latest"});
+  ASSERT_EQ(newest["generated"].list().size(), 1u);
+  EXPECT_EQ(newest["generated"].list()[0]["name"].text(), checkpoint("a", 0));
+  expect_refused(call({"validate", path("a"), "--latest", "--rank"}), 2,
+                 {"--rank: ", "stands for its newest with --latest"});
+
   const JsonValue ranked = validated({path("a")});  // against the run's own test events
   EXPECT_EQ(ranked["events"].integer(), 20);
   ASSERT_EQ(ranked["generated"].list().size(), checkpoints("a").size());
@@ -120,6 +126,8 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
   expect_refused(call({"validate", path("none.h5"), "--against", data}), 4, {"none.h5"});
   expect_refused(call({"validate", data, "--against", path("toy.h5")}), 4,
                  {"12 x 12 x 12", "4 x 4 x 4"});
+  expect_refused(call({"validate", data, "--against", data, "--hit-threshold", "0"}), 2,
+                 {"--hit-threshold: expected an energy above 0"});
   expect_refused(call({"validate", data, "--against", data, "--by", "beauty"}), 2,
                  {"--by: no figure beauty"});
   expect_refused(call({"validate", data, "--against", data, "--by", "merit"}), 2,
@@ -146,6 +154,10 @@ TEST_F(Validate, ReportIsWrittenAndNotOverAnotherFile) {
   EXPECT_THAT(read_text(path("report.html")), testing::StartsWith("<!doctype html>"));
   expect_refused(call(words), 2, {"report.html is there already"});
   EXPECT_EQ(call(words + Words{"--force"}).exit_code, 0);
+  const std::string before = read_text(data);
+  expect_refused(call({"validate", other, "--against", data, "--report", data, "--force"}), 2,
+                 {data + " is read itself and would be lost"});
+  EXPECT_EQ(read_text(data), before);
   expect_refused(call({"validate", other, "--against", data, "--report", path("no/report.html")}),
                  4, {"cannot write"});
 }

@@ -69,6 +69,11 @@ TEST_F(WarmStart, ImportedWeightsMakeACheckpoint) {
       call({"import", path("w.h5"), "--model", path("toy.yaml"), "--out", path("i.h5"), "--json"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   EXPECT_EQ(last_line(end)["origin"].text(), origin_of(path("i.h5")));
+  for (const char* const read : {"w.h5", "w_discriminator.h5"}) {
+    expect_refused(
+        call({"import", path("w.h5"), "--model", path("toy.yaml"), "--out", path(read), "--force"}),
+        2, {path(read) + " is read itself"});
+  }
   const Words few{"--set", "train.iterations=2"};
   EXPECT_EQ(hash_of("b", few + Words{"--from", path("i.h5")}),
             hash_of("c", few + Words{"--from", checkpoint("a", 0)}));

@@ -8,6 +8,7 @@
 #include <zip.h>
 
 #include <cstring>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -243,6 +244,29 @@ TEST_F(Leaving, KerasWeightsComeBackToTheSameBits) {
     EXPECT_EQ(read.weights, made.weights);
     EXPECT_EQ(read.moving, made.moving);
   }
+}
+
+TEST_F(Leaving, KerasWeightsThatAreNotFiniteAreRefusedByName) {
+  state_.generator.weights.back() = std::numeric_limits<float>::quiet_NaN();
+  const auto file = keras_file(trained_, kGenerator);
+  ASSERT_TRUE(file.ok());
+  NetworkState read;
+  EXPECT_THAT(read_keras_file(*file, "w.h5", gan_.generator, read),
+              FailsWith(ErrorKind::kData,
+                        "w.h5: /sequential_1/conv3d_2/bias:0 has numbers that are "
+                        "not finite"));
+}
+
+TEST_F(Leaving, EpsilonsThatFilesOfKerasDoNotHoldAreThoseThatKerasWouldNotTake) {
+  for (auto* network : {&gan_.generator, &gan_.discriminator}) {
+    for (auto& layer : network->layers) {
+      if (auto* norm = std::get_if<model::BatchNorm>(&layer.kind)) norm->epsilon = kKerasEpsilon;
+    }
+  }
+  EXPECT_THAT(epsilons_unlike_keras(gan_), testing::IsEmpty());
+  gan_.discriminator.layers.push_back(layer("last", model::BatchNorm{0.9, 0.5}));
+  gan_.generator.layers.push_back(layer("last", model::BatchNorm{0.9, 0.25}));
+  EXPECT_THAT(epsilons_unlike_keras(gan_), ElementsAre(0.25, 0.5));
 }
 
 // As 3DGAN's own files: trained weights first, then moving statistics; heads apart.

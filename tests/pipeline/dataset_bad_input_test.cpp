@@ -312,6 +312,14 @@ TEST_F(BadInput, ValuesBeyondTheFloatsOfTraining) {
   expect("dataset ECAL, event 7: cells of up to 3e+38 are too large");
 }
 
+TEST_F(BadInput, WhereAllEventsAreBadTheFirstOneIsNamed) {
+  for (std::size_t event = 0; event < 20; ++event) data_.cells[event * SmallData::kCells] = -1;
+  data_.write(path_);
+  options_.on_bad_event = BadEventPolicy::kSkip;
+  expect("no events are left of 20: 20 bad, 0 cut");
+  expect("the first bad one: " + path_ + ": dataset ECAL, event 0");
+}
+
 TEST_F(BadInput, SkippedEventsAreCountedAndNamed) {
   data_.cells[3 * SmallData::kCells] = -1;
   data_.target[2 * 8 + 1] = std::numeric_limits<float>::quiet_NaN();

@@ -48,7 +48,7 @@ std::string log_level_word(runtime::LogLevel level);
 runtime::Result<runtime::Log> open_log(runtime::LogLevel level);
 // The level as words for another process of the program; none when it is the preset.
 std::vector<std::string> log_level_words(runtime::LogLevel level);
-// That --latest means.
+// The newest with --latest, else the best.
 WhichCheckpoint which_checkpoint(const CommandLine& line);
 // The checkpoint that the place `checkpoint` and --latest mean; errors as checkpoint_at().
 runtime::Result<std::string> checkpoint_of(const CommandLine& line, runtime::Disk& disk);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -396,6 +397,10 @@ int run(const CommandLine& line) {
     runtime::FileDisk disk;
     const auto weights = checkpoint_at(line.get<std::string>("from"), disk);
     if (!weights.ok()) return report(weights.error());
+    // Before data are read or made for nothing.
+    if (!std::ifstream(*weights)) {
+      return report({runtime::ErrorKind::kData, "train.from: cannot open " + *weights});
+    }
     parsed.overrides.push_back("train.from=" + runtime::json_string(*weights));
   }
   if (parsed.topology.empty() && !parsed.request.resume)

@@ -49,7 +49,7 @@ void tell_empty(std::string_view field, const char* unit,
   }
 }
 
-// What is wrong with the threshold; "": some cells of the first events are hits, and some are not.
+// The fault of the threshold; "": some cells of the first events are hits, and some are not.
 Result<std::string> misfit_of(double threshold_gev, const pipeline::DatasetOptions& options,
                               pipeline::Dataset& data, std::uint64_t events) {
   std::vector<std::uint64_t> ids(std::min<std::uint64_t>(kReadAtOnce, events));

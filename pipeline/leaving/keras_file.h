@@ -25,10 +25,11 @@ namespace troupe::pipeline {
 // `network`: kGenerator or kDiscriminator. Errors are kInternal.
 runtime::Result<runtime::Buffer> keras_file(const TrainedModel& trained, std::size_t network);
 
-// What Keras' batch normalisation adds to the variance where a network says nothing.
+// Keras' batch normalisation adds this to the variance where a network says nothing.
 inline constexpr double kKerasEpsilon = 1e-3;
 
-// What this one's add instead, each value once: files of weights do not hold it.
+// The numbers that batch normalisation of these networks adds instead, each once: files of weights
+// do not hold them.
 std::set<double> epsilons_unlike_keras(const model::GanDescription& gan);
 
 // Sets weights and moving statistics of `state` to those of the file. It may hold one group around

@@ -97,6 +97,9 @@ TEST_F(WarmStart, WeightsThatDoNotFitAreRefusedByCheckAndRun) {
     expect_refused(run("b", {"--from", from}), 4, {"train.from", part});
     std::filesystem::remove_all(path("b"));
   };
+  expect_refused(run("b", {"--from", path("none.h5")}), 4,
+                 {"train.from: cannot open " + path("none.h5")});
+  EXPECT_FALSE(std::filesystem::exists(path("b")));
   both(path("none.h5"), "cannot open " + path("none.h5"));
   both(path("text"), path("text") + ": its HDF5 part cannot be opened");
   // Another model of the same kind.

@@ -173,7 +173,7 @@ void World::look_at(ProcessId id) {
   dues_.erase({process.due, id});
   process.due = TimePoint::max();
   if (!process.deeds.empty()) return;
-  // What was done at this moment already is due again as soon as time moves.
+  // A deed of this moment is due again as soon as time moves.
   process.due = std::max(next_due(id), clock_.now() + kMoment);
   if (process.due < TimePoint::max()) dues_.emplace(process.due, id);
 }
@@ -188,7 +188,7 @@ std::pair<ProcessId, World::Deed> World::deed(std::size_t number) const {
   return {id, processes_[id]->deeds[number]};
 }
 
-// What is done may be done to any process.
+// It may have touched any process.
 bool World::do_scheduled() {
   if (scheduled_.empty() || scheduled_.begin()->first > clock_.now()) return false;
   const auto what = std::move(scheduled_.extract(scheduled_.begin()).mapped());

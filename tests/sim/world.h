@@ -135,7 +135,7 @@ class World {
     bool look = true;     // something has happened since the node was tended
     TimePoint tended{-1}, turned{-1};
     TimePoint paused_until{0};
-    // What it may do now, and if that is nothing, when it has something to do.
+    // It may do these now; if there are none, it has something to do at `due`.
     std::vector<Deed> deeds;
     TimePoint due = TimePoint::max();
   };
@@ -146,7 +146,7 @@ class World {
   // After anything that may change what the process has to do, and when.
   void look_at(ProcessId id);
   void look_at_all();
-  // Of all deeds, in the order of the processes.
+  // One of all deeds, which stand in the order of the processes.
   std::pair<ProcessId, Deed> deed(std::size_t number) const;
   void perform(ProcessId id, Deed deed);
   void start(Process& process);

@@ -100,7 +100,7 @@ TEST(UcxFabric, DataForAPeerWithoutUcxEndTheConnection) {
 }
 
 // The payload is far too large to be on its way as a whole: the killed process has to hand it out.
-// Of shared memory only posix has that: cma copies from the other process without its doing.
+// Shared memory has that as posix alone: cma copies from the other process without its doing.
 TEST(UcxFabric, PeerThatDiesWhileItsPayloadIsFetchedEndsTheConnection) {
   for (const char* transports : {"tcp", "posix"}) {
     const std::string address = fresh_ipc_address();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,8 @@ namespace {
 
 // Bounds below which a difference is nothing to be told, however well it is known.
 constexpr double kEnergyShare = 0.05;
+// Standard errors of a difference that equal samples stay within, 95 of 100 times.
+constexpr double kErrors = 2.0;
 constexpr double kPower = 0.07, kPowerResponse = 0.25;
 constexpr double kDisorder = 20.0, kOrderedShare = 1.0 / 3.0;  // %, of it when sorted
 constexpr double kCopies = 5.0;                                // %
@@ -26,6 +29,8 @@ constexpr double kSpectrum = 0.02;
 constexpr double kCorrelation = 0.1;
 constexpr double kSpread = 1.25;
 constexpr double kArea = 0.1;  // of a classifier from that of equal samples
+// Showers of the data with energy. Figures of equal samples of fewer are often beyond their floors.
+constexpr std::int64_t kFewestShowers = 5;
 
 class Finder {
  public:
@@ -64,12 +69,23 @@ std::string with_floor(const Figure& figure) {
                      figure.unit.empty() ? "" : " " + figure.unit, figure.floor);
 }
 
-Spread energies(const ShowerSample& sample) {
+// A mean, and the square of its standard error: without end where there are not two showers.
+struct Mean {
+  double value = 0.0, squared_error = 0.0;
+};
+
+Mean mean_energy(const ShowerSample& sample) {
   SpreadSum sum;
   for (const SampledShower& shower : sample.showers()) {
     if (std::isfinite(shower.energy_gev)) sum.add(shower.energy_gev);
   }
-  return sum.spread();
+  const Spread spread = sum.spread();
+  const double known = spread.deviation * spread.deviation / (sum.count() - 1.0);
+  return {spread.mean, sum.count() < 2.0 ? std::numeric_limits<double>::infinity() : known};
+}
+
+std::int64_t showers_with_energy(const ShowerGroup& group) {
+  return group.events() - group.empty_events();
 }
 
 // Showers of a sample that cannot be used, and why.
@@ -106,6 +122,7 @@ void find_unusable(Finder& finder, const ShowerSample& data, const ShowerSample&
                    std::uint64_t left_out) {
   const Unusable of_data = unusable(data), found = unusable(generated);
   const std::uint64_t all = generated.showers().size() + left_out;
+  if (all == 0) finder.tell("empty", "there are no showers");
   if (left_out > 0) finder.tell("left_out", unusable_text(left_out, all, kNoShower));
   if (found.cells > 0) finder.tell("invalid", unusable_text(found.cells, all, kBadCells));
   if (share(found.energy, all) > share(of_data.energy, data.showers().size())) {
@@ -113,23 +130,28 @@ void find_unusable(Finder& finder, const ShowerSample& data, const ShowerSample&
   }
 }
 
-void find_no_showers(Finder& finder, const ShowerSample& data, const ShowerSample& generated) {
-  const double wanted = energies(data).mean, found = energies(generated).mean;
-  if (std::abs(found - wanted) > kEnergyShare * wanted) {
+void find_conditions(Finder& finder, const ShowerSample& data, const ShowerSample& generated) {
+  const Mean wanted = mean_energy(data), found = mean_energy(generated);
+  const double difference = std::abs(found.value - wanted.value);
+  const double error = std::sqrt(wanted.squared_error + found.squared_error);
+  if (difference > kEnergyShare * wanted.value && difference > kErrors * error) {
     finder.tell("conditions",
                 fmt::format("the primaries have other energies: {:.4g} GeV on average, the data's "
                             "{:.4g}; all figures tell of that too",
-                            found, wanted));
+                            found.value, wanted.value));
   }
-  const ShowerStatistics of_data = data.statistics(), of_generated = generated.statistics();
-  const ShowerGroup &d = of_data.all(), &g = of_generated.all();
+}
+
+void find_empty(Finder& finder, const ShowerGroup& data, const ShowerGroup& generated,
+                std::uint64_t all) {
   const auto empty_share = [](const ShowerGroup& group) {
     return share(static_cast<std::uint64_t>(group.empty_events()),
                  static_cast<std::uint64_t>(group.events()));
   };
-  if (empty_share(g) > empty_share(d) && g.empty_events() > 1) {
-    finder.tell("empty", fmt::format("{} of {} showers have no energy", g.empty_events(),
-                                     generated.showers().size()));
+  const std::int64_t empty = generated.empty_events();
+  if (empty_share(generated) > empty_share(data) &&
+      (empty > 1 || showers_with_energy(generated) == 0)) {
+    finder.tell("empty", fmt::format("{} of {} showers have no energy", empty, all));
   }
 }
 
@@ -165,14 +187,22 @@ void find_causes(Finder& finder) {
 }
 
 void find_response(Finder& finder) {
+  double off = 0.0;     // %, of the mean
+  double factor = 1.0;  // of what is in bins by chance, which grows with the response
   if (const Figure* response = finder.beyond("response", kResponse)) {
     const double error = *response->value - 1.0;
-    finder.tell("response", fmt::format("the response is {:.3g} % too {}", 100.0 * std::abs(error),
-                                        error > 0.0 ? "high" : "low"));
-  } else if (const Figure* trend = finder.beyond("response_energy", kEnergyDependence)) {
-    finder.tell(
-        "response_energy",
-        fmt::format("the response depends otherwise on the energy: off by {}", with_floor(*trend)));
+    off = 100.0 * std::abs(error);
+    factor = std::max(*response->value, 1.0);
+    finder.tell("response",
+                fmt::format("the response is {:.3g} % too {}", off, error > 0.0 ? "high" : "low"));
+  }
+  // A wrong mean is an error in every bin.
+  const Figure* trend = finder.beyond("response_energy", kEnergyDependence);
+  if (trend != nullptr &&
+      *trend->value - off > std::max(kEnergyDependence, factor * trend->floor_95)) {
+    finder.tell("response_energy", fmt::format("the response depends otherwise on the energy: in "
+                                               "bins of energy it is off by {}",
+                                               with_floor(*trend)));
   }
   if (const Figure* width = finder.beyond_times("response_width", kTooWide)) {
     const double times = *width->value;
@@ -249,8 +279,13 @@ void find_classifier(Finder& finder) {
 std::vector<Fault> find_faults(const ShowerSample& data, const ShowerSample& generated,
                                std::span<const Figure> figures, std::uint64_t left_out) {
   Finder finder(figures);
+  const ShowerStatistics of_data = data.statistics(), of_generated = generated.statistics();
   find_unusable(finder, data, generated, left_out);
-  find_no_showers(finder, data, generated);
+  find_empty(finder, of_data.all(), of_generated.all(), generated.showers().size());
+  // The figures of showers without energy tell nothing else, and nor do those against few.
+  if (showers_with_energy(of_generated.all()) == 0) return finder.take();
+  if (showers_with_energy(of_data.all()) < kFewestShowers) return finder.take();
+  find_conditions(finder, data, generated);
   find_causes(finder);
   find_response(finder);
   find_shape(finder);
@@ -270,6 +305,17 @@ std::vector<Fault> find_remarks(const ShowerSample& data, std::uint64_t left_out
   tell(left_out, kNoShower);
   tell(found.cells, kBadCells);
   tell(found.energy, kBadEnergy);
+  const ShowerStatistics statistics = data.statistics();
+  const std::int64_t empty = statistics.all().empty_events();
+  const std::int64_t filled = showers_with_energy(statistics.all());
+  if (empty > 0) {
+    finder.tell("data", fmt::format("the data: {} of {} showers have no energy", empty, all));
+  }
+  if (filled < kFewestShowers) {
+    finder.tell("data", fmt::format("the data: {} showers have energy; against fewer than {} "
+                                    "nothing is told but showers that are none",
+                                    filled, kFewestShowers));
+  }
   return finder.take();
 }
 

@@ -116,7 +116,9 @@ Result<void> check_ranked_by(const Validated& sides) {
 }
 
 Result<void> check_usable(const model::ShowerSample& data) {
-  const auto usable = [](const model::SampledShower& shower) { return shower.usable(); };
+  const auto usable = [](const model::SampledShower& shower) {
+    return shower.usable() && !shower.found.empty();
+  };
   if (std::ranges::any_of(data.showers(), usable)) return {};
   return Error{ErrorKind::kData,
                fmt::format("none of the {} showers to compare with can be used: {}",

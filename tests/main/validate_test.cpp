@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -134,6 +135,11 @@ TEST_F(Validate, WrongWordsAndDataAreRefused) {
                  {"--by: only the checkpoints of a folder are ranked", "is no folder"});
   expect_refused(call({"validate", data, "--against", data, "--rank"}), 2,
                  {"--rank: only the checkpoints of a folder are ranked"});
+  ToyData empty(20);
+  std::ranges::fill(empty.cells, 0.0F);
+  empty.write(path("empty.h5"));
+  expect_refused(call({"validate", path("toy.h5"), "--against", path("empty.h5")}), 4,
+                 {"none of the 20 showers to compare with", "20 of 20 showers have no energy"});
   run("a");
   expect_refused(call({"validate", path("a"), "--against", path("toy.h5"), "--by", "merit"}), 2,
                  {"--by: ", "stands for its best", "add --rank"});

@@ -208,7 +208,8 @@ Result<Leave> leave_as_keras(const CommandLine&, const std::string& path,
   ASSIGN_OR_RETURN(std::string discriminator, bytes_of(pipeline::kDiscriminator));
   if (!has_generator(trained)) {
     return Leave{{{path, std::move(discriminator), "weights of the network"}},
-                 "Keras: build the network, then `load_weights(FILE)` by order.\n"};
+                 "Keras: build the network, then `load_weights(FILE)` by order." +
+                     epsilons_of(trained.gan) + "\n"};
   }
   ASSIGN_OR_RETURN(std::string generator, bytes_of(pipeline::kGenerator));
   return Leave{{{path, std::move(generator), "weights of the generator"},

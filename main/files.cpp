@@ -29,6 +29,13 @@ std::string best_of(const std::string& folder, const std::vector<std::string>& n
 
 }  // namespace
 
+runtime::Error no_checkpoint_in(const std::string& folder) {
+  return {runtime::ErrorKind::kData,
+          fmt::format("{} has no checkpoint yet; the topology's actors.checkpointer says when one "
+                      "is written",
+                      folder)};
+}
+
 runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Disk& disk,
                                            WhichCheckpoint which) {
   const bool latest = which == WhichCheckpoint::kLatest;
@@ -42,13 +49,7 @@ runtime::Result<std::string> checkpoint_at(const std::string& path, runtime::Dis
   const std::string folder = of_run ? path + "/checkpoints" : path;
   ASSIGN_OR_RETURN(const auto names, disk.list(folder));
   const auto newest = pipeline::checkpoints_newest_first(names);
-  if (newest.empty()) {
-    return runtime::Error{
-        runtime::ErrorKind::kData,
-        folder +
-            " has no checkpoint yet; the topology's actors.checkpointer says when "
-            "one is written"};
-  }
+  if (newest.empty()) return no_checkpoint_in(folder);
   const std::string best = latest ? "" : best_of(folder, names, disk);
   const std::string chosen = folder + "/" + (best.empty() ? newest.front() : best);
   const std::string told = folder + "/" + pipeline::BestCheckpoint::kFile;

@@ -14,6 +14,9 @@ namespace troupe {
 // Which checkpoint of a folder is meant.
 enum class WhichCheckpoint : std::uint8_t { kBest, kLatest };
 
+// kData.
+runtime::Error no_checkpoint_in(const std::string& folder);
+
 // The checkpoint that a person means by a path: the path itself, unless it is the folder of a run
 // or of checkpoints; then that of the best checkpoint (of the newest where no best is known), or of
 // the newest with kLatest, which is said on standard error. kData: the folder has no checkpoint, or

@@ -64,12 +64,7 @@ Result<std::vector<std::string>> checkpoints_in(const std::string& path) {
   for (const std::string& name : pipeline::checkpoints_newest_first(names)) {
     found.push_back(folder + "/" + name);
   }
-  if (found.empty()) {
-    return Error{ErrorKind::kData,
-                 folder +
-                     " has no checkpoint yet; the topology's actors.checkpointer says when "
-                     "one is written"};
-  }
+  if (found.empty()) return no_checkpoint_in(folder);
   return found;
 }
 

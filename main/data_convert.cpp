@@ -37,7 +37,7 @@ int convert(const CommandLine& line) {
   const auto out = line.get<std::string>("out");
   const auto files = pipeline::converted_files(options->to, out);
   for (const std::string& file : files) {
-    const auto possible = check_output_file(file, line.get<bool>("force"));
+    const auto possible = check_output_file(file, line.get<bool>("force"), options->paths);
     if (!possible.ok()) return report(possible.error());
   }
   runtime::ThreadTeam team(line.get<int>("threads"));

@@ -223,6 +223,10 @@ TEST_F(FolderForFile, OfARunStandsForItsBestCheckpointElseForTheNewest) {
             "troupe: taking the newest checkpoint, " + checkpoint("validated", 0) + "\n");
   expect_refused(call({"generate", best, "--latest", "--out", path("h.h5")}), 2,
                  {best + " is one checkpoint; --latest is for the folder of a run"});
+  std::filesystem::remove(best);
+  EXPECT_THAT(call({"inspect", path("validated")}).err,
+              testing::AllOf(testing::HasSubstr("taking the newest checkpoint"),
+                             testing::HasSubstr("best.json names none that is there")));
   std::filesystem::create_directory(path("empty"));
   expect_refused(call({"inspect", path("empty")}), 4, {path("empty") + " has no checkpoint yet"});
 }

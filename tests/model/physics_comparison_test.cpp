@@ -300,6 +300,16 @@ TEST(Table, WarningSpeaksOfAMeritWhereThereIsOne) {
                           "! one: nothing like the data, so that its merit means nothing:\n"));
 }
 
+TEST(Table, HitsThatNeitherSideHasAreNoAgreement) {
+  TableRow row;
+  row.name = "one";
+  row.comparison = Comparison{};
+  const auto text = [&] { return table_text(std::vector{row}); };
+  EXPECT_THAT(text(), testing::ContainsRegex(" 0\\.0 +- "));
+  row.comparison->hits_error = 1.0;
+  EXPECT_THAT(text(), testing::ContainsRegex(" 0\\.0 +100\\.0% "));
+}
+
 TEST(Table, JsonHasEveryFigureAndNullForAbsentOnes) {
   TableRow row;
   row.name = "a \"b\"\n";

@@ -1,8 +1,10 @@
 #include "tests/sim/training/training_history.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "tests/support/stride.h"
 
@@ -26,9 +28,10 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
     guests += history.end.guests;
     outlived += history.end.outlived;
     most_of_one_place = std::max(most_of_one_place, history.end.most_of_one_place);
-    if (history.local) changes_of_workers += history.end.changes;
-    if (history.turns) changes_of_turns += history.end.changes;
-    if (history.rounded) changes_of_rounded += history.end.changes;
+    const bool rounded = history.strategy == Strategy::kLocalInInt8;
+    if (rounded || history.strategy == Strategy::kLocal) changes_of_workers += history.end.changes;
+    if (takes_turns(history.strategy)) changes_of_turns += history.end.changes;
+    if (rounded) changes_of_rounded += history.end.changes;
   }
   EXPECT_GT(joined, 150 / stride(11));
   EXPECT_GT(heads, 1050 / stride(11));
@@ -43,6 +46,18 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(resumed, 0);
   EXPECT_LE(resumed, std::max(8, 42 / static_cast<int>(stride(11))))
       << "runs go on as long as one member is left";
+}
+
+TEST(SimulatedTraining, WhateverHappensToARunOfAStrategyItsStateIsThatOfAnUndisturbedOne) {
+  std::vector<std::size_t> changes(kStrategyWords.size());
+  for (std::uint64_t seed = 1; seed <= 7 * 64; seed += stride(8)) {
+    const auto strategy = static_cast<Strategy>(seed % kStrategyWords.size());
+    const TrainingHistoryEnd history = play_training_history(seed, {}, strategy);
+    ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;
+    EXPECT_EQ(history.strategy, strategy);
+    changes[seed % kStrategyWords.size()] += history.end.changes;
+  }
+  EXPECT_THAT(changes, testing::Each(testing::Gt(0U)));
 }
 
 }  // namespace

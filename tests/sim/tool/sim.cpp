@@ -1,11 +1,13 @@
 // sim [training] --seed N: plays one history and prints what happened, line by line, and how it
 // ended. sim [training] --seeds A..B, --minutes M [--from A]: plays many; prints the trace of the
 // first that fails. Histories are of messages between actors that do nothing else, or of a training
-// run with Troupe's own. Exits with 0 when none failed, 1 when one did, 2 when it was called in
-// another way.
+// run with Troupe's own; --strategy is that of all trainings, where each has its own otherwise.
+// Exits with 0 when none failed, 1 when one did, 2 when it was called in another way.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -26,7 +28,18 @@ struct Wanted {
   std::optional<std::chrono::minutes> minutes;
   bool trace = false;
   bool training = false;
+  std::optional<Strategy> strategy;  // of each training; none: as its seed draws
 };
+
+std::optional<Strategy> strategy_named(std::string_view word) {
+  const auto found = std::ranges::find(kStrategyWords, word);
+  if (found == kStrategyWords.end()) return std::nullopt;
+  return static_cast<Strategy>(found - kStrategyWords.begin());
+}
+
+std::string_view word_of(Strategy strategy) {
+  return kStrategyWords[static_cast<std::size_t>(strategy)];
+}
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
@@ -52,6 +65,11 @@ std::optional<Wanted> read_arguments(std::vector<std::string_view> arguments) {
       bounded = true;
       continue;
     }
+    if (option == "--strategy" && wanted.training) {
+      wanted.strategy = strategy_named(value);
+      if (!wanted.strategy) return std::nullopt;
+      continue;
+    }
     const auto number = number_of(value);
     if (!number) return std::nullopt;
     if (option == "--seed") {
@@ -70,22 +88,19 @@ std::optional<Wanted> read_arguments(std::vector<std::string_view> arguments) {
   return wanted;
 }
 
-bool play_training_aloud(std::uint64_t seed) {
-  const TrainingHistoryEnd history =
-      play_training_history(seed, [](std::string_view line) { fmt::print("{}\n", line); });
+bool play_training_aloud(std::uint64_t seed, std::optional<Strategy> strategy) {
+  const TrainingHistoryEnd history = play_training_history(
+      seed, [](std::string_view line) { fmt::print("{}\n", line); }, strategy);
   const TrainingEnd& end = history.end;
-  fmt::print("seed {}: {:.3f} s simulated, {} changes of the View, {} joined, {} heads{}{}{}: {}\n",
-             seed, std::chrono::duration<double>(end.simulated).count(), end.changes, end.joined,
-             end.heads,
-             end.guests == 0 ? std::string()
-                             : fmt::format(", {} guests, up to {} in one place, {} outlived it",
-                                           end.guests, end.most_of_one_place, end.outlived),
-             history.rounded ? ", workers that train alone in int8"
-             : history.turns ? ", workers that take turns"
-             : history.local ? ", workers that train alone"
-                             : "",
-             history.resumed ? ", resumed after: " + end.head_error->message : "",
-             history.failure ? "FAILED: " + *history.failure : "as it should be");
+  fmt::print(
+      "seed {}: {:.3f} s simulated, {} changes of the View, {} joined, {} heads, {}{}{}: {}\n",
+      seed, std::chrono::duration<double>(end.simulated).count(), end.changes, end.joined,
+      end.heads, word_of(history.strategy),
+      end.guests == 0 ? std::string()
+                      : fmt::format(", {} guests, up to {} in one place, {} outlived it",
+                                    end.guests, end.most_of_one_place, end.outlived),
+      history.resumed ? ", resumed after: " + end.head_error->message : "",
+      history.failure ? "FAILED: " + *history.failure : "as it should be");
   return !history.failure;
 }
 
@@ -103,9 +118,11 @@ bool play_aloud(std::uint64_t seed) {
 }
 
 int play(const Wanted& wanted) {
-  const auto aloud = wanted.training ? play_training_aloud : play_aloud;
+  const auto aloud = [&](std::uint64_t seed) {
+    return wanted.training ? play_training_aloud(seed, wanted.strategy) : play_aloud(seed);
+  };
   const auto is_good = [&](std::uint64_t seed) {
-    return wanted.training ? !play_training_history(seed).failure
+    return wanted.training ? !play_training_history(seed, {}, wanted.strategy).failure
                            : play_history(seed).failures.empty();
   };
   if (wanted.trace) return aloud(wanted.first) ? 0 : 1;
@@ -116,7 +133,9 @@ int play(const Wanted& wanted) {
     if (wanted.minutes && passed() >= *wanted.minutes) break;
     if (!is_good(seed)) {
       (void)aloud(seed);
-      fmt::print("again with: sim {}--seed {}\n", wanted.training ? "training " : "", seed);
+      fmt::print("again with: sim {}{}--seed {}\n", wanted.training ? "training " : "",
+                 wanted.strategy ? fmt::format("--strategy {} ", word_of(*wanted.strategy)) : "",
+                 seed);
       return 1;
     }
     ++played;
@@ -132,7 +151,10 @@ int play(const Wanted& wanted) {
 int main(int count, char** values) {
   const auto wanted = troupe::sim::read_arguments({values + 1, values + count});
   if (!wanted) {
-    fmt::print(stderr, "usage: sim [training] --seed N | --seeds A..B | --minutes M [--from A]\n");
+    fmt::print(
+        stderr,
+        "usage: sim [training [--strategy {}]] --seed N | --seeds A..B | --minutes M [--from A]\n",
+        fmt::join(troupe::sim::kStrategyWords, "|"));
     return 2;
   }
   return troupe::sim::play(*wanted);

@@ -1,5 +1,7 @@
 #include "tests/sim/training/training_history.h"
 
+#include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -21,31 +23,23 @@ constexpr const char* kPartial =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 4}}\n";
 
-// Four logical workers, on as many events an outer step as the others have in an iteration.
-constexpr const char* kLocal =
-    "train: {micro_batch: 1, micro_batches: 4, epochs: 20, "
-    "strategy: {kind: local, workers: 4, steps: 2}}\n"
-    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
-    "cluster: {failure: {check_every: 8}}\n";
-
-constexpr const char* kLocalInInt8 =
-    "train: {micro_batch: 1, micro_batches: 4, epochs: 20, "
-    "strategy: {kind: local, workers: 4, steps: 2, precision: int8}}\n"
-    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
-    "cluster: {failure: {check_every: 8}}\n";
-
-constexpr const char* kTurns =
-    "train: {micro_batch: 1, micro_batches: 4, epochs: 10, "
-    "strategy: {kind: gem, workers: 4, steps: 2}}\n"
-    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
-    "cluster: {failure: {check_every: 8}}\n";
-
-// A step takes three of the workers, and the next one the fourth.
-constexpr const char* kQuorum =
-    "train: {micro_batch: 1, micro_batches: 4, epochs: 10, "
-    "strategy: {kind: quorum, workers: 4, of: 3, steps: 2}}\n"
-    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
-    "cluster: {failure: {check_every: 8}}\n";
+// Four logical workers, on as many events an outer step as the others have in an iteration; or on
+// as many in two of them, where they take turns. A step of a quorum takes three of the workers, and
+// the next one the fourth.
+std::string with_workers(Strategy strategy) {
+  constexpr std::array kFields{"",
+                               "kind: local, workers: 4",
+                               "kind: local, workers: 4, precision: int8",
+                               "kind: downpour, workers: 4",
+                               "kind: easgd, workers: 4",
+                               "kind: gem, workers: 4",
+                               "kind: quorum, workers: 4, of: 3"};
+  return fmt::format(
+      "train: {{micro_batch: 1, micro_batches: 4, epochs: {}, strategy: {{{}, steps: 2}}}}\n"
+      "actors: {{validator: {{every: none}}, checkpointer: {{every: 1 epoch}}}}\n"
+      "cluster: {{failure: {{check_every: 8}}}}\n",
+      takes_turns(strategy) ? 10 : 20, kFields[static_cast<std::size_t>(strategy)]);
+}
 
 // Many processes come, one after the other, and there are few places.
 constexpr const char* kFewPlaces =
@@ -56,10 +50,7 @@ constexpr const char* kFewPlaces =
 struct Script {
   bool needs_two = false;
   bool partial = false;
-  bool local = false;
-  bool rounded = false;  // what the workers change
-  bool turns = false;
-  bool quorum = false;  // of them
+  Strategy strategy = Strategy::kSynchronous;
   RingOrder order = RingOrder::kAscending;
   std::uint32_t members = 1;
   Fate fate = Fate::kNothing;
@@ -69,31 +60,28 @@ struct Script {
   Guests guests;
 };
 
-TrainingStage& stage(const Script& script) {
-  static TrainingStage of_workers(kLocal), of_workers_descending(kLocal, RingOrder::kDescending);
-  static TrainingStage rounding(kLocalInInt8),
-      rounding_descending(kLocalInInt8, RingOrder::kDescending);
-  const bool descending = script.order == RingOrder::kDescending;
-  static TrainingStage few_places(kFewPlaces),
-      few_places_descending(kFewPlaces, RingOrder::kDescending);
-  if (script.guests.most > 0) return descending ? few_places_descending : few_places;
-  static TrainingStage in_turns(kTurns), in_turns_descending(kTurns, RingOrder::kDescending);
-  static TrainingStage in_quorum(kQuorum), in_quorum_descending(kQuorum, RingOrder::kDescending);
-  if (script.quorum) return descending ? in_quorum_descending : in_quorum;
-  if (script.turns) return descending ? in_turns_descending : in_turns;
-  if (script.local && script.rounded) return descending ? rounding_descending : rounding;
-  if (script.local) return descending ? of_workers_descending : of_workers;
-  static TrainingStage ends_short(kPartial),
-      ends_short_descending(kPartial, RingOrder::kDescending);
-  if (script.partial) return descending ? ends_short_descending : ends_short;
-  static TrainingStage one, two(kOnlyWithTwo);
-  static TrainingStage one_descending(kShortTraining, RingOrder::kDescending);
-  static TrainingStage two_descending(kOnlyWithTwo, RingOrder::kDescending);
-  if (descending) return script.needs_two ? two_descending : one_descending;
-  return script.needs_two ? two : one;
+std::string topology_of(const Script& script) {
+  if (script.strategy != Strategy::kSynchronous) return with_workers(script.strategy);
+  if (script.guests.most > 0) return kFewPlaces;
+  if (script.partial) return kPartial;
+  return script.needs_two ? kOnlyWithTwo : kShortTraining;
 }
 
-Script script_of(std::uint64_t seed) {
+TrainingStage& stage(const Script& script) {
+  static std::map<std::pair<std::string, RingOrder>, TrainingStage> stages;
+  const std::string topology = topology_of(script);
+  return stages.try_emplace({topology, script.order}, topology, script.order).first->second;
+}
+
+// One in four trains alone and, of the others that do not wait for two, one in three takes turns.
+Strategy strategy_of(Dice& dice, bool needs_two) {
+  const bool local = dice.below(4) == 0, rounded = dice.below(2) == 0;
+  if (local) return rounded ? Strategy::kLocalInInt8 : Strategy::kLocal;
+  if (needs_two || dice.below(3) != 0) return Strategy::kSynchronous;
+  return dice.below(2) == 0 ? Strategy::kQuorum : Strategy::kGem;
+}
+
+Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
   Dice dice(seed);
   Script script;
   script.needs_two = dice.below(4) == 0;
@@ -128,10 +116,8 @@ Script script_of(std::uint64_t seed) {
     script.members += 2;  // more of them are a ring of rings
   }
   script.partial = !script.needs_two && dice.below(3) == 0;
-  script.local = dice.below(4) == 0;
-  script.rounded = dice.below(2) == 0;
-  script.turns = !script.needs_two && !script.local && dice.below(3) == 0;
-  script.quorum = script.turns && dice.below(2) == 0;
+  script.strategy = strategy_of(dice, script.needs_two);
+  script.strategy = strategy.value_or(script.strategy);
   // Told to end, and perhaps lost while they hand over their work.
   for (ProcessId member = 2; member <= script.members; ++member) {
     if (dice.below(3) != 0) continue;
@@ -143,7 +129,7 @@ Script script_of(std::uint64_t seed) {
       script.deaths.push_back({leave.after + 1 + dice.below(60), member, dice.below(2) == 0});
     }
   }
-  if (!script.local && !script.turns && dice.below(3) == 0) {
+  if (script.strategy == Strategy::kSynchronous && dice.below(3) == 0) {
     script.guests = {30, dice.next()};
     script.needs_two = script.partial = false;
     script.joins.clear();
@@ -154,16 +140,14 @@ Script script_of(std::uint64_t seed) {
 
 }  // namespace
 
-TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace) {
-  const Script script = script_of(seed);
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace,
+                                         std::optional<Strategy> strategy) {
+  const Script script = script_of(seed, strategy);
   TrainingStage& the_stage = stage(script);
   const std::string expected = the_stage.undisturbed().text();
   SimDisk disk;
   TrainingHistoryEnd result;
-  result.local = script.local;
-  result.rounded = script.local && script.rounded;
-  result.turns = script.turns;
-  result.quorum = script.quorum;
+  result.strategy = script.strategy;
   result.end =
       play_training(the_stage, seed, script.members, the_stage.initial_state(), disk, script.fate,
                     script.deaths, script.joins, script.remote, trace, script.guests);

@@ -6,6 +6,7 @@
 // take turns in another one, alone or several at a time, in an order that is drawn and set, and who
 // teaches is the first or the last to have what a step adds up to.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,18 +15,24 @@
 
 namespace troupe::sim {
 
+// How the workers of a run train (train.strategy).
+enum class Strategy { kSynchronous, kLocal, kLocalInInt8, kDownpour, kEasgd, kGem, kQuorum };
+inline constexpr std::array kStrategyWords{"synchronous", "local", "local-int8", "downpour",
+                                           "easgd",       "gem",   "quorum"};
+
+constexpr bool takes_turns(Strategy strategy) { return strategy >= Strategy::kDownpour; }
+
 struct TrainingHistoryEnd {
   TrainingEnd end;
-  bool local = false;    // workers trained alone between outer steps (train.strategy)
-  bool rounded = false;  // and their changes were summed in int8
-  bool turns = false;    // workers took turns
-  bool quorum = false;   // several of them at a time
+  Strategy strategy = Strategy::kSynchronous;
   bool resumed = false;  // because the run had ended with an error
   std::optional<std::string> failure;
 };
 
 // The run ends with the state of an undisturbed one, or with an error and a disk from which another
-// run comes to that state; and nobody finds another not to do what all do.
-TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {});
+// run comes to that state; and nobody finds another not to do what all do. `strategy` takes the
+// place of the one that the seed draws.
+TrainingHistoryEnd play_training_history(std::uint64_t seed, const World::Trace& trace = {},
+                                         std::optional<Strategy> strategy = {});
 
 }  // namespace troupe::sim

@@ -1,13 +1,9 @@
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <numbers>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,13 +11,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "launch/run/backend_choice.h"
 #include "launch/run/trained.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/ending_signal.h"
 #include "main/files.h"
-#include "model/physics/observables.h"
-#include "model/streams.h"
+#include "main/trained_showers.h"
 #include "pipeline/data/condition_law.h"
 #include "pipeline/data/dataset_file.h"
 #include "pipeline/data/generation.h"
@@ -42,45 +38,8 @@ using runtime::Result;
 
 constexpr double kLeastEnergyGev = 1e-3;
 constexpr double kMostEnergyGev = 1e6;
-constexpr double kRadiansPerDegree = std::numbers::pi / 180.0;
 constexpr std::uint64_t kMostFiles = 100'000;
 constexpr std::uint64_t kMostEvents = 1'000'000'000'000;
-
-// The schema to write: that of the training data if it is one of lcd, or the one that can hold what
-// the model knows.
-pipeline::DataSchema written_schema(const config::Topology& topology) {
-  const pipeline::DataSchema schema = topology.data.dataset.schema;
-  if (schema == pipeline::DataSchema::kLcdFixed || schema == pipeline::DataSchema::kLcdAngle) {
-    return schema;
-  }
-  return launch::knows_angles(topology) ? pipeline::DataSchema::kLcdAngle
-                                        : pipeline::DataSchema::kLcdFixed;
-}
-
-// From images as the generator makes them to cells as `schema` stores them.
-model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
-                               pipeline::DataSchema schema) {
-  pipeline::DatasetOptions plain;
-  plain.schema = schema;
-  plain.preprocessing.emplace();
-  model::ImageUnits units = pipeline::image_units(trained_on);
-  units.units_per_gev /= pipeline::image_units(plain).units_per_gev;
-  return units;
-}
-
-struct Laws {
-  pipeline::ConditionLaw energy;                                        // GeV
-  pipeline::ConditionLaw angle;                                         // degrees
-  std::vector<std::pair<std::string, pipeline::ConditionLaw>> columns;  // by --condition
-};
-
-// What the showers shall be.
-struct Wanted {
-  Laws laws;
-  std::uint64_t first = 0;
-  std::uint64_t events = 0;
-  std::uint32_t files = 1;
-};
 
 // In degrees; models without angles were trained at 90.
 std::string angle_text(const CommandLine& line) {
@@ -163,84 +122,6 @@ Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::stri
   return all;
 }
 
-// Showers in the units of the schema. Everything of an event follows from the seed and its number.
-class TrainedShowers {
- public:
-  // All outlive it.
-  TrainedShowers(const Trained& trained, pipeline::ShowerMaker& maker, runtime::ThreadTeam& team,
-                 const Wanted& wanted, std::uint64_t seed)
-      : trained_(trained),
-        maker_(maker),
-        team_(team),
-        wanted_(wanted),
-        seed_(seed),
-        units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
-        with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
-
-  // Networks take energies in units of 100 GeV.
-  void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells,
-            std::span<double> written) {
-    first += wanted_.first;
-    std::vector<float> energies, angles;
-    std::vector<std::vector<float>> columns(wanted_.laws.columns.size());
-    for (std::size_t i = 0; i < primaries.size(); ++i) {
-      const std::uint64_t event = first + i;
-      const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
-      const double energy = wanted_.laws.energy.at(event, runtime::random_uniform(position, 0));
-      const double angle =
-          wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kRadiansPerDegree;
-      for (std::size_t k = 0; k < columns.size(); ++k) {
-        const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(2 + k));
-        columns[k].push_back(static_cast<float>(wanted_.laws.columns[k].second.at(event, u)));
-        written[i * columns.size() + k] = static_cast<double>(columns[k].back());
-      }
-      energies.push_back(static_cast<float>(energy / 100.0));
-      if (with_angle_) angles.push_back(static_cast<float>(angle));
-      primaries[i].energy_gev = static_cast<float>(energy);
-      primaries[i].theta_rad = with_angle_ ? angles.back() : std::numbers::pi_v<float> / 2;
-    }
-    pipeline::GenerationRequest request;
-    request.energies = energies;
-    request.angles = angles;
-    request.columns.assign(columns.begin(), columns.end());
-    request.seed = seed_;
-    request.first_event = first;
-    const pipeline::NetworkState& network = trained_.maker();
-    maker_.make(network.weights, network.moving, request, cells);
-    convert(first, primaries.size(), cells);
-  }
-
-  // The first that has a cell which is no number.
-  std::optional<std::uint64_t> bad_event() const {
-    const std::uint64_t bad = bad_event_;
-    return bad == UINT64_MAX ? std::nullopt : std::optional(bad);
-  }
-
- private:
-  void convert(std::uint64_t first, std::size_t events, std::span<float> cells) {
-    const std::size_t image = cells.size() / events;
-    team_.run(static_cast<std::int64_t>(events), [&](std::int64_t i, int) {
-      const auto own = cells.subspan(static_cast<std::size_t>(i) * image, image);
-      model::to_gev(own, units_, own);
-      if (std::all_of(own.begin(), own.end(), [](float cell) { return std::isfinite(cell); }))
-        return;
-      const std::uint64_t event = first + static_cast<std::uint64_t>(i);
-      for (std::uint64_t least = bad_event_; event < least;) {
-        if (bad_event_.compare_exchange_weak(least, event)) break;
-      }
-    });
-  }
-
-  const Trained& trained_;
-  pipeline::ShowerMaker& maker_;
-  runtime::ThreadTeam& team_;
-  const Wanted& wanted_;
-  const std::uint64_t seed_;
-  model::ImageUnits units_;
-  bool with_angle_;
-  std::atomic<std::uint64_t> bad_event_ = UINT64_MAX;
-};
-
 std::string precision_text(const CommandLine& line, const Trained& trained) {
   if (line.get<bool>("int8")) return "int8";
   return trained.topology.model.precision == model::Precision::kBf16 ? "bf16" : "fp32";
@@ -291,9 +172,21 @@ struct Generated {
   double seconds = 0;
 };
 
-Result<Computing> computing_of(const CommandLine& line) {
+// The devices asked for; none: the processor.
+Result<std::vector<std::string>> devices_of(const CommandLine& line) {
+  std::vector<std::string> devices;
+  line.take("device", devices);
+  if (devices.empty()) devices.emplace_back(config::kProcessor);
+  for (auto device = devices.begin(); device != devices.end(); ++device) {
+    if (std::find(devices.begin(), device, *device) == device) continue;
+    return Error{ErrorKind::kUsage, fmt::format("--device {} is given twice", *device)};
+  }
+  return devices;
+}
+
+Computing computing_of(const CommandLine& line, const std::string& device) {
   Computing computing;
-  line.take("device", computing.device);
+  computing.device = device;
   computing.raw = line.get<bool>("raw");
   if (line.has("precision")) {
     computing.precision = line.get<std::string>("precision") == "bf16" ? model::Precision::kBf16
@@ -305,8 +198,15 @@ Result<Computing> computing_of(const CommandLine& line) {
 Result<Generated> generate(const CommandLine& line, const Laws& laws, const std::string& checkpoint,
                            const EndingSignal& ending) {
   ASSIGN_OR_RETURN(Wanted wants, wanted(line, laws, checkpoint));
-  ASSIGN_OR_RETURN(const Computing computing, computing_of(line));
+  ASSIGN_OR_RETURN(const std::vector<std::string> devices, devices_of(line));
+  const Computing computing = computing_of(line, devices.front());
   ASSIGN_OR_RETURN(Trained trained, launch::open_maker(checkpoint, computing));
+  std::vector<std::unique_ptr<model::Backend>> others;
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    config::Topology topology = trained.topology;
+    topology.replica.device = devices[i];
+    ASSIGN_OR_RETURN(others.emplace_back(), launch::make_backend(topology));
+  }
   if (line.has("steps")) {
     if (trained.topology.model.gan.task != model::Task::kDiffusion) {
       return Error{ErrorKind::kUsage, "--steps: this model makes a shower at once"};
@@ -329,14 +229,15 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
     std::cerr << fmt::format("troupe: {} of {} convolutions in int8\n", int8.in_int8,
                              int8.convolutions);
   }
-  ASSIGN_OR_RETURN(
-      const auto maker,
-      pipeline::ShowerMaker::create(gan, int8.backend ? *int8.backend : *trained.backend, team));
-  if (maker->shape().channels != 1) {
+  std::vector<const model::Backend*> backends{int8.backend ? int8.backend.get()
+                                                           : trained.backend.get()};
+  for (const auto& other : others) backends.push_back(other.get());
+  ASSIGN_OR_RETURN(const auto makers, DeviceMakers::create(gan, backends, team.threads()));
+  if (makers->shape().channels != 1) {
     return Error{ErrorKind::kUsage, fmt::format("{}: images of {} channels; showers have one",
-                                                checkpoint, maker->shape().channels)};
+                                                checkpoint, makers->shape().channels)};
   }
-  TrainedShowers source(trained, *maker, team, wants, line.get<std::uint64_t>("seed"));
+  TrainedShowers source(trained, *makers, team, wants, line.get<std::uint64_t>("seed"));
   const auto start = runtime::steady_now();
   // A generator that has diverged, or a signal, ends the work at the next report of its progress.
   const auto tell = event_progress([&]() -> Result<void> {
@@ -351,7 +252,7 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
   const pipeline::ShowerSource make = [&](auto first, auto primaries, auto cells, auto columns) {
     source.make(first, primaries, cells, columns);
   };
-  ASSIGN_OR_RETURN(const auto options, file_options(line, trained, maker->shape(), wants.laws));
+  ASSIGN_OR_RETURN(const auto options, file_options(line, trained, makers->shape(), wants.laws));
   Generated made;
   ASSIGN_OR_RETURN(made.files,
                    pipeline::write_shower_files(options, wants.files, make,
@@ -393,6 +294,13 @@ int generate_showers(const CommandLine& line) {
                              rate);
   }
   return 0;
+}
+
+Option devices_option() {
+  Option option = device_option("cpu");
+  option.about += "; several share out the showers evenly";
+  option.repeats = true;
+  return option;
 }
 
 std::vector<Option> generate_options() {
@@ -443,7 +351,7 @@ std::vector<Option> generate_options() {
        .most = 9},
       seed_option("of noise, energies and angles"),
       threads_option("compute threads; the showers do not depend on it"),
-      device_option("cpu"),
+      devices_option(),
       {.name = "precision",
        .value = "WORD",
        .about = "of the arithmetic (default: as it was trained)",

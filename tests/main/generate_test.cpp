@@ -201,6 +201,13 @@ TEST_F(ToyRun, ShowersInInt8DoNotDependOnThreadsOrTheCallAndAreNearlyTheSame) {
   }
 }
 
+TEST_F(ToyRun, GenerateRefusesADeviceThatIsGivenTwice) {
+  run("a");
+  expect_refused(
+      call({"generate", path("a"), "--out", path("r.h5"), "--device", "cpu", "--device", "cpu"}), 2,
+      {"--device cpu is given twice"});
+}
+
 TEST_F(ToyRun, GenerateThatIsStoppedOrFindsAFullDiskLeavesNothing) {
   run("a");
   const auto names = folder_.names();

@@ -1,0 +1,127 @@
+#include "main/trained_showers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <thread>
+
+#include "model/streams.h"
+
+namespace troupe {
+namespace {
+
+constexpr double kRadiansPerDegree = std::numbers::pi / 180.0;
+
+// From images as the generator makes them to cells as `schema` stores them.
+model::ImageUnits stored_units(const pipeline::DatasetOptions& trained_on,
+                               pipeline::DataSchema schema) {
+  pipeline::DatasetOptions plain;
+  plain.schema = schema;
+  plain.preprocessing.emplace();
+  model::ImageUnits units = pipeline::image_units(trained_on);
+  units.units_per_gev /= pipeline::image_units(plain).units_per_gev;
+  return units;
+}
+
+}  // namespace
+
+pipeline::DataSchema written_schema(const config::Topology& topology) {
+  const pipeline::DataSchema schema = topology.data.dataset.schema;
+  if (schema == pipeline::DataSchema::kLcdFixed || schema == pipeline::DataSchema::kLcdAngle) {
+    return schema;
+  }
+  return launch::knows_angles(topology) ? pipeline::DataSchema::kLcdAngle
+                                        : pipeline::DataSchema::kLcdFixed;
+}
+
+runtime::Result<std::unique_ptr<DeviceMakers>> DeviceMakers::create(
+    const model::GanDescription& model, std::span<const model::Backend* const> backends,
+    int threads) {
+  auto makers = std::make_unique<DeviceMakers>();
+  const int each = std::max(threads / static_cast<int>(backends.size()), 1);
+  for (const model::Backend* backend : backends) {
+    auto device = std::make_unique<Device>(*backend, each);
+    ASSIGN_OR_RETURN(device->maker, pipeline::ShowerMaker::create(model, *backend, device->team));
+    makers->all_.push_back(std::move(device));
+  }
+  return makers;
+}
+
+void DeviceMakers::make(std::span<const float> weights, std::span<const float> moving,
+                        const pipeline::GenerationRequest& request, std::span<float> images) {
+  const std::size_t events = request.energies.size(), devices = all_.size();
+  const std::size_t image = images.size() / events;
+  const auto make_part = [&](std::size_t i) {
+    const std::size_t first = events * i / devices, count = events * (i + 1) / devices - first;
+    if (count == 0) return;
+    all_[i]->backend.prepare_thread();
+    all_[i]->maker->make(weights, moving, pipeline::part_of(request, first, count),
+                         images.subspan(first * image, count * image));
+  };
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < devices; ++i) others.emplace_back(make_part, i);
+  make_part(0);
+}
+
+TrainedShowers::TrainedShowers(const launch::Trained& trained, DeviceMakers& makers,
+                               runtime::ThreadTeam& team, const Wanted& wanted, std::uint64_t seed)
+    : trained_(trained),
+      makers_(makers),
+      team_(team),
+      wanted_(wanted),
+      seed_(seed),
+      units_(stored_units(trained.topology.data.dataset, written_schema(trained.topology))),
+      with_angle_(model::uses_angle(trained.topology.model.gan.latent)) {}
+
+// Networks take energies in units of 100 GeV.
+void TrainedShowers::make(std::uint64_t first, std::span<pipeline::Primary> primaries,
+                          std::span<float> cells, std::span<double> written) {
+  first += wanted_.first;
+  std::vector<float> energies, angles;
+  std::vector<std::vector<float>> columns(wanted_.laws.columns.size());
+  for (std::size_t i = 0; i < primaries.size(); ++i) {
+    const std::uint64_t event = first + i;
+    const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
+    const double energy = wanted_.laws.energy.at(event, runtime::random_uniform(position, 0));
+    const double angle =
+        wanted_.laws.angle.at(event, runtime::random_uniform(position, 1)) * kRadiansPerDegree;
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(2 + k));
+      columns[k].push_back(static_cast<float>(wanted_.laws.columns[k].second.at(event, u)));
+      written[i * columns.size() + k] = static_cast<double>(columns[k].back());
+    }
+    energies.push_back(static_cast<float>(energy / 100.0));
+    if (with_angle_) angles.push_back(static_cast<float>(angle));
+    primaries[i].energy_gev = static_cast<float>(energy);
+    primaries[i].theta_rad = with_angle_ ? angles.back() : std::numbers::pi_v<float> / 2;
+  }
+  pipeline::GenerationRequest request;
+  request.energies = energies;
+  request.angles = angles;
+  request.columns.assign(columns.begin(), columns.end());
+  request.seed = seed_;
+  request.first_event = first;
+  const pipeline::NetworkState& network = trained_.maker();
+  makers_.make(network.weights, network.moving, request, cells);
+  convert(first, primaries.size(), cells);
+}
+
+std::optional<std::uint64_t> TrainedShowers::bad_event() const {
+  const std::uint64_t bad = bad_event_;
+  return bad == UINT64_MAX ? std::nullopt : std::optional(bad);
+}
+
+void TrainedShowers::convert(std::uint64_t first, std::size_t events, std::span<float> cells) {
+  const std::size_t image = cells.size() / events;
+  team_.run(static_cast<std::int64_t>(events), [&](std::int64_t i, int) {
+    const auto own = cells.subspan(static_cast<std::size_t>(i) * image, image);
+    model::to_gev(own, units_, own);
+    if (std::all_of(own.begin(), own.end(), [](float cell) { return std::isfinite(cell); })) return;
+    const std::uint64_t event = first + static_cast<std::uint64_t>(i);
+    for (std::uint64_t least = bad_event_; event < least;) {
+      if (bad_event_.compare_exchange_weak(least, event)) break;
+    }
+  });
+}
+
+}  // namespace troupe

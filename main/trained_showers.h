@@ -1,0 +1,96 @@
+#pragma once
+
+// Showers that the generator of a checkpoint makes for `troupe generate`, on one device or on
+// several side by side.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/run/trained.h"
+#include "model/physics/observables.h"
+#include "pipeline/data/condition_law.h"
+#include "pipeline/data/dataset_file.h"
+#include "pipeline/data/generation.h"
+#include "pipeline/data/shower_file.h"
+
+namespace troupe {
+
+// The schema to write: that of the training data if it is one of lcd, or the one that can hold what
+// the model knows.
+pipeline::DataSchema written_schema(const config::Topology& topology);
+
+struct Laws {
+  pipeline::ConditionLaw energy;                                        // GeV
+  pipeline::ConditionLaw angle;                                         // degrees
+  std::vector<std::pair<std::string, pipeline::ConditionLaw>> columns;  // by --condition
+};
+
+// What the showers shall be.
+struct Wanted {
+  Laws laws;
+  std::uint64_t first = 0;
+  std::uint64_t events = 0;
+  std::uint32_t files = 1;
+};
+
+// A generator on devices of this machine that share out events evenly. One caller at a time.
+class DeviceMakers {
+ public:
+  // One for each backend; `threads` in all, and at least one for each. Model and backends outlive
+  // it.
+  static runtime::Result<std::unique_ptr<DeviceMakers>> create(
+      const model::GanDescription& model, std::span<const model::Backend* const> backends,
+      int threads);
+
+  // As ShowerMaker::make(). What an event is does not depend on the device, as far as numerics
+  // agree.
+  void make(std::span<const float> weights, std::span<const float> moving,
+            const pipeline::GenerationRequest& request, std::span<float> images);
+
+  model::Shape shape() const { return all_.front()->maker->shape(); }
+
+ private:
+  struct Device {
+    Device(const model::Backend& its_backend, int threads)
+        : backend(its_backend), team(threads, [this] { backend.prepare_thread(); }) {}
+    const model::Backend& backend;
+    runtime::ThreadTeam team;
+    std::unique_ptr<pipeline::ShowerMaker> maker;
+  };
+  std::vector<std::unique_ptr<Device>> all_;
+};
+
+// Showers in the units of the schema. Everything of an event follows from the seed and its number.
+class TrainedShowers {
+ public:
+  // All outlive it.
+  TrainedShowers(const launch::Trained& trained, DeviceMakers& makers, runtime::ThreadTeam& team,
+                 const Wanted& wanted, std::uint64_t seed);
+
+  // As pipeline::ShowerSource.
+  void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells,
+            std::span<double> written);
+
+  // The first that has a cell which is no number.
+  std::optional<std::uint64_t> bad_event() const;
+
+ private:
+  void convert(std::uint64_t first, std::size_t events, std::span<float> cells);
+
+  const launch::Trained& trained_;
+  DeviceMakers& makers_;
+  runtime::ThreadTeam& team_;
+  const Wanted& wanted_;
+  const std::uint64_t seed_;
+  model::ImageUnits units_;
+  bool with_angle_;
+  std::atomic<std::uint64_t> bad_event_ = UINT64_MAX;
+};
+
+}  // namespace troupe

@@ -87,16 +87,15 @@ const nlohmann::json& member_of(const nlohmann::json& object, const char* name) 
   return found == object.end() ? kNothing : *found;
 }
 
-// The figures of the validation that the run made of this step; none where there is no run around
-// the checkpoint, or it has made none. What is no such line is passed over, whatever stands there.
-std::vector<std::pair<std::string, std::string>> figures_of(const std::string& checkpoint,
-                                                            std::uint64_t step) {
+// Gives the card the figures of the validation that the run made of this step; none where there is
+// no run around the checkpoint, or it has made none. What is no such line is passed over, whatever
+// stands there.
+void add_validation(const std::string& checkpoint, std::uint64_t step, pipeline::ModelCard& card) {
   std::error_code ignored;
   const auto run =
       std::filesystem::weakly_canonical(checkpoint, ignored).parent_path().parent_path();
   const auto text = runtime::read_file((run / "metrics.jsonl").string(), kMostMetricsBytes);
-  std::vector<std::pair<std::string, std::string>> figures;
-  if (!text.ok()) return figures;
+  if (!text.ok()) return;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("\"kind\":\"validation\"") == std::string::npos) continue;
@@ -104,12 +103,16 @@ std::vector<std::pair<std::string, std::string>> figures_of(const std::string& c
     const nlohmann::json& of_step = member_of(record, "step");
     const nlohmann::json& rows = member_of(member_of(record, "fields"), "rows");
     if (!of_step.is_number_unsigned() || of_step != step || !rows.is_array()) continue;
-    figures.clear();
+    card.figures.clear();
+    card.unlike.clear();
     for (const auto& row : rows) {
-      if (member_of(row, "name") == "generated") add_numbers(row, "", figures);
+      if (member_of(row, "name") != "generated") continue;
+      add_numbers(row, "", card.figures);
+      for (const auto& word : member_of(member_of(row, "comparison"), "unlike")) {
+        if (word.is_string()) card.unlike.push_back(word);
+      }
     }
   }
-  return figures;
 }
 
 // A file that leaves, before it is written.
@@ -279,7 +282,7 @@ Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::stri
   pipeline::ModelCard card;
   card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
   const auto options = pipeline::options_between_members(trained.topology.train.options);
-  card.figures = figures_of(checkpoint, model.state.step(options.schedule.size()));
+  add_validation(checkpoint, model.state.step(options.schedule.size()), card);
   std::vector<Leaving> all;
   for (const Format& format : kFormats) {
     if (!line.has(format.option)) continue;

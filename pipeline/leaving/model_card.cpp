@@ -1,6 +1,7 @@
 #include "pipeline/leaving/model_card.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/network.h"
 
@@ -56,6 +57,10 @@ std::string text_of(const ModelCard& card, const TrainedModel& trained) {
               : fmt::format("Of its validation in the run, {}.\n\n",
                             supervised ? "on test events" : "generated showers against data") +
                     table("figure", card.figures);
+  if (!card.unlike.empty()) {
+    text += fmt::format("\n**The showers were nothing like the data**: {}.\n",
+                        cell(fmt::format("{}", fmt::join(card.unlike, ", "))));
+  }
   const bool makes = trained.gan.task == model::Task::kGan;
   text +=
       "\n## Networks\n\n" + layers_of(makes ? trained.gan.generator : trained.gan.discriminator);

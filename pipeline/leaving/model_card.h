@@ -16,6 +16,8 @@ struct ModelCard {
   std::string use;                 // Markdown: inputs, outputs, units
   // Name and value, of the last validation; empty: there was none.
   std::vector<std::pair<std::string, std::string>> figures;
+  // Words for what of the generated showers was nothing like the data then.
+  std::vector<std::string> unlike = {};
 };
 
 // Markdown. The facts of the model make a table.

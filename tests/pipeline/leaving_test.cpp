@@ -469,9 +469,13 @@ TEST_F(Leaving, ModelCardTellsFactsAndFiguresAndBreaksNoTable) {
   ModelCard card{"made", {"`g.onnx`: the generator"}, "Input and output.\n", {}};
   EXPECT_THAT(text_of(card, trained_), HasSubstr("No validation of this checkpoint is known."));
   card.figures = {{"merit.total", "0.139"}};
+  EXPECT_THAT(text_of(card, trained_), testing::Not(HasSubstr("nothing like")));
+  card.unlike = {"response", "transverse"};
   const std::string text = text_of(card, trained_);
-  for (const char* part : {"# made\n", "- `g.onnx`: the generator\n", "| licence | CC0 |\n",
-                           "| data | a\\|b c |\n", "| merit.total | 0.139 |\n", "conv1"}) {
+  for (const char* part :
+       {"# made\n", "**The showers were nothing like the data**: response, transverse.\n",
+        "- `g.onnx`: the generator\n", "| licence | CC0 |\n", "| data | a\\|b c |\n",
+        "| merit.total | 0.139 |\n", "conv1"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -54,6 +56,56 @@ std::vector<double> whole_numbers(std::size_t count) {
   return edges;
 }
 
+bool is_in(const SampledShower& shower, const AngleBin& bin) {
+  return shower.angle_rad && *shower.angle_rad >= bin.low_rad && *shower.angle_rad <= bin.high_rad;
+}
+
+std::string text_of(const AngleBin& bin) {
+  return fmt::format(", {:.3g} to {:.3g} rad", bin.low_rad, bin.high_rad);
+}
+
+// Squares of differences over those of their errors, mean over bins where one is known.
+std::optional<double> chi_square_per_bin(const ComparisonPlot& plot) {
+  SpreadSum sum;
+  for (std::size_t i = 0; i < plot.data.values.size(); ++i) {
+    const double difference = plot.generated.values[i] - plot.data.values[i];
+    const double error = std::hypot(plot.generated.errors[i], plot.data.errors[i]);
+    if (std::isfinite(difference) && error > 0.0) sum.add(difference / error * difference / error);
+  }
+  return sum.count() > 0.0 ? std::optional(sum.spread().mean) : std::nullopt;
+}
+
+// The largest difference of the two, summed from the left as shares of their sums.
+std::optional<double> kolmogorov(const ComparisonPlot& plot) {
+  const auto shares = [](const std::vector<double>& values) {
+    std::vector<double> sums(values.size());
+    std::partial_sum(values.begin(), values.end(), sums.begin());
+    for (double& sum : sums) sum /= sums.back();
+    return sums;
+  };
+  const auto data = shares(plot.data.values), generated = shares(plot.generated.values);
+  double largest = 0.0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (!std::isfinite(generated[i] - data[i])) return std::nullopt;
+    largest = std::max(largest, std::abs(generated[i] - data[i]));
+  }
+  return largest;
+}
+
+enum class Values { kDistribution, kOthers };
+
+// With its distances below it: KS is of distributions only.
+ComparisonPlot with_distances(ComparisonPlot plot, Values values) {
+  if (const auto found = chi_square_per_bin(plot)) {
+    plot.note = fmt::format("chi-square / bins {:.3g}", *found);
+  }
+  if (values != Values::kDistribution) return plot;
+  if (const auto found = kolmogorov(plot)) {
+    plot.note += fmt::format("{}KS {:.3g}", plot.note.empty() ? "" : ", ", *found);
+  }
+  return plot;
+}
+
 template <class Wanted>
 PlottedSeries profile(const ShowerSample& sample, std::size_t axis, Wanted wanted) {
   BinnedMeans means(static_cast<std::size_t>(sample.options().space[axis]));
@@ -63,6 +115,23 @@ PlottedSeries profile(const ShowerSample& sample, std::size_t axis, Wanted wante
     for (std::size_t i = 0; i < energies.size(); ++i) means.add(i, energies[i]);
   }
   return means.means();
+}
+
+template <class Wanted>
+ComparisonPlot selected_profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                                     std::size_t axis, const std::string& which, bool log_y,
+                                     Wanted wanted) {
+  constexpr std::array kTitles{"Transverse profile along x", "Transverse profile along y",
+                               "Longitudinal profile"};
+  ComparisonPlot plot;
+  plot.title = kTitles[axis] + which;
+  plot.x_label = kAxes[axis];
+  plot.y_label = "GeV";
+  plot.log_y = log_y;
+  plot.data = profile(data, axis, wanted);
+  plot.generated = profile(generated, axis, wanted);
+  plot.edges = whole_numbers(plot.data.values.size());
+  return with_distances(std::move(plot), Values::kDistribution);
 }
 
 // Shares of the sum, and their counting errors.
@@ -142,10 +211,7 @@ HeatMap projection_map(std::string title, const ShowerSample& sample, std::size_
   for (std::size_t i = 0; i < sample.images().size(); ++i) {
     const SampledShower& shower = sample.showers()[i];
     if (!shower.usable()) continue;
-    if (angles != nullptr && !(shower.angle_rad && *shower.angle_rad >= angles->low_rad &&
-                               *shower.angle_rad <= angles->high_rad)) {
-      continue;
-    }
+    if (angles != nullptr && !is_in(shower, *angles)) continue;
     ++showers;
     const std::vector<float>& image = sample.images()[i];
     for (std::size_t cell = 0; cell < image.size(); ++cell) {
@@ -163,33 +229,23 @@ HeatMap projection_map(std::string title, const ShowerSample& sample, std::size_
 
 ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
                             std::size_t axis, bool log_y) {
-  constexpr std::array kTitles{"Transverse profile along x", "Transverse profile along y",
-                               "Longitudinal profile"};
-  ComparisonPlot plot;
-  plot.title = fmt::format("{}{}", kTitles[axis], log_y ? ", logarithmic" : "");
-  plot.x_label = kAxes[axis];
-  plot.y_label = "GeV";
-  plot.log_y = log_y;
-  const auto any = [](const SampledShower&) { return true; };
-  plot.data = profile(data, axis, any);
-  plot.generated = profile(generated, axis, any);
-  plot.edges = whole_numbers(plot.data.values.size());
-  return plot;
+  return selected_profile_plot(data, generated, axis, log_y ? ", logarithmic" : "", log_y,
+                               [](const SampledShower&) { return true; });
 }
 
-ComparisonPlot energy_profile_plot(const ShowerSample& data, const ShowerSample& generated,
-                                   const EnergyBin& bin) {
-  const auto inside = [&](const SampledShower& shower) {
-    return shower.energy_gev >= bin.low_gev && shower.energy_gev <= bin.high_gev;
-  };
-  ComparisonPlot plot;
-  plot.title = fmt::format("Longitudinal profile, {:.4g} to {:.4g} GeV", bin.low_gev, bin.high_gev);
-  plot.x_label = kAxes[2];
-  plot.y_label = "GeV";
-  plot.data = profile(data, 2, inside);
-  plot.generated = profile(generated, 2, inside);
-  plot.edges = whole_numbers(plot.data.values.size());
-  return plot;
+ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                            std::size_t axis, const EnergyBin& bin) {
+  return selected_profile_plot(
+      data, generated, axis, fmt::format(", {:.4g} to {:.4g} GeV", bin.low_gev, bin.high_gev),
+      false, [&](const SampledShower& shower) {
+        return shower.energy_gev >= bin.low_gev && shower.energy_gev <= bin.high_gev;
+      });
+}
+
+ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                            std::size_t axis, const AngleBin& bin) {
+  return selected_profile_plot(data, generated, axis, text_of(bin), false,
+                               [&](const SampledShower& shower) { return is_in(shower, bin); });
 }
 
 ComparisonPlot response_plot(const ShowerSample& data, const ShowerSample& generated, bool width) {
@@ -219,7 +275,7 @@ ComparisonPlot response_plot(const ShowerSample& data, const ShowerSample& gener
   for (std::size_t i = 0; i <= kEnergyBins; ++i) {
     plot.edges.push_back(low + (high - low) * static_cast<double>(i) / kEnergyBins);
   }
-  return plot;
+  return with_distances(std::move(plot), Values::kOthers);
 }
 
 ComparisonPlot observable_plot(const ShowerSample& data, const ShowerSample& generated,
@@ -252,7 +308,7 @@ ComparisonPlot spectrum_plot(const ShowerSample& data, const ShowerSample& gener
   plot.data = spectrum(data);
   plot.generated = spectrum(generated);
   for (int i = 0; i <= kSpectrumBins; ++i) plot.edges.push_back(spectrum_edge_gev(i));
-  return plot;
+  return with_distances(std::move(plot), Values::kDistribution);
 }
 
 ComparisonPlot occupancy_plot(const ShowerSample& data, const ShowerSample& generated) {
@@ -264,7 +320,7 @@ ComparisonPlot occupancy_plot(const ShowerSample& data, const ShowerSample& gene
   plot.data = occupancy(data);
   plot.generated = occupancy(generated);
   for (int i = 0; i <= kSparsityLevels; ++i) plot.edges.push_back(std::pow(10.0, i - 13));
-  return plot;
+  return with_distances(std::move(plot), Values::kOthers);
 }
 
 std::vector<HeatMap> correlation_maps(const ShowerSample& data, const ShowerSample& generated) {
@@ -290,9 +346,7 @@ std::vector<HeatMap> projection_maps(const ShowerSample& data, const ShowerSampl
                                      std::size_t axis, const AngleBin* angles) {
   constexpr std::array kSummed{"Sum over x", "Sum over y", "Sum over z"};
   std::string title = fmt::format("{}, log10 GeV", kSummed[axis]);
-  if (angles != nullptr) {
-    title += fmt::format(", {:.3g} to {:.3g} rad", angles->low_rad, angles->high_rad);
-  }
+  if (angles != nullptr) title += text_of(*angles);
   std::vector<HeatMap> maps{projection_map(title + ", data", data, axis, angles),
                             projection_map(title + ", generated", generated, axis, angles)};
   double high = -99.0;
@@ -351,7 +405,7 @@ ComparisonPlot output_plot(const DiscriminatorOutput& output) {
   for (std::size_t i = 0; i <= kBins; ++i) {
     plot.edges.push_back(low + (high - low) * static_cast<double>(i) / static_cast<double>(kBins));
   }
-  return plot;
+  return with_distances(std::move(plot), Values::kDistribution);
 }
 
 }  // namespace troupe::model

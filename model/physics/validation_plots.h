@@ -1,6 +1,9 @@
 #pragma once
 
-// The plots of a comparison, each made of what two samples keep.
+// The plots of a comparison, each made of what two samples keep. The note of a plot says how far
+// the two are apart: chi-square / bins, and of distributions the largest difference of the two,
+// summed from the left as shares (KS). Observables have no note: figures tell the same with their
+// floors.
 
 #include <string>
 #include <vector>
@@ -13,9 +16,11 @@ namespace troupe::model {
 // Energy by index along the axis (0: x, 1: y, 2: z), mean and its error over showers.
 ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
                             std::size_t axis, bool log_y);
-// The profile along z of showers in a bin of energies.
-ComparisonPlot energy_profile_plot(const ShowerSample& data, const ShowerSample& generated,
-                                   const EnergyBin& bin);
+// The same of the showers in a bin of energies, or of angles.
+ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                            std::size_t axis, const EnergyBin& bin);
+ComparisonPlot profile_plot(const ShowerSample& data, const ShowerSample& generated,
+                            std::size_t axis, const AngleBin& bin);
 // Mean response, or its width / mean, in ten bins of the primary energy.
 ComparisonPlot response_plot(const ShowerSample& data, const ShowerSample& generated, bool width);
 // Share of the showers by an observable.

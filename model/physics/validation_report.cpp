@@ -154,15 +154,16 @@ std::string distances(const ShowerObservable& observable, std::span<const Figure
 
 std::string plots(const ValidationReport& report) {
   const ShowerSample &data = report.data, &generated = report.generated;
-  std::string profiles, energies, cells, observables, maps, outputs;
+  std::string profiles, energies, angles, cells, observables, maps, outputs;
+  energies = plot_html(response_plot(data, generated, false)) +
+             plot_html(response_plot(data, generated, true));
   for (const std::size_t axis : {2U, 0U, 1U}) {
     for (const bool log : {false, true})
       profiles += plot_html(profile_plot(data, generated, axis, log));
-  }
-  energies = plot_html(response_plot(data, generated, false)) +
-             plot_html(response_plot(data, generated, true));
-  for (const EnergyBin& bin : data.options().energy_bins) {
-    energies += plot_html(energy_profile_plot(data, generated, bin));
+    for (const EnergyBin& bin : data.options().energy_bins)
+      energies += plot_html(profile_plot(data, generated, axis, bin));
+    for (const AngleBin& bin : data.options().angle_bins)
+      angles += plot_html(profile_plot(data, generated, axis, bin));
   }
   cells = plot_html(spectrum_plot(data, generated)) + plot_html(occupancy_plot(data, generated));
   for (const ShowerObservable& observable : shower_observables()) {
@@ -174,7 +175,8 @@ std::string plots(const ValidationReport& report) {
   for (const HeatMap& map : correlation_maps(data, generated)) maps += map_html(map);
   for (const DiscriminatorOutput& output : report.outputs)
     outputs += plot_html(output_plot(output));
-  return section("Profiles", profiles) + section("By energy", energies) + section("Cells", cells) +
+  return section("Profiles", profiles) + section("By energy", energies) +
+         (angles.empty() ? "" : section("By angle", angles)) + section("Cells", cells) +
          section("Observables", observables) +
          section("Mean of the first showers", projections(data, generated)) +
          section("Correlations", maps) +

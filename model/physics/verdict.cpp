@@ -16,6 +16,9 @@ namespace {
 constexpr double kEnergyShare = 0.05;
 // Standard errors of a difference that equal samples stay within, 95 of 100 times.
 constexpr double kErrors = 2.0;
+// Some twenty figures are looked at. Where errors are normal, 95 of 100 equal samples stay within
+// a figure's floor, and 99.7 of 100 within one and a half times as much.
+constexpr double kSure = 1.5;
 constexpr double kPower = 0.07, kPowerResponse = 0.25;
 constexpr double kDisorder = 20.0, kOrderedShare = 1.0 / 3.0;  // %, of it when sorted
 constexpr double kCopies = 5.0;                                // %
@@ -38,11 +41,12 @@ class Finder {
 
   void tell(const char* kind, std::string text) { faults_.push_back({kind, std::move(text)}); }
 
-  // The figure where it is beyond its floor and `bound` from its ideal; else null.
+  // The figure where it is surely beyond its floor, and `bound` from its ideal; else null.
   const Figure* beyond(const char* name, double bound) const {
     const Figure* figure = find_figure(figures_, name);
     CHECK(figure != nullptr, "no such figure");
-    const bool told = figure->value && figure->distance() > bound && figure->beyond_floor();
+    const bool told =
+        figure->value && figure->distance() > std::max(bound, kSure * figure->floor_95);
     return told ? figure : nullptr;
   }
   // The same of a ratio that is above `times` or below 1 / `times`.
@@ -199,7 +203,7 @@ void find_response(Finder& finder) {
   // A wrong mean is an error in every bin.
   const Figure* trend = finder.beyond("response_energy", kEnergyDependence);
   if (trend != nullptr &&
-      *trend->value - off > std::max(kEnergyDependence, factor * trend->floor_95)) {
+      *trend->value - off > std::max(kEnergyDependence, factor * kSure * trend->floor_95)) {
     finder.tell("response_energy", fmt::format("the response depends otherwise on the energy: in "
                                                "bins of energy it is off by {}",
                                                with_floor(*trend)));

@@ -24,8 +24,8 @@ void fields(Archive& archive, runtime::Like<Fault> auto& fault) {
   archive.text("text", fault.text, 500);
 }
 
-// The faults that are both larger than what two samples of the data show (Figure::floor_95) and
-// larger than a bound of each kind. Those that explain others come first: showers that are none,
+// The faults that are both larger than what two samples of the data show (one and a half times
+// Figure::floor_95) and larger than a bound of each kind. Those that explain others come first: showers that are none,
 // other energies of primaries, wrong power, layers out of order, copies, showers alike; then
 // response, profiles, hits, cells, correlations, what varies too little or too much, and that a
 // classifier tells the two apart. Only showers that are none are told where no generated shower has

@@ -83,8 +83,10 @@ ShowerSample sample(std::uint64_t seed, std::uint32_t events, double energy_gev 
   StatisticsOptions options;
   options.space = kSampleSpace;
   ShowerSample made(options, true);
+  double angle_rad = 1.0;
   for (const SampleEvent& event : random_sample(seed, events)) {
-    made.add(event.gev, energy_gev > 0.0 ? energy_gev : event.energy_gev);
+    made.add(event.gev, energy_gev > 0.0 ? energy_gev : event.energy_gev, std::nullopt, angle_rad);
+    angle_rad = angle_rad < 2.0 ? angle_rad + 0.1 : 1.0;
   }
   return made;
 }
@@ -109,11 +111,15 @@ TEST(ValidationReport, HasTheVerdictAboveThePlotsAndFloorsBesideTheFigures) {
   EXPECT_LT(verdict, plots);
   EXPECT_THAT(html, HasSubstr("<li>layers &amp; more</li>"));
   EXPECT_THAT(html, HasSubstr("data against data"));
-  EXPECT_EQ(count(html, "Longitudinal profile, "), 2u * (1 + 3));  // caption and description
+  for (const char* profile : {"Longitudinal profile, ", "Transverse profile along x, "}) {
+    EXPECT_EQ(count(html, profile), 2u * (1 + 3 + 2));  // caption and description
+  }
   EXPECT_THAT(html, HasSubstr("<h2>Checkpoints</h2>"));
   EXPECT_EQ(count(html, "<p class=\"note\">chi-square / degrees of freedom "), 14u);
-  EXPECT_EQ(count(html, ", KS 0."), 14u);
-  EXPECT_EQ(count(html, "<figcaption>Sum over "), 6u);  // three axes, two samples
+  EXPECT_EQ(count(html, "<p class=\"note\">chi-square / bins "), 3u * (2 + 3 + 2) + 2 + 2);
+  EXPECT_EQ(count(html, ", KS 0"), 14u + 3 * (2 + 3 + 2) + 1);
+  // Three axes, and two in each bin of angles, of two samples.
+  EXPECT_EQ(count(html, "<figcaption>Sum over "), 2u * (3 + 2 * 2));
   EXPECT_THAT(html, Not(HasSubstr("What the discriminator says")));
 }
 
@@ -130,6 +136,16 @@ TEST(ValidationReport, HasRemarksOnTheDataAndWhatADiscriminatorSays) {
   EXPECT_THAT(html, HasSubstr("<p>3 &lt; 4</p>"));
   EXPECT_THAT(html, HasSubstr("<figcaption>Real?</figcaption>"));
   EXPECT_LT(html.find("What the discriminator says"), html.find("<figcaption>Real?"));
+}
+
+TEST(Plot, SaysHowFarTheTwoAreApart) {
+  DiscriminatorOutput output;
+  output.data = {0.1F, 0.1F, 0.1F, 0.9F};
+  output.generated = {0.1F, 0.9F};
+  // (1/4)^2 / (3/16 + 1/4) and (1/4)^2 / (1/16 + 1/4), mean.
+  EXPECT_EQ(output_plot(output).note, "chi-square / bins 0.171, KS 0.25");
+  output.generated.clear();
+  EXPECT_EQ(output_plot(output).note, "chi-square / bins 2");  // 3 and 1; no share of nothing
 }
 
 TEST(Plot, OfOutputsCountsWhatLiesBeyondInTheEnds) {

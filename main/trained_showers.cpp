@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <thread>
 
 #include "model/streams.h"
 
@@ -44,6 +43,7 @@ runtime::Result<std::unique_ptr<DeviceMakers>> DeviceMakers::create(
     ASSIGN_OR_RETURN(device->maker, pipeline::ShowerMaker::create(model, *backend, device->team));
     makers->all_.push_back(std::move(device));
   }
+  makers->callers_.emplace(static_cast<int>(backends.size()));
   return makers;
 }
 
@@ -51,16 +51,14 @@ void DeviceMakers::make(std::span<const float> weights, std::span<const float> m
                         const pipeline::GenerationRequest& request, std::span<float> images) {
   const std::size_t events = request.energies.size(), devices = all_.size();
   const std::size_t image = images.size() / events;
-  const auto make_part = [&](std::size_t i) {
+  callers_->run(static_cast<std::int64_t>(devices), [&](std::int64_t device, int) {
+    const auto i = static_cast<std::size_t>(device);
     const std::size_t first = events * i / devices, count = events * (i + 1) / devices - first;
     if (count == 0) return;
     all_[i]->backend.prepare_thread();
     all_[i]->maker->make(weights, moving, pipeline::part_of(request, first, count),
                          images.subspan(first * image, count * image));
-  };
-  std::vector<std::jthread> others;
-  for (std::size_t i = 1; i < devices; ++i) others.emplace_back(make_part, i);
-  make_part(0);
+  });
 }
 
 TrainedShowers::TrainedShowers(const launch::Trained& trained, DeviceMakers& makers,

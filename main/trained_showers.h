@@ -64,6 +64,7 @@ class DeviceMakers {
     std::unique_ptr<pipeline::ShowerMaker> maker;
   };
   std::vector<std::unique_ptr<Device>> all_;
+  std::optional<runtime::ThreadTeam> callers_;  // one for each device
 };
 
 // Showers in the units of the schema. Everything of an event follows from the seed and its number.

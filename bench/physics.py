@@ -5,6 +5,7 @@ copies (mirrored along x and y, x and y exchanged); the others judge. FOLDER kee
 is only judged. A CASE is one of those below; it prints a row for each checkpoint, the best by its own validations marked. Without
 these, or with --small, it tries itself on made showers."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -26,6 +27,7 @@ HIT_GEV = 3e-4
 BINS = (10, 30), (30, 60), (60, 100)  # GeV, for the width of the response by energy
 COLUMNS = ("response", "response_width", "longitudinal", "transverse_x", "transverse_y", "hits",
            "layer_correlations", "cell_spectrum", "frechet", "auc")
+RATIOS = ("response", "response_width", "hits", "auc")
 
 
 def exponential(rate, iterations):
@@ -93,7 +95,15 @@ def pairs(cells):
 
 
 def prepare(showers, folder):
+    """The files to train on and to judge by. A folder has those of one file of showers."""
+    digest = hashlib.sha256(Path(showers).read_bytes()).hexdigest()
+    source = folder / "showers.sha256"
+    if source.exists() and source.read_text() != digest:
+        sys.exit(f"{folder} has trainings on other showers than {showers}: take another folder")
     cells, target = read(showers)
+    if cells.shape[1:] != (25, 25, 25):
+        sys.exit(f"{showers}: showers of {cells.shape[1:]} cells, not of 25 x 25 x 25")
+    source.write_text(digest)
     known = len(cells) * 1400 // 2066
     for size, rebin in ((25, lambda c: c), (12, pairs)):
         judge, train, once = (folder / f"{name}-{size}.h5" for name in ("judge", "train", "once"))
@@ -136,8 +146,9 @@ def widths(cells, energy):
     return ", ".join(f"{r.std() / r.mean():.3f}" if len(r) > 1 and r.mean() else "-" for r in inside)
 
 
-def row(name, events, cells, figures):
-    numbers = [f"{figures[column]:.3g}" for column in COLUMNS]
+def row(name, events, cells, figures, what=""):
+    """`what` stands behind numbers that are not 0 for equal samples."""
+    numbers = [f"{figures[column]:.3g}{what if column in RATIOS else ''}" for column in COLUMNS]
     print("|", " | ".join([name, f"{events:,}" if events else "", *numbers, *cells]), "|", flush=True)
 
 
@@ -163,7 +174,7 @@ def judge(troupe, folder, out, name, step, size):
         figures = {f["name"]: f for f in one["figures"]}
         if one is by_step[0]:
             row("data against data", 0, [widths(*data), *(f"{told_apart(data, known, h):.3f}" for h in (False, True))],
-                {c: figures[c]["floor"] for c in COLUMNS})
+                {c: figures[c]["floor"] for c in COLUMNS}, " off")
         made = f"{folder}/made.h5"
         answer(troupe, "generate", one["name"], "--energy", ",".join(f"{e:.9g}" for e in data[1]), "--events",
                str(2 * len(data[1])), "--out", made, "--force", "--threads", "1")
@@ -191,18 +202,19 @@ def measure(troupe, folder, seed, name):
 
 def main():
     words = [word for word in sys.argv[1:] if word != "--small"]
-    if not words:
-        sys.exit(__doc__)
+    usage = f"{__doc__}\n\ncases: {' '.join(CASES)}"
+    if not words or 1 < len(words) < 5 or not all(os.path.isfile(file) for file in words[:3:2]):
+        sys.exit(usage)
     troupe = os.path.abspath(words[0])
     with tempfile.TemporaryDirectory(prefix="troupe-bench-physics-") as scratch:
         if len(words) == 1:
             words += [scratch, f"{scratch}/showers.h5", "1", "small"]
             answer(troupe, "data", "make", words[2], "--detector", "lcd-fixed-25", "--events", "120", "--seed", "1",
                    "--max-energy", "100")
-        elif len(words) < 5 or not words[3].isdigit() or not set(words[4:]) <= set(CASES):
-            sys.exit(f"{__doc__}\n\ncases: {' '.join(CASES)}")
+        elif not words[3].isdigit() or not set(words[4:]) <= set(CASES):
+            sys.exit(usage)
         folder = Path(words[1]).absolute()
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         prepare(words[2], folder)
         print("| run | events |", " | ".join(COLUMNS), "| width by energy | trees | with hits |")
         print("|" + "---|" * (len(COLUMNS) + 5))

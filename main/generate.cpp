@@ -52,10 +52,10 @@ Result<pipeline::ConditionLaw> law_of(const std::string& option, const std::stri
   return Error{law.error().kind, fmt::format("--{}: {}", option, law.error().message)};
 }
 
-Result<Laws> laws_of(const CommandLine& line) {
+Result<ShowerLaws> laws_of(const CommandLine& line) {
   ASSIGN_OR_RETURN(auto energy, law_of("energy", line.get<std::string>("energy")));
   ASSIGN_OR_RETURN(auto angle, law_of("angle", angle_text(line)));
-  Laws laws{std::move(energy), std::move(angle), {}};
+  ShowerLaws laws{std::move(energy), std::move(angle), {}};
   std::vector<std::string> given;
   line.take("condition", given);
   for (const std::string& each : given) {
@@ -71,7 +71,7 @@ Result<Laws> laws_of(const CommandLine& line) {
 }
 
 // One law for each column that the model is asked for, in its order.
-Result<void> order_columns(const std::vector<std::string>& asked, Laws& laws) {
+Result<void> order_columns(const std::vector<std::string>& asked, ShowerLaws& laws) {
   std::vector<std::pair<std::string, pipeline::ConditionLaw>> ordered;
   for (const std::string& name : asked) {
     const auto given =
@@ -96,7 +96,8 @@ Result<void> order_columns(const std::vector<std::string>& asked, Laws& laws) {
 }
 
 // Refuses what can be refused before anything is read.
-Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::string& checkpoint) {
+Result<WantedShowers> wanted(const CommandLine& line, const ShowerLaws& laws,
+                             const std::string& checkpoint) {
   const pipeline::ConditionLaw &energy = laws.energy, &angle = laws.angle;
   if (!(energy.least() >= kLeastEnergyGev && energy.most() <= kMostEnergyGev)) {
     return Error{ErrorKind::kUsage,
@@ -106,10 +107,10 @@ Result<Wanted> wanted(const CommandLine& line, const Laws& laws, const std::stri
   if (!(angle.least() > 0.0 && angle.most() < 180.0)) {
     return Error{ErrorKind::kUsage, "--angle must lie between 0 and 180 degrees"};
   }
-  Wanted all{.laws = laws,
-             .first = line.get<std::uint64_t>("first"),
-             .events = line.get<std::uint64_t>("events"),
-             .files = line.get<std::uint32_t>("files")};
+  WantedShowers all{.laws = laws,
+                    .first = line.get<std::uint64_t>("first"),
+                    .events = line.get<std::uint64_t>("events"),
+                    .files = line.get<std::uint32_t>("files")};
   if (all.files > all.events) {
     return Error{ErrorKind::kUsage, fmt::format("{} files for {} showers; expected 1 to {}",
                                                 all.files, all.events, all.events)};
@@ -128,7 +129,7 @@ std::string precision_text(const CommandLine& line, const Trained& trained) {
 }
 
 Result<pipeline::ShowerFileOptions> file_options(const CommandLine& line, const Trained& trained,
-                                                 model::Shape shape, const Laws& laws) {
+                                                 model::Shape shape, const ShowerLaws& laws) {
   pipeline::ShowerFileOptions options;
   options.schema = written_schema(trained.topology);
   options.shape = {static_cast<std::uint32_t>(shape.space[0]),
@@ -170,6 +171,8 @@ Result<pipeline::ShowerFileOptions> file_options(const CommandLine& line, const 
 struct Generated {
   std::vector<std::string> files;
   double seconds = 0;
+  std::vector<std::string> devices;
+  std::vector<std::uint64_t> events;  // of each
 };
 
 // The devices asked for; none: the processor.
@@ -195,9 +198,9 @@ Computing computing_of(const CommandLine& line, const std::string& device) {
   return computing;
 }
 
-Result<Generated> generate(const CommandLine& line, const Laws& laws, const std::string& checkpoint,
-                           const EndingSignal& ending) {
-  ASSIGN_OR_RETURN(Wanted wants, wanted(line, laws, checkpoint));
+Result<Generated> generate(const CommandLine& line, const ShowerLaws& laws,
+                           const std::string& checkpoint, const EndingSignal& ending) {
+  ASSIGN_OR_RETURN(WantedShowers wants, wanted(line, laws, checkpoint));
   ASSIGN_OR_RETURN(const std::vector<std::string> devices, devices_of(line));
   const Computing computing = computing_of(line, devices.front());
   ASSIGN_OR_RETURN(Trained trained, launch::open_maker(checkpoint, computing));
@@ -232,7 +235,7 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
   std::vector<const model::Backend*> backends{int8.backend ? int8.backend.get()
                                                            : trained.backend.get()};
   for (const auto& other : others) backends.push_back(other.get());
-  ASSIGN_OR_RETURN(const auto makers, DeviceMakers::create(gan, backends, team.threads()));
+  ASSIGN_OR_RETURN(const auto makers, DeviceMakers::create(gan, backends, team));
   if (makers->shape().channels != 1) {
     return Error{ErrorKind::kUsage, fmt::format("{}: images of {} channels; showers have one",
                                                 checkpoint, makers->shape().channels)};
@@ -258,7 +261,18 @@ Result<Generated> generate(const CommandLine& line, const Laws& laws, const std:
                    pipeline::write_shower_files(options, wants.files, make,
                                                 line.get<std::string>("out"), team, tell));
   made.seconds = std::chrono::duration<double>(runtime::steady_now() - start).count();
+  made.devices = devices;
+  made.events = makers->events();
   return made;
+}
+
+// Where there are several: " (20 by gpu:0, 20 by gpu:1)".
+std::string told_devices(const Generated& made) {
+  std::vector<std::string> told;
+  for (std::size_t i = 0; i < made.devices.size(); ++i) {
+    told.push_back(fmt::format("{} by {}", made.events[i], made.devices[i]));
+  }
+  return told.size() < 2 ? "" : fmt::format(" ({})", fmt::join(told, ", "));
 }
 
 int generate_showers(const CommandLine& line) {
@@ -290,8 +304,8 @@ int generate_showers(const CommandLine& line) {
         runtime::json_number(made->seconds), runtime::json_number(rate)));
   } else {
     for (const auto& file : made->files) std::cout << file << "\n";
-    std::cerr << fmt::format("{} showers in {:.2f} s, {:.0f} events/s\n", events, made->seconds,
-                             rate);
+    std::cerr << fmt::format("{} showers in {:.2f} s, {:.0f} events/s{}\n", events, made->seconds,
+                             rate, told_devices(*made));
   }
   return 0;
 }

@@ -35,15 +35,21 @@ pipeline::DataSchema written_schema(const config::Topology& topology) {
 
 runtime::Result<std::unique_ptr<DeviceMakers>> DeviceMakers::create(
     const model::GanDescription& model, std::span<const model::Backend* const> backends,
-    int threads) {
+    runtime::ThreadTeam& team) {
   auto makers = std::make_unique<DeviceMakers>();
-  const int each = std::max(threads / static_cast<int>(backends.size()), 1);
+  const int devices = static_cast<int>(backends.size());
   for (const model::Backend* backend : backends) {
-    auto device = std::make_unique<Device>(*backend, each);
-    ASSIGN_OR_RETURN(device->maker, pipeline::ShowerMaker::create(model, *backend, device->team));
+    auto device = std::make_unique<Device>(*backend);
+    if (devices > 1) {
+      device->own_team.emplace(std::max(team.threads() / devices, 1),
+                               [backend] { backend->prepare_thread(); });
+    }
+    ASSIGN_OR_RETURN(device->maker,
+                     pipeline::ShowerMaker::create(model, *backend,
+                                                   device->own_team ? *device->own_team : team));
     makers->all_.push_back(std::move(device));
   }
-  makers->callers_.emplace(static_cast<int>(backends.size()));
+  makers->callers_.emplace(devices);
   return makers;
 }
 
@@ -55,14 +61,22 @@ void DeviceMakers::make(std::span<const float> weights, std::span<const float> m
     const auto i = static_cast<std::size_t>(device);
     const std::size_t first = events * i / devices, count = events * (i + 1) / devices - first;
     if (count == 0) return;
+    all_[i]->events += count;
     all_[i]->backend.prepare_thread();
     all_[i]->maker->make(weights, moving, pipeline::part_of(request, first, count),
                          images.subspan(first * image, count * image));
   });
 }
 
+std::vector<std::uint64_t> DeviceMakers::events() const {
+  std::vector<std::uint64_t> events;
+  for (const auto& device : all_) events.push_back(device->events);
+  return events;
+}
+
 TrainedShowers::TrainedShowers(const launch::Trained& trained, DeviceMakers& makers,
-                               runtime::ThreadTeam& team, const Wanted& wanted, std::uint64_t seed)
+                               runtime::ThreadTeam& team, const WantedShowers& wanted,
+                               std::uint64_t seed)
     : trained_(trained),
       makers_(makers),
       team_(team),

@@ -25,15 +25,15 @@ namespace troupe {
 // the model knows.
 pipeline::DataSchema written_schema(const config::Topology& topology);
 
-struct Laws {
+struct ShowerLaws {
   pipeline::ConditionLaw energy;                                        // GeV
   pipeline::ConditionLaw angle;                                         // degrees
   std::vector<std::pair<std::string, pipeline::ConditionLaw>> columns;  // by --condition
 };
 
-// What the showers shall be.
-struct Wanted {
-  Laws laws;
+// The showers that are asked for.
+struct WantedShowers {
+  ShowerLaws laws;
   std::uint64_t first = 0;
   std::uint64_t events = 0;
   std::uint32_t files = 1;
@@ -42,26 +42,29 @@ struct Wanted {
 // A generator on devices of this machine that share out events evenly. One caller at a time.
 class DeviceMakers {
  public:
-  // One for each backend; `threads` in all, and at least one for each. Model and backends outlive
+  // One for each backend. A single one computes by the team, which has prepared its threads for it;
+  // several have teams of their own, of as many threads in all, and of one at least. All outlive
   // it.
   static runtime::Result<std::unique_ptr<DeviceMakers>> create(
       const model::GanDescription& model, std::span<const model::Backend* const> backends,
-      int threads);
+      runtime::ThreadTeam& team);
 
-  // As ShowerMaker::make(). What an event is does not depend on the device, as far as numerics
-  // agree.
+  // As ShowerMaker::make(). An event does not depend on the device that makes it, as far as
+  // numerics agree.
   void make(std::span<const float> weights, std::span<const float> moving,
             const pipeline::GenerationRequest& request, std::span<float> images);
 
   model::Shape shape() const { return all_.front()->maker->shape(); }
+  // That each has made, in their order.
+  std::vector<std::uint64_t> events() const;
 
  private:
   struct Device {
-    Device(const model::Backend& its_backend, int threads)
-        : backend(its_backend), team(threads, [this] { backend.prepare_thread(); }) {}
+    explicit Device(const model::Backend& its_backend) : backend(its_backend) {}
     const model::Backend& backend;
-    runtime::ThreadTeam team;
+    std::optional<runtime::ThreadTeam> own_team;
     std::unique_ptr<pipeline::ShowerMaker> maker;
+    std::uint64_t events = 0;
   };
   std::vector<std::unique_ptr<Device>> all_;
   std::optional<runtime::ThreadTeam> callers_;  // one for each device
@@ -72,7 +75,7 @@ class TrainedShowers {
  public:
   // All outlive it.
   TrainedShowers(const launch::Trained& trained, DeviceMakers& makers, runtime::ThreadTeam& team,
-                 const Wanted& wanted, std::uint64_t seed);
+                 const WantedShowers& wanted, std::uint64_t seed);
 
   // As pipeline::ShowerSource.
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells,
@@ -87,7 +90,7 @@ class TrainedShowers {
   const launch::Trained& trained_;
   DeviceMakers& makers_;
   runtime::ThreadTeam& team_;
-  const Wanted& wanted_;
+  const WantedShowers& wanted_;
   const std::uint64_t seed_;
   model::ImageUnits units_;
   bool with_angle_;

@@ -64,13 +64,18 @@ std::string text_of(const AngleBin& bin) {
   return fmt::format(", {:.3g} to {:.3g} rad", bin.low_rad, bin.high_rad);
 }
 
-// Squares of differences over those of their errors, mean over bins where one is known.
+// Squares of differences over those of their errors, mean over bins where both are known: that of
+// one shower is not, and stands as 0 beside a value that is another.
 std::optional<double> chi_square_per_bin(const ComparisonPlot& plot) {
   SpreadSum sum;
+  const auto is_known = [](const PlottedSeries& series, std::size_t i) {
+    return std::isfinite(series.values[i]) && (series.errors[i] > 0.0 || series.values[i] == 0.0);
+  };
   for (std::size_t i = 0; i < plot.data.values.size(); ++i) {
-    const double difference = plot.generated.values[i] - plot.data.values[i];
+    if (!is_known(plot.data, i) || !is_known(plot.generated, i)) continue;
     const double error = std::hypot(plot.generated.errors[i], plot.data.errors[i]);
-    if (std::isfinite(difference) && error > 0.0) sum.add(difference / error * difference / error);
+    const double deviation = (plot.generated.values[i] - plot.data.values[i]) / error;
+    if (error > 0.0) sum.add(deviation * deviation);
   }
   return sum.count() > 0.0 ? std::optional(sum.spread().mean) : std::nullopt;
 }

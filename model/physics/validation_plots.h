@@ -2,8 +2,8 @@
 
 // The plots of a comparison, each made of what two samples keep. The note of a plot says how far
 // the two are apart: chi-square / bins, and of distributions the largest difference of the two,
-// summed from the left as shares (KS). Observables have no note: figures tell the same with their
-// floors.
+// summed from the left as shares (KS). observable_plot() sets none: figures
+// tell the same with their floors.
 
 #include <string>
 #include <vector>

@@ -14,11 +14,11 @@ namespace {
 
 // Bounds below which a difference is nothing to be told, however well it is known.
 constexpr double kEnergyShare = 0.05;
-// Standard errors of a difference that equal samples stay within, 95 of 100 times.
-constexpr double kErrors = 2.0;
 // Some twenty figures are looked at. Where errors are normal, 95 of 100 equal samples stay within
 // a figure's floor, and 99.7 of 100 within one and a half times as much.
 constexpr double kSure = 1.5;
+// Standard errors of a difference that so many stay within.
+constexpr double kErrors = 3.0;
 constexpr double kPower = 0.07, kPowerResponse = 0.25;
 constexpr double kDisorder = 20.0, kOrderedShare = 1.0 / 3.0;  // %, of it when sorted
 constexpr double kCopies = 5.0;                                // %

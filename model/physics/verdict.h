@@ -25,11 +25,11 @@ void fields(Archive& archive, runtime::Like<Fault> auto& fault) {
 }
 
 // The faults that are both larger than what two samples of the data show (one and a half times
-// Figure::floor_95) and larger than a bound of each kind. Those that explain others come first: showers that are none,
-// other energies of primaries, wrong power, layers out of order, copies, showers alike; then
-// response, profiles, hits, cells, correlations, what varies too little or too much, and that a
-// classifier tells the two apart. Only showers that are none are told where no generated shower has
-// energy, or fewer than 5 of the data have.
+// Figure::floor_95) and larger than a bound of each kind. Those that explain others come first:
+// showers that are none, other energies of primaries, wrong power, layers out of order, copies,
+// showers alike; then response, profiles, hits, cells, correlations, what varies too little or too
+// much, and that a classifier tells the two apart. Only showers that are none are told where no
+// generated shower has energy, or fewer than 5 of the data have.
 // Figures are those of compute_figures() for the two. `left_out`: unusable showers that came with
 // `generated` and are not in it.
 std::vector<Fault> find_faults(const ShowerSample& data, const ShowerSample& generated,

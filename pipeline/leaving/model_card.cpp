@@ -51,16 +51,16 @@ std::string text_of(const ModelCard& card, const TrainedModel& trained) {
   for (const std::string& file : card.files) text += fmt::format("- {}\n", file);
   text += fmt::format("\n## Use\n\n{}\n## Origin\n\n{}", card.use, table("fact", trained.facts));
   text += "\n## Figures\n\n";
+  if (!card.unlike.empty()) {
+    text += fmt::format("**The showers were nothing like the data**: {}.\n\n",
+                        cell(fmt::format("{}", fmt::join(card.unlike, ", "))));
+  }
   const bool supervised = trained.gan.task == model::Task::kSupervised;
   text += card.figures.empty()
               ? std::string("No validation of this checkpoint is known.\n")
               : fmt::format("Of its validation in the run, {}.\n\n",
                             supervised ? "on test events" : "generated showers against data") +
                     table("figure", card.figures);
-  if (!card.unlike.empty()) {
-    text += fmt::format("\n**The showers were nothing like the data**: {}.\n",
-                        cell(fmt::format("{}", fmt::join(card.unlike, ", "))));
-  }
   const bool makes = trained.gan.task == model::Task::kGan;
   text +=
       "\n## Networks\n\n" + layers_of(makes ? trained.gan.generator : trained.gan.discriminator);

@@ -96,15 +96,18 @@ TEST_F(DeviceRun, ValidatesAndGeneratesAsTheProcessorDoes) {
   summary_of("device", words + kOnDevice);
   EXPECT_GE(validations("cpu").size(), 1U);
   EXPECT_EQ(validations("cpu"), validations("device"));
+  std::string said;
   const auto made = [&](const std::string& name, const Words& devices) {
     const Words words{"generate", checkpoint("device", 0), "--events", "40", "--out", path(name)};
     const ProcessEnd end = call(words + devices);
     EXPECT_EQ(end.exit_code, 0) << end.err;
+    said = end.err;
     return read_text(path(name));
   };
   const std::string of_processor = made("cpu.h5", {"--device", "cpu"});
   EXPECT_EQ(made("device.h5", {"--device", kDevice}), of_processor);
   EXPECT_EQ(made("both.h5", {"--device", kDevice, "--device", "cpu"}), of_processor);
+  EXPECT_THAT(said, HasSubstr("(20 by " + kDevice + ", 20 by cpu)"));
 }
 
 TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {

@@ -148,6 +148,17 @@ TEST(Plot, SaysHowFarTheTwoAreApart) {
   EXPECT_EQ(output_plot(output).note, "chi-square / bins 2");  // 3 and 1; no share of nothing
 }
 
+TEST(Plot, ChiSquareLeavesOutBinsOfOneShower) {
+  // The lowest and the highest energy have a bin each, of ten.
+  const auto note = [](bool with_another) {
+    ShowerSample data = sample(1, 30, 10.0), generated = sample(2, 30, 10.0);
+    data.add(random_sample(3, 1)[0].gev, 1000.0);
+    if (with_another) generated.add(random_sample(4, 1)[0].gev, 1000.0);
+    return response_plot(data, generated, false).note;
+  };
+  EXPECT_EQ(note(true), note(false));
+}
+
 TEST(Plot, OfOutputsCountsWhatLiesBeyondInTheEnds) {
   DiscriminatorOutput output;
   output.low = -1.0;

@@ -175,6 +175,26 @@ TEST(Verdict, AreaBelowThatOfEqualSamplesIsNoFault) {
   EXPECT_THAT(kinds_at(0.65), Contains("classifier"));
 }
 
+TEST(Verdict, FaultIsSurelyBeyondTheFloor) {
+  const ShowerSample data = sample(1), good = sample(2);
+  const std::vector<Figure> figures = figures_of(data, good);
+  const auto kinds_at = [&](const char* name, double value, double floor_95) {
+    std::vector<Figure> changed = figures;
+    Figure& figure = *std::ranges::find(changed, name, &Figure::name);
+    figure.value = value;
+    figure.floor_95 = floor_95;
+    std::set<std::string> kinds;
+    for (const Fault& fault : find_faults(data, good, changed)) kinds.insert(fault.kind);
+    return kinds;
+  };
+  EXPECT_THAT(kinds_at("longitudinal", 14.0, 10.0), testing::Not(Contains("longitudinal")));
+  EXPECT_THAT(kinds_at("longitudinal", 16.0, 10.0), Contains("longitudinal"));
+  EXPECT_THAT(kinds_at("response_energy", 14.0, 10.0), testing::Not(Contains("response_energy")));
+  EXPECT_THAT(kinds_at("response_energy", 16.0, 10.0), Contains("response_energy"));
+  EXPECT_THAT(kinds_at("response_width", 1.7, 0.5), testing::Not(Contains("response_width")));
+  EXPECT_THAT(kinds_at("response_width", 1.8, 0.5), Contains("response_width"));
+}
+
 TEST(Verdict, DataThatCannotBeUsedAreNotTheGeneratorsFault) {
   // One in ten showers has an energy that no primary has; a generator is asked for it too.
   const auto with_odd_energies = [](std::uint64_t seed) {

@@ -56,7 +56,7 @@ def small(micro_batches):
     return case("quickstart", 12, 200_000, 8, 8, (6e-4, 1e-3), 10, micro_batches)
 
 
-# With cells in GeV or at twice the rate all fakes of gan3d_25 were soon without energy.
+# With cells in GeV all fakes of gan3d_25 were soon without energy.
 IN_MEV = ["model.precision=bf16", "data.preprocessing.scale=1000"]
 CASES = {
     "gan3d_12": small(1),

@@ -150,7 +150,7 @@ std::unique_ptr<Backend> make_reference_backend(DataType type);
 
 // The numerics class of portable kernels, on hosts and devices.
 inline const char* portable_class(Precision precision) {
-  return precision == Precision::kFp32 ? "portable float32 3" : "portable bfloat16 2";
+  return precision == Precision::kFp32 ? "portable float32 3" : "portable bfloat16 3";
 }
 
 // Our own kernels: the same bits on every host that has AVX2 and fused multiply-add, with kBf16

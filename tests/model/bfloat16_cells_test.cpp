@@ -19,7 +19,7 @@ namespace {
 
 using cpu::Bfloat16;
 using cpu::Bfloat16Pair;
-using cpu::kSevenPoints;
+using cpu::kPoints;
 
 // For hosts that have less than this one, and for this one.
 constexpr std::int64_t kHosts[] = {HWY_AVX2, HWY_AVX3, 0};
@@ -83,7 +83,7 @@ void expect_equal_planes(const std::vector<Bfloat16>& found, const std::vector<B
 
 // Elements of all points; those that nobody writes are a pattern.
 std::size_t size_of_points(const cpu::Rearrangement& r, std::int64_t channels) {
-  return static_cast<std::size_t>(kSevenPoints * channels * r.plane);
+  return static_cast<std::size_t>(kPoints * channels * r.plane);
 }
 
 void expect_pairs(const cpu::Rearrangement& r, const std::vector<float>& image) {
@@ -129,11 +129,11 @@ class CellsOfEveryVector : public testing::TestWithParam<std::int64_t> {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
       SCOPED_TRACE(seed);
       Draw draw(seed);
-      const auto tiles = random_tiles(draw, kSevenPoints, draw.between(2, 5));
+      const auto tiles = random_tiles(draw, kPoints, draw.between(2, 6));
       const auto image = random_image(tiles, kind, draw);
       expect_pairs(tiles, image);
       expect_values(tiles, image);
-      const std::int64_t outputs = draw.between(2, 5);
+      const std::int64_t outputs = draw.between(2, 6);
       const auto derivatives = random_tiles(draw, outputs, outputs);
       expect_derivatives(derivatives, random_image(derivatives, kind, draw));
     }
@@ -154,7 +154,7 @@ TEST_P(CellsOfEveryVector, ReadNothingBehindTheLastCell) {
   cpu::Rearrangement r{.rows = 1, .row_cells = 7, .channels = 5, .row_stride = 35};
   r.cell_stride = 5;
   r.plane_rows = 1;
-  r.numbers = r.step = kSevenPoints;
+  r.numbers = r.step = kPoints;
   r.row = 1;
   r.plane = 32;
   r.number_stride = r.channels * r.plane;

@@ -59,7 +59,7 @@ void expect_agreement(const Convolution& convolution, std::uint64_t seed, Precis
   Operands<float> ours = converted<float>(judged);
   run_operation(*make_reference_backend(DataType::kFloat64), convolution, judged);
   run_kernel(*ours_for(convolution, precision), ours);
-  const double bound = precision == Precision::kFp32 ? 1e-5 : 1e-2;
+  const double bound = precision == Precision::kFp32 ? 1e-5 : 1.6e-2;
   for (std::size_t i = 0; i < ours.size(); ++i) {
     EXPECT_LT(relative_error(ours[i], judged[i]), bound)
         << operation_name(convolution) << " operand " << i << " seed " << seed;
@@ -184,36 +184,32 @@ TEST(PlaneConvolution, NotANumberStaysOneThroughEveryActivation) {
   expect_nan_to_stay(Precision::kBf16);
 }
 
-cpu::Tiling tiling_of(std::int64_t taps, std::int64_t outputs, int points) {
+cpu::Tiling tiling_of(std::int64_t taps, std::int64_t outputs) {
   ConvolutionGeometry g{
       .batch = 1, .in = {3, 3, outputs + taps - 1}, .out = {}, .kernel = {3, 3, taps}};
-  return cpu::tiling_of(with_output(g), points, 1);
+  return cpu::tiling_of(with_output(g), 1);
 }
 
 // Products of a row for each are points x tiles x parts.
 TEST(PlaneConvolution, TapsAreDividedIntoThePartsThatMakeTheFewestProducts) {
   struct Case {
     std::int64_t taps, outputs;
-    int points;
     std::int64_t parts, tiles;  // 1, 0: no tiles
   };
   const Case cases[] = {
-      {5, 25, 8, 1, 7},                    // 56 instead of 125
-      {5, 25, 7, 1, 9},                    // 63
-      {6, 25, 8, 1, 9},                    // 72; two parts of three taps: 80
-      {6, 25, 7, 2, 5},                    // 70; one of six: 91
-      {6, 6, 8, 1, 2},                     // 16, and two parts of three make as many
-      {7, 24, 7, 1, 0},                    // no tile of seven points has seven taps
-      {7, 24, 8, 1, 12},                   // 96 instead of 210
-      {12, 5, 8, 3, 1},                    // 24; two of six: 32
-      {2, 25, 8, 1, 0},  {3, 1, 8, 1, 0},  // 8 instead of 9: less than a fifth
+      {5, 25, 1, 7},                 // 56 instead of 125
+      {6, 25, 1, 9},                 // 72; two parts of three taps: 80
+      {6, 6, 1, 2},                  // 16, and two parts of three make as many
+      {7, 24, 1, 12},                // 96 instead of 210
+      {12, 5, 3, 1},                 // 24; two of six: 32
+      {2, 25, 1, 0},  {3, 1, 1, 0},  // 8 instead of 9: less than a fifth
   };
   for (const Case& c : cases) {
-    const cpu::Tiling tiling = tiling_of(c.taps, c.outputs, c.points);
-    EXPECT_EQ(tiling.tiles(), c.tiles > 0) << c.taps << " " << c.points;
-    EXPECT_EQ(tiling.parts, c.parts) << c.taps << " " << c.points;
+    const cpu::Tiling tiling = tiling_of(c.taps, c.outputs);
+    EXPECT_EQ(tiling.tiles(), c.tiles > 0) << c.taps << " " << c.outputs;
+    EXPECT_EQ(tiling.parts, c.parts) << c.taps << " " << c.outputs;
     if (c.tiles > 0) {
-      EXPECT_EQ(tiling.row, c.tiles) << c.taps << " " << c.points;
+      EXPECT_EQ(tiling.row, c.tiles) << c.taps << " " << c.outputs;
     }
   }
 }

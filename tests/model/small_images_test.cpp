@@ -116,8 +116,8 @@ TEST(SmallImages, HaveTheBitsOfTheirNumericsClass) {
   EXPECT_EQ((*fp32)->numerics_class(), std::string("portable float32 3"));
   EXPECT_EQ(digest_of_results(**fp32), 12985665522868034655u);
   const auto bf16 = make_portable_backend(Precision::kBf16);
-  EXPECT_EQ((*bf16)->numerics_class(), std::string("portable bfloat16 2"));
-  EXPECT_EQ(digest_of_results(**bf16), 4532283884095449873u);
+  EXPECT_EQ((*bf16)->numerics_class(), std::string("portable bfloat16 3"));
+  EXPECT_EQ(digest_of_results(**bf16), 8837433343944113228u);
 }
 
 }  // namespace

@@ -16,20 +16,16 @@
 namespace troupe::model {
 namespace {
 
-constexpr int kSets[] = {cpu::kSevenPoints, cpu::kEightPoints};
-
-int most_taps(int points) { return std::min(points - 1, cpu::kMostTaps); }
-
 // One tile in T, values at the points rounded by `at_point`: taps and inputs to outputs.
 template <class T, class Round>
-std::vector<T> filtered(int points, const std::vector<double>& filter,
-                        const std::vector<double>& inputs, const Round& at_point) {
+std::vector<T> filtered(const std::vector<double>& filter, const std::vector<double>& inputs,
+                        const Round& at_point) {
   const auto taps = static_cast<int>(filter.size());
-  const auto of_taps = cpu::tap_transform(points, taps);
-  const auto of_outputs = cpu::output_transform(points, taps);
-  const auto of_inputs = cpu::input_transform(points);
-  std::vector<T> outputs(static_cast<std::size_t>(cpu::tile_outputs(points, taps)));
-  for (std::size_t point = 0; point < static_cast<std::size_t>(points); ++point) {
+  const auto of_taps = cpu::tap_transform(taps);
+  const auto of_outputs = cpu::output_transform(taps);
+  const auto of_inputs = cpu::input_transform();
+  std::vector<T> outputs(static_cast<std::size_t>(cpu::tile_outputs(taps)));
+  for (std::size_t point = 0; point < of_inputs.size(); ++point) {
     double weight = 0.0;  // as the kernels do: rounded once
     for (std::size_t tap = 0; tap < filter.size(); ++tap) {
       weight += of_taps[tap][point] * filter[tap];
@@ -63,16 +59,14 @@ std::vector<double> plainly(const std::vector<double>& filter, const std::vector
 
 TEST(Winograd, TilesAreTheFilterForEveryNumberOfTaps) {
   Draw draw(1);
-  for (const int points : kSets) {
-    for (int taps = 2; taps <= most_taps(points); ++taps) {
-      const auto filter = draw.contents({"taps", taps});
-      const auto inputs = draw.contents({"inputs", points});
-      const auto found = filtered<double>(points, filter, inputs, as_it_is<double>);
-      const auto expected = plainly(filter, inputs);
-      ASSERT_EQ(found.size(), expected.size());
-      for (std::size_t j = 0; j < found.size(); ++j)
-        EXPECT_NEAR(found[j], expected[j], 1e-13) << points << " " << taps;
-    }
+  for (int taps = 2; taps <= cpu::kMostTaps; ++taps) {
+    const auto filter = draw.contents({"taps", taps});
+    const auto inputs = draw.contents({"inputs", cpu::kPoints});
+    const auto found = filtered<double>(filter, inputs, as_it_is<double>);
+    const auto expected = plainly(filter, inputs);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t j = 0; j < found.size(); ++j)
+      EXPECT_NEAR(found[j], expected[j], 1e-13) << taps;
   }
 }
 
@@ -83,23 +77,19 @@ TEST(Winograd, TransformsOfInputsAndOutputsAreExactInFloat) {
         EXPECT_EQ(static_cast<double>(static_cast<float>(entry)), entry);
     }
   };
-  for (const int points : kSets) {
-    expect_exact(cpu::input_transform(points));
-    for (int taps = 2; taps <= most_taps(points); ++taps) {
-      expect_exact(cpu::output_transform(points, taps));
-    }
-  }
+  expect_exact(cpu::input_transform());
+  for (int taps = 2; taps <= cpu::kMostTaps; ++taps) expect_exact(cpu::output_transform(taps));
 }
 
 // For the outputs of random tiles, relative to the root of their mean square.
 template <class Round>
-double rounding(int points, int taps, const Round& at_point) {
+double rounding(int taps, const Round& at_point) {
   Draw draw(2);
   double errors = 0.0, squares = 0.0;
   for (int i = 0; i < 2000; ++i) {
     const auto filter = draw.contents({"taps", taps});
-    const auto inputs = draw.contents({"inputs", points});
-    const auto found = filtered<float>(points, filter, inputs, at_point);
+    const auto inputs = draw.contents({"inputs", cpu::kPoints});
+    const auto found = filtered<float>(filter, inputs, at_point);
     const auto expected = plainly(filter, inputs);
     for (std::size_t j = 0; j < found.size(); ++j) {
       errors += std::pow(static_cast<double>(found[j]) - expected[j], 2);
@@ -111,16 +101,14 @@ double rounding(int points, int taps, const Round& at_point) {
 
 TEST(Winograd, RoundingInFloatStaysBelowAMillionthForTheTapsThatAreUsed) {
   for (int taps = cpu::kFewestTaps; taps <= 7; ++taps) {
-    EXPECT_LT(rounding(cpu::kEightPoints, taps, as_it_is<float>), 1e-6) << taps << " taps";
+    EXPECT_LT(rounding(taps, as_it_is<float>), 1e-6) << taps << " taps";
   }
 }
 
 // A plain sum of such products of bfloat16 is off by 0.0021.
-TEST(Winograd, RoundingToEightBitsStaysBelowAHundredthWithSevenPoints) {
-  for (int taps = cpu::kFewestTaps; taps <= 6; ++taps) {
-    const double seven = rounding(cpu::kSevenPoints, taps, to_eight_bits);
-    EXPECT_LT(seven, 0.009) << taps << " taps";
-    EXPECT_LT(1.2 * seven, rounding(cpu::kEightPoints, taps, to_eight_bits)) << taps << " taps";
+TEST(Winograd, RoundingToEightBitsStaysNearAHundredth) {
+  for (int taps = cpu::kFewestTaps; taps <= cpu::kMostTaps; ++taps) {
+    EXPECT_LT(rounding(taps, to_eight_bits), 0.0125) << taps << " taps";
   }
 }
 
@@ -145,37 +133,32 @@ TEST(Winograd, VectorsComputeTheMatrices) {
       }
     }
   };
-  for (const int points : kSets) {
-    const bool eight = points == cpu::kEightPoints;
-    const double rounded = eight ? 2e-6 : 0x1p-8;
-    for (int taps = 2; taps <= most_taps(points); ++taps) {
-      const int outputs = cpu::tile_outputs(points, taps);
-      const auto a = cpu::output_transform(points, taps);
-      const auto b = cpu::input_transform(points);
-      const std::vector<float> given = converted<float>({draw.contents({"v", points * kLanes})})[0];
-      std::vector<float> inputs = given, derivatives = given, sums = given;
-      if (eight) {
-        cpu::transform_inputs(inputs.data(), kLanes, kLanes);
-        cpu::transform_derivatives(derivatives.data(), kLanes, kLanes, outputs);
-        cpu::restore_outputs(sums.data(), kLanes, kLanes, outputs);
-      } else {
-        std::vector<cpu::Bfloat16> values(given.size());
-        const auto as_floats = [&](std::vector<float>& to) {
-          for (std::size_t i = 0; i < to.size(); ++i) to[i] = cpu::to_float(values[i]);
-        };
-        cpu::inputs_to({true, 1, kLanes}, given.data(), values.data());
-        as_floats(inputs);
-        cpu::derivatives_to({true, 1, kLanes}, outputs, given.data(), values.data());
-        as_floats(derivatives);
-        cpu::restore_outputs_of_seven(sums.data(), kLanes, kLanes, outputs);
-      }
-      const auto transposed = [&](std::size_t r, std::size_t k) { return a[k][r]; };
-      const auto of_inputs = [&](std::size_t r, std::size_t k) { return b[r][k]; };
-      const auto of_outputs = [&](std::size_t r, std::size_t k) { return a[r][k]; };
-      expect_product(inputs, points, given, of_inputs, points, rounded);
-      expect_product(derivatives, points, given, transposed, outputs, rounded);
-      expect_product(sums, outputs, given, of_outputs, points, 2e-6);
-    }
+  constexpr double kFloat = 2e-6, kRounded = 0x1p-8;
+  const auto b = cpu::input_transform();
+  for (int taps = 2; taps <= cpu::kMostTaps; ++taps) {
+    const int outputs = cpu::tile_outputs(taps);
+    const auto a = cpu::output_transform(taps);
+    const std::vector<float> given =
+        converted<float>({draw.contents({"v", cpu::kPoints * kLanes})})[0];
+    const auto of_inputs = [&](std::size_t r, std::size_t k) { return b[r][k]; };
+    const auto transposed = [&](std::size_t r, std::size_t k) { return a[k][r]; };
+    const auto of_outputs = [&](std::size_t r, std::size_t k) { return a[r][k]; };
+    std::vector<float> found = given;
+    cpu::transform_inputs(found.data(), kLanes, kLanes);
+    expect_product(found, cpu::kPoints, given, of_inputs, cpu::kPoints, kFloat);
+    found = given;
+    cpu::transform_derivatives(found.data(), kLanes, kLanes, outputs);
+    expect_product(found, cpu::kPoints, given, transposed, outputs, kFloat);
+    found = given;
+    cpu::restore_outputs(found.data(), kLanes, kLanes, outputs);
+    expect_product(found, outputs, given, of_outputs, cpu::kPoints, kFloat);
+    std::vector<cpu::Bfloat16> values(given.size());
+    cpu::inputs_to({true, 1, kLanes}, given.data(), values.data());
+    std::ranges::transform(values, found.begin(), cpu::to_float);
+    expect_product(found, cpu::kPoints, given, of_inputs, cpu::kPoints, kRounded);
+    cpu::derivatives_to({true, 1, kLanes}, outputs, given.data(), values.data());
+    std::ranges::transform(values, found.begin(), cpu::to_float);
+    expect_product(found, cpu::kPoints, given, transposed, outputs, kRounded);
   }
 }
 

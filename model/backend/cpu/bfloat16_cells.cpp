@@ -27,12 +27,13 @@ void derivative_cells_to_values(const Rearrangement&, const float*, std::int64_t
 #else
 
 #include "model/backend/cpu/bfloat16_arithmetic.inc"
+#include "model/backend/cpu/tile_transforms.inc"
 
 // Channels of one vector. Rounded, they fill a block of 16 bytes.
 constexpr std::int64_t kChannels = 8;
 using Eight = hn::FixedTag<float, kChannels>;
 using EightVector = hn::Vec<Eight>;
-using Numbers = EightVector[kSevenPoints];
+using Numbers = EightVector[kPoints];
 
 // The first number of a position.
 struct Place {
@@ -95,7 +96,7 @@ struct SomeChannels {
 
 // What becomes of the numbers of a tile.
 struct Inputs {
-  static constexpr int kNumbers = kSevenPoints, kPoints = kSevenPoints;
+  static constexpr int kNumbers = kPoints;
   HWY_INLINE void at_points(const Numbers& d, Numbers& values) const {
     const auto transformed = transformed_inputs(d);
     for (int k = 0; k < kPoints; ++k) values[k] = transformed.at[k];
@@ -103,7 +104,7 @@ struct Inputs {
 };
 template <int kOutputs>
 struct Derivatives {
-  static constexpr int kNumbers = kOutputs, kPoints = kSevenPoints;
+  static constexpr int kNumbers = kOutputs;
   HWY_INLINE void at_points(const Numbers& d, Numbers& values) const {
     const auto transformed = transformed_derivatives(d, kOutputs);
     for (int k = 0; k < kPoints; ++k) values[k] = transformed.at[k];
@@ -113,7 +114,7 @@ struct Derivatives {
 // How the values of a position are rounded: `blocks` has the place of the first one, and those of
 // the others follow kStride numbers apart.
 struct RoundInSteps {
-  template <int kPoints, std::int64_t kStride>
+  template <std::int64_t kStride>
   static HWY_INLINE void round(const Numbers& values, std::uint16_t* blocks) {
     const hn::FixedTag<std::uint16_t, kChannels> halves;
 #pragma GCC unroll 8
@@ -127,7 +128,7 @@ struct RoundInSteps {
 
 // The same by one instruction of AVX512-BF16, except that it takes subnormal numbers for zero.
 struct RoundAtOnce {
-  template <int kPoints, std::int64_t kStride>
+  template <std::int64_t kStride>
   static HWY_INLINE void round(const Numbers& values, std::uint16_t* blocks) {
     constexpr int kSubnormal = 0x20;
     unsigned subnormal = 0;
@@ -136,7 +137,7 @@ struct RoundAtOnce {
       subnormal |= _mm256_fpclass_ps_mask(values[k].raw, kSubnormal);
     }
     if (HWY_UNLIKELY(subnormal != 0)) {
-      return RoundInSteps::round<kPoints, kStride>(values, blocks);
+      return RoundInSteps::round<kStride>(values, blocks);
     }
 #pragma GCC unroll 8
     for (int k = 0; k < kPoints; ++k) {
@@ -267,13 +268,13 @@ class Planes {
     const std::int64_t rows = (some.count + kInElement - 1) / kInElement;
     to += some.first / kInElement * r_.plane;
     if (empty) {
-      for (std::int64_t i = 0; i < Transform::kPoints * rows; ++i) {
+      for (std::int64_t i = 0; i < kPoints * rows; ++i) {
         std::fill_n(to + i / rows * point_stride_ + i % rows * r_.plane, kPositions, Element{});
       }
       return;
     }
     for (std::int64_t q = 0; q < kPositions; ++q) round(some, places_[q], q);
-    for (int k = 0; k < Transform::kPoints; ++k) {
+    for (int k = 0; k < kPoints; ++k) {
       write_rows(blocks_[k], rows, r_.plane, to + k * point_stride_);
     }
   }
@@ -284,18 +285,18 @@ class Planes {
     std::uint16_t* const blocks = blocks_[0].of_position(q);
     if (place.cell == nullptr) {
 #pragma GCC unroll 8
-      for (int k = 0; k < Transform::kPoints; ++k) values[k] = hn::Zero(Eight());
+      for (int k = 0; k < kPoints; ++k) values[k] = hn::Zero(Eight());
     } else {
       some.template load<Transform::kNumbers>(r_, place, d);
       Transform().at_points(d, values);
     }
-    Rounding::template round<Transform::kPoints, RoundedBlocks<Element>::kSize>(values, blocks);
+    Rounding::template round<RoundedBlocks<Element>::kSize>(values, blocks);
   }
 
   const Rearrangement& r_;
   const std::int64_t point_stride_;
   Place places_[kPositions];
-  RoundedBlocks<Element> blocks_[Transform::kPoints];
+  RoundedBlocks<Element> blocks_[kPoints];
 };
 
 template <class Transform, class Element>
@@ -327,8 +328,10 @@ void derivative_cells_to_values(const Rearrangement& r, const float* image,
       return write_planes<Derivatives<4> >(r, image, point_stride, values);
     case 5:
       return write_planes<Derivatives<5> >(r, image, point_stride, values);
+    case 6:
+      return write_planes<Derivatives<6> >(r, image, point_stride, values);
     default:
-      CHECK(false, "a tile of seven points has two to five outputs");
+      CHECK(false, "a tile has two to six outputs");
   }
 }
 
@@ -347,13 +350,13 @@ HWY_EXPORT(derivative_cells_to_values);
 
 void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
               Bfloat16Pair* pairs) {
-  CHECK(cells.places == 1 && cells.numbers == kSevenPoints, "tiles of one sample");
+  CHECK(cells.places == 1 && cells.numbers == kPoints, "tiles of one sample");
   HWY_DYNAMIC_DISPATCH(cells_to_pairs)(cells, image, point_stride, pairs);
 }
 
 void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
               Bfloat16* values) {
-  CHECK(cells.places == 1 && cells.numbers == kSevenPoints, "tiles of one sample");
+  CHECK(cells.places == 1 && cells.numbers == kPoints, "tiles of one sample");
   HWY_DYNAMIC_DISPATCH(cells_to_values)(cells, image, point_stride, values);
 }
 

@@ -17,7 +17,7 @@ namespace troupe::model::cpu {
 // vector empty.
 constexpr bool prefers_cells(std::int64_t channels) { return channels > 2; }
 
-// One x plane. `cells` says which kSevenPoints cells are the numbers of a tile, which stands at a
+// One x plane. `cells` says which kPoints cells are the numbers of a tile, which stands at a
 // position; samples do not stand side by side. Planes of a point are `point_stride` elements from
 // those of the next one, and those of channels follow each other.
 //
@@ -27,7 +27,7 @@ void cells_to(const Rearrangement& cells, const float* image, std::int64_t point
 // To [point][channel][position]; planes have a multiple of twice kPositionLanes.
 void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
               Bfloat16* values);
-// The same by A, of derivatives of a tile's outputs: `cells` has two to five of them.
+// The same by A, of derivatives of a tile's outputs: `cells` has two to six of them.
 void derivative_cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
                          Bfloat16* values);
 

@@ -15,6 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace troupe::model::cpu::HWY_NAMESPACE {
 
 #include "model/backend/cpu/bfloat16_arithmetic.inc"
+#include "model/backend/cpu/tile_transforms.inc"
 
 using Tag = hn::CappedTag<float, kPositionLanes>;
 using Vector = hn::Vec<Tag>;
@@ -23,7 +24,7 @@ constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 
 // Numbers of a vector of tiles, `stride` floats apart.
 HWY_INLINE void load_numbers(const float* from, std::int64_t stride, int count,
-                             Vector (&numbers)[kSevenPoints]) {
+                             Vector (&numbers)[kPoints]) {
   for (int k = 0; k < count; ++k) numbers[k] = hn::LoadU(Tag(), from + k * stride);
 }
 
@@ -52,17 +53,17 @@ void inputs_to_pairs(const PlaneSizes& p, const float* numbers, Bfloat16Pair* pa
                     two ? hn::LoadU(Tag(), second + i) : hn::Zero(Tag()), to);
         continue;
       }
-      Vector d[kSevenPoints];
-      load_numbers(first + i, stride, kSevenPoints, d);
+      Vector d[kPoints];
+      load_numbers(first + i, stride, kPoints, d);
       const auto a = transformed_inputs(d);
       if (two) {
-        load_numbers(second + i, stride, kSevenPoints, d);
+        load_numbers(second + i, stride, kPoints, d);
         const auto b = transformed_inputs(d);
-        for (int k = 0; k < kSevenPoints; ++k) {
+        for (int k = 0; k < kPoints; ++k) {
           store_pairs(a.at[k], b.at[k], to + k * all_pairs * p.plane);
         }
       } else {
-        for (int k = 0; k < kSevenPoints; ++k) {
+        for (int k = 0; k < kPoints; ++k) {
           store_pairs(a.at[k], hn::Zero(Tag()), to + k * all_pairs * p.plane);
         }
       }
@@ -81,14 +82,14 @@ HWY_INLINE void to_values(const PlaneSizes& p, const float* numbers, Bfloat16* v
       continue;
     }
     const AtPoints<Vector> at_points = transform(numbers + i);
-    for (int k = 0; k < kSevenPoints; ++k) store_values(at_points.at[k], values + k * stride + i);
+    for (int k = 0; k < kPoints; ++k) store_values(at_points.at[k], values + k * stride + i);
   }
 }
 
 void inputs_to_values(const PlaneSizes& p, const float* numbers, Bfloat16* values) {
   to_values(p, numbers, values, [&](const float* from) {
-    Vector d[kSevenPoints];
-    load_numbers(from, p.channels * p.plane, kSevenPoints, d);
+    Vector d[kPoints];
+    load_numbers(from, p.channels * p.plane, kPoints, d);
     return transformed_inputs(d);
   });
 }
@@ -96,37 +97,10 @@ void inputs_to_values(const PlaneSizes& p, const float* numbers, Bfloat16* value
 void derivatives_to_values(const PlaneSizes& p, int outputs, const float* numbers,
                            Bfloat16* values) {
   to_values(p, numbers, values, [&](const float* from) {
-    Vector dy[kSevenPoints];
+    Vector dy[kPoints];
     load_numbers(from, p.channels * p.plane, outputs, dy);
     return transformed_derivatives(dy, outputs);
   });
-}
-
-// Row j of A^T weighs the products at +-a by (+-a)^j, so even rows take their sum and odd rows
-// their difference. The product at infinity belongs to the last output alone.
-void restore_outputs_of_seven(float* sums, std::int64_t stride, std::int64_t count, int outputs) {
-  const Tag tag;
-  for (std::int64_t i = 0; i < count; i += kLanes) {
-    float* at = sums + i;
-    Vector even[kFinitePairs], odd[kFinitePairs];
-    for (int k = 0; k < kFinitePairs; ++k) {
-      const Vector plus = hn::LoadU(tag, at + 2 * k * stride);
-      const Vector minus = hn::LoadU(tag, at + (2 * k + 1) * stride);
-      even[k] = hn::Add(plus, minus);
-      odd[k] = hn::Sub(plus, minus);
-    }
-    const Vector last = hn::LoadU(tag, at + 6 * stride);
-    float powers[kFinitePairs] = {1.0f, 1.0f, 1.0f};
-    for (int j = 0; j < outputs; ++j) {
-      const Vector* of = j % 2 == 0 ? even : odd;
-      Vector sum = j == outputs - 1 ? last : hn::Zero(tag);
-      for (int k = 0; k < kFinitePairs; ++k) {
-        sum = times(powers[k], of[k], sum);
-        powers[k] *= kPlaces[k];
-      }
-      hn::StoreU(sum, tag, at + j * stride);
-    }
-  }
 }
 
 }  // namespace troupe::model::cpu::HWY_NAMESPACE
@@ -139,7 +113,6 @@ namespace troupe::model::cpu {
 HWY_EXPORT(inputs_to_pairs);
 HWY_EXPORT(inputs_to_values);
 HWY_EXPORT(derivatives_to_values);
-HWY_EXPORT(restore_outputs_of_seven);
 
 void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16Pair* pairs) {
   HWY_DYNAMIC_DISPATCH(inputs_to_pairs)(sizes, numbers, pairs);
@@ -151,10 +124,6 @@ void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16* values) 
 
 void derivatives_to(const PlaneSizes& sizes, int outputs, const float* numbers, Bfloat16* values) {
   HWY_DYNAMIC_DISPATCH(derivatives_to_values)(sizes, outputs, numbers, values);
-}
-
-void restore_outputs_of_seven(float* sums, std::int64_t stride, std::int64_t count, int outputs) {
-  HWY_DYNAMIC_DISPATCH(restore_outputs_of_seven)(sums, stride, count, outputs);
 }
 
 }  // namespace troupe::model::cpu

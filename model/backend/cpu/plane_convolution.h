@@ -22,12 +22,11 @@
 // last group of a sample may have fewer), one group after the other.
 //
 // With bf16 (bfloat16.h) both factors of a product are rounded: images and kernels, derivatives and
-// kernels, or images and derivatives. Tiles are of 8 - taps outputs at seven points, for 3 to 6
-// taps, and rounded at these; results are then off by 0.7 to 1.1 hundredths, and by a quarter of
-// one without tiles. An empty cell in a tile with other cells has their error, while in float it is
-// zero. Sums over channels take channels in pairs, and sums over positions take positions in pairs.
-// A sum over one channel has no pairs and stays float. Everything before and after the products is
-// float as always.
+// kernels, or images and derivatives. Tiles are rounded at their points; results are then off by
+// 1.0 to 1.5 hundredths, and by a quarter of one without tiles. An empty cell in a tile with other
+// cells has their error, while in float it is zero. Sums over channels take channels in pairs, and
+// sums over positions take positions in pairs. A sum over one channel has no pairs and stays float.
+// Everything before and after the products is float as always.
 
 #include <memory>
 

@@ -147,7 +147,8 @@ using DotBlock = void (*)(const PlaneDots<Element>&, std::int64_t row, std::int6
 
 template <class Arithmetic, class Element, int kOutputs, int kRows>
 constexpr DotBlock<Element> dot_block_of() {
-  if constexpr (kOutputs <= kMostOutputs && kRows <= vectors_beside<Arithmetic>(kOutputs)) {
+  if constexpr (kOutputs <= kMostOutputs<Arithmetic> &&
+                kRows <= vectors_beside<Arithmetic>(kOutputs)) {
     return &add_dot_block<Arithmetic, Element, kRows, kOutputs>;
   }
   return nullptr;
@@ -169,7 +170,7 @@ template <class Arithmetic, class Element>
 void add_dots(const PlaneDots<Element>& dots) {
   static constexpr auto kBlocks =
       all_dot_blocks<Arithmetic, Element>(std::make_integer_sequence<int, 8>());
-  in_parts(dots.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
+  in_parts(dots.outputs, kMostOutputs<Arithmetic>, [&](std::int64_t output, std::int64_t outputs) {
     const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
     const auto rows = static_cast<std::int64_t>(dots.rows.size());
     in_parts(rows, vectors_beside<Arithmetic>(static_cast<int>(outputs)),

@@ -31,19 +31,19 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   return g;
 }
 
-Tiling tiling_of(const ConvolutionGeometry& g, int points, std::int64_t in_lane) {
+Tiling tiling_of(const ConvolutionGeometry& g, std::int64_t in_lane) {
   const std::int64_t taps = g.kernel[2], cells = g.out[2] + taps - 1;
   Tiling best{.row = cells, .taps_in_z = taps};
   // Products of a row. Tiles must save a fifth, because their transforms cost about that.
   std::int64_t least = 4 * cells * taps / 5;
   for (std::int64_t parts = 1; taps / parts >= kFewestTaps; ++parts) {
-    if (taps % parts != 0 || taps / parts >= points) continue;
-    const std::int64_t outputs = tile_outputs(points, static_cast<int>(taps / parts));
+    if (taps % parts != 0 || taps / parts > kMostTaps) continue;
+    const std::int64_t outputs = tile_outputs(static_cast<int>(taps / parts));
     const std::int64_t tiles = (g.out[2] + outputs - 1) / outputs;
-    const std::int64_t products = tiles * points * parts;
+    const std::int64_t products = tiles * kPoints * parts;
     if (products > least || (best.tiles() && products == least)) continue;
     least = products;
-    best = {.points = points,
+    best = {.points = kPoints,
             .outputs = outputs,
             .row = tiles,
             .parts = parts,

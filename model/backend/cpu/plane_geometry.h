@@ -19,19 +19,16 @@ ConvolutionGeometry with_long_rows(ConvolutionGeometry geometry);
 // neighbouring positions (Bfloat16) fill the lane of a float.
 template <class Element>
 struct PlaneFormat {
-  static constexpr int kPoints = kEightPoints;  // of tiles
   static constexpr std::int64_t kChannels = 1;  // of an element
   static constexpr std::int64_t kInLane = 1;    // elements in a lane
 };
 template <>
 struct PlaneFormat<Bfloat16Pair> {
-  static constexpr int kPoints = kSevenPoints;
   static constexpr std::int64_t kChannels = 2;
   static constexpr std::int64_t kInLane = 1;
 };
 template <>
 struct PlaneFormat<Bfloat16> {
-  static constexpr int kPoints = kSevenPoints;
   static constexpr std::int64_t kChannels = 1;
   static constexpr std::int64_t kInLane = 2;
 };
@@ -59,11 +56,11 @@ struct Tiling {
   // Positions from a row to the next one.
   std::int64_t row_stride() const { return row * samples; }
 };
-// `points` per tile; planes fill lanes of `in_lane` elements.
-Tiling tiling_of(const ConvolutionGeometry& geometry, int points, std::int64_t in_lane);
+// Planes fill lanes of `in_lane` elements.
+Tiling tiling_of(const ConvolutionGeometry& geometry, std::int64_t in_lane);
 template <class Element>
 Tiling tiling_of(const ConvolutionGeometry& geometry) {
-  return tiling_of(geometry, PlaneFormat<Element>::kPoints, PlaneFormat<Element>::kInLane);
+  return tiling_of(geometry, PlaneFormat<Element>::kInLane);
 }
 
 // The same with so many samples side by side that small images fill vectors, too; at most half of

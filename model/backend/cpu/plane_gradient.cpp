@@ -280,8 +280,7 @@ class ParameterKernel final : public Kernel {
       std::copy_n(gradient, gradient_size(), dkernel);
       return;
     }
-    const auto of_taps =
-        tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
+    const auto of_taps = tap_transform(static_cast<int>(tiling_.taps_of_part));
     const std::int64_t block = g_.in_channels * g_.out_channels;
     WeighedRows rows{.weights = {},
                      .from_rows = tiling_.points,

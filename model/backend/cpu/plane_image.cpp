@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "model/backend/cpu/bfloat16_planes.h"
 #include "model/backend/cpu/plane_transforms.h"
 #include "model/backend/cpu/winograd.h"
 #include "model/backend/reference/kernels.h"
@@ -56,8 +55,7 @@ void PlaneImageKernel::run_share(const KernelCall& call, std::int64_t share,
 // Evaluates the taps along z at the points of the tiles (G). A column is one (kx, ky, part of the
 // taps).
 void PlaneImageKernel::transform_weights(const float* kernel, float* weights) const {
-  const auto of_taps =
-      tap_transform(static_cast<int>(tiling_.points), static_cast<int>(tiling_.taps_of_part));
+  const auto of_taps = tap_transform(static_cast<int>(tiling_.taps_of_part));
   const std::int64_t block = g_.in_channels * g_.out_channels;
   WeighedRows rows{.weights = {},
                    .from_rows = tiling_.taps_of_part,
@@ -66,7 +64,7 @@ void PlaneImageKernel::transform_weights(const float* kernel, float* weights) co
                    .to_stride = weights_size(),
                    .count = block};
   for (std::size_t tap = 0; tap < of_taps.size(); ++tap) {
-    for (std::size_t point = 0; point < kMostPoints; ++point) {
+    for (std::size_t point = 0; point < kPoints; ++point) {
       rows.weights[point][tap] = of_taps[tap][point];
     }
   }
@@ -81,9 +79,7 @@ void PlaneImageKernel::finish(const float* bias, std::int64_t samples, float* y,
   float* sums = this->sums(scratch);
   const std::int64_t stride = g_.out_channels * tiling_.positions;
   if (tiling_.tiles()) {
-    const auto restore =
-        tiling_.points == kSevenPoints ? &restore_outputs_of_seven : &restore_outputs;
-    restore(sums, stride, stride, static_cast<int>(tiling_.outputs));
+    restore_outputs(sums, stride, stride, static_cast<int>(tiling_.outputs));
   }
   // Number j of each tile is output j of its positions, so the numbers stand in planes of their
   // own. Bias and activation work on these planes, and they are interleaved again to cells.

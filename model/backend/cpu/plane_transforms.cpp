@@ -21,52 +21,26 @@ using Tag = hn::CappedTag<float, kPositionLanes>;
 using Vector = hn::Vec<Tag>;
 constexpr std::int64_t kLanes = hn::MaxLanes(Tag());
 
+#include "model/backend/cpu/tile_transforms.inc"
+
+// Numbers of a vector of tiles, `stride` floats apart.
+HWY_INLINE void store_at_points(const AtPoints<Vector>& values, float* to, std::int64_t stride) {
+  for (int k = 0; k < kPoints; ++k) hn::StoreU(values.at[k], Tag(), to + k * stride);
+}
+
 void transform_inputs(float* planes, std::int64_t stride, std::int64_t count) {
-  const Tag tag;
-  // The rows of B^T for +-a share their even and odd parts, which are computed once and added or
-  // subtracted.
-  const auto times = [&](float factor, Vector value, Vector plus) {
-    return hn::MulAdd(hn::Set(tag, factor), value, plus);
-  };
   for (std::int64_t i = 0; i < count; i += kLanes) {
-    float* at = planes + i;
-    Vector d[kEightPoints];
-    for (int k = 0; k < kEightPoints; ++k) d[k] = hn::LoadU(tag, at + k * stride);
-    const auto put = [&](int k, Vector value) { hn::StoreU(value, tag, at + k * stride); };
-    const auto put_pair = [&](int k, Vector even, Vector odd) {
-      put(k, hn::Add(even, odd));
-      put(k + 1, hn::Sub(even, odd));
-    };
-    put(0, times(5.25f, hn::Sub(d[4], d[2]), hn::Sub(d[0], d[6])));
-    put_pair(1, times(-4.25f, d[4], hn::Add(d[2], d[6])), times(-4.25f, d[3], hn::Add(d[1], d[5])));
-    put_pair(3, times(0.25f, d[2], times(-1.25f, d[4], d[6])),
-             times(2.0f, d[5], times(-2.5f, d[3], hn::Mul(hn::Set(tag, 0.5f), d[1]))));
-    put_pair(5, times(4.0f, d[2], times(-5.0f, d[4], d[6])),
-             times(2.0f, d[1], times(-2.5f, d[3], hn::Mul(hn::Set(tag, 0.5f), d[5]))));
-    put(7, times(5.25f, hn::Sub(d[3], d[5]), hn::Sub(d[7], d[1])));
+    Vector d[kPoints];
+    for (int k = 0; k < kPoints; ++k) d[k] = hn::LoadU(Tag(), planes + i + k * stride);
+    store_at_points(transformed_inputs(d), planes + i, stride);
   }
 }
 
 void transform_derivatives(float* planes, std::int64_t stride, std::int64_t count, int outputs) {
-  const Tag tag;
   for (std::int64_t i = 0; i < count; i += kLanes) {
-    float* at = planes + i;
-    Vector dy[kEightPoints];
-    for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(tag, at + j * stride);
-    // At 0 and infinity the first and the last stand alone; at +-a even powers add, odd ones
-    // differ.
-    const float places[3] = {1.0f, 2.0f, 0.5f};
-    for (int k = 0; k < 3; ++k) {
-      const Vector square = hn::Set(tag, places[k] * places[k]);
-      Vector even = hn::Zero(tag), odd = hn::Zero(tag);
-      for (int j = (outputs - 1) / 2 * 2; j >= 0; j -= 2) even = hn::MulAdd(even, square, dy[j]);
-      for (int j = outputs / 2 * 2 - 1; j >= 1; j -= 2) odd = hn::MulAdd(odd, square, dy[j]);
-      odd = hn::Mul(odd, hn::Set(tag, places[k]));
-      hn::StoreU(hn::Add(even, odd), tag, at + (2 * k + 1) * stride);
-      hn::StoreU(hn::Sub(even, odd), tag, at + (2 * k + 2) * stride);
-    }
-    hn::StoreU(dy[0], tag, at);
-    hn::StoreU(dy[outputs - 1], tag, at + 7 * stride);
+    Vector dy[kPoints];
+    for (int j = 0; j < outputs; ++j) dy[j] = hn::LoadU(Tag(), planes + i + j * stride);
+    store_at_points(transformed_derivatives(dy, outputs), planes + i, stride);
   }
 }
 
@@ -117,7 +91,7 @@ void add_weighed(const WeighedRows& rows, const float* from, float* to) {
   constexpr auto kDoubles = static_cast<std::int64_t>(hn::MaxLanes(tag));
   std::int64_t i = 0;
   for (; i + kDoubles <= rows.count; i += kDoubles) {
-    hn::Vec<decltype(tag)> values[kMostPoints];
+    hn::Vec<decltype(tag)> values[kPoints];
     for (std::int64_t j = 0; j < rows.from_rows; ++j) {
       values[j] = hn::PromoteTo(tag, hn::LoadU(floats, from + j * rows.from_stride + i));
     }

@@ -27,7 +27,7 @@ void restore_outputs(float* planes, std::int64_t stride, std::int64_t count, int
 // to[k to_stride + i] = sum over j < from_rows, ascending, of weights[k][j] from[j from_stride +
 // i], in double and rounded once, for k < to_rows and i < count: the transforms of kernels.
 struct WeighedRows {
-  std::array<PointRow, kMostPoints> weights;
+  std::array<PointRow, kPoints> weights;
   std::int64_t from_rows = 0, from_stride = 0, to_rows = 0, to_stride = 0;
   std::int64_t count = 0;
 };

@@ -71,7 +71,8 @@ using MultiplyBlock = void (*)(const PlaneProduct<Element>&, std::int64_t output
 
 template <class Arithmetic, class Element, int kOutputs, int kVectors>
 constexpr MultiplyBlock<Element> multiply_block_of() {
-  if constexpr (kOutputs <= kMostOutputs && kVectors <= vectors_beside<Arithmetic>(kOutputs)) {
+  if constexpr (kOutputs <= kMostOutputs<Arithmetic> &&
+                kVectors <= vectors_beside<Arithmetic>(kOutputs)) {
     return &multiply_block<Arithmetic, Element, kOutputs, kVectors>;
   }
   return nullptr;
@@ -95,13 +96,14 @@ void multiply(const PlaneProduct<Element>& product) {
   static constexpr auto kBlocks =
       all_multiply_blocks<Arithmetic, Element>(std::make_integer_sequence<int, 8>());
   [[maybe_unused]] const typename Arithmetic::Environment environment;
-  in_parts(product.outputs, kMostOutputs, [&](std::int64_t output, std::int64_t outputs) {
-    const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
-    in_parts(product.positions / kLanes, vectors_beside<Arithmetic>(static_cast<int>(outputs)),
-             [&](std::int64_t vector, std::int64_t vectors) {
-               blocks[static_cast<std::size_t>(vectors - 1)](product, output, vector * kLanes);
-             });
-  });
+  in_parts(
+      product.outputs, kMostOutputs<Arithmetic>, [&](std::int64_t output, std::int64_t outputs) {
+        const auto& blocks = kBlocks[static_cast<std::size_t>(outputs - 1)];
+        in_parts(product.positions / kLanes, vectors_beside<Arithmetic>(static_cast<int>(outputs)),
+                 [&](std::int64_t vector, std::int64_t vectors) {
+                   blocks[static_cast<std::size_t>(vectors - 1)](product, output, vector * kLanes);
+                 });
+      });
 }
 
 void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats>(product); }

@@ -8,32 +8,32 @@
 // As in S. Winograd, Arithmetic Complexity of Computations (1980), and A. Lavin and S. Gray, Fast
 // Algorithms for Convolutional Neural Networks (2016). All entries of A and B^T are exact in float.
 //
-// There are two sets of points. Eight, for float: 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, with the
-// rows of B^T as Lavin and Gray have them. Rounding is some ten times that of the plain sum. An
-// output whose own inputs are all zero has the rounding of its tile; restore_outputs()
-// (plane_transforms.h) takes it for zero. Seven, where values at the points are rounded to
-// bfloat16: +-1/4, +-7/8, +-7/4 and infinity. Among all such sets of multiples of 1/8 up to 4, this
-// one gives five taps the least rounding by the expected squares: three to four times that of the
-// plain sum, against four to five for the eight points. tests/model/winograd_test.cpp bounds both.
+// The eight points are 0, 1, -1, 2, -2, 1/2, -1/2 and infinity, with the rows of B^T as Lavin and
+// Gray have them. In float, rounding is some ten times that of the plain sum. An output whose own
+// inputs are all zero has the rounding of its tile; restore_outputs() (plane_transforms.h) takes it
+// for zero. Where values at the points are rounded to bfloat16, rounding is four to five times that
+// of the plain sum of such products, by the expected squares: no other eight of 0, infinity and
+// multiples of 1/8 up to 4 in pairs have less for five taps. tests/model/winograd_test.cpp bounds
+// both.
 
 #include <array>
 #include <cstddef>
 
 namespace troupe::model::cpu {
 
-inline constexpr int kMostPoints = 8, kEightPoints = 8, kSevenPoints = 7;
+inline constexpr int kPoints = 8;
 inline constexpr int kFewestTaps = 3, kMostTaps = 7;
 
-// For kFewestTaps to points - 1 taps.
-constexpr int tile_outputs(int points, int taps) { return points + 1 - taps; }
+// For kFewestTaps to kMostTaps.
+constexpr int tile_outputs(int taps) { return kPoints + 1 - taps; }
 
-// The `points` in the order of the matrices; entries behind them are 0.
-using PointRow = std::array<double, kMostPoints>;
+// The points in the order of the matrices.
+using PointRow = std::array<double, kPoints>;
 // G: [tap][point].
-std::array<PointRow, kMostTaps> tap_transform(int points, int taps);
+std::array<PointRow, kMostTaps> tap_transform(int taps);
 // A: [output][point], for tile_outputs() of them.
-std::array<PointRow, kMostPoints> output_transform(int points, int taps);
+std::array<PointRow, kPoints> output_transform(int taps);
 // B^T: [point][input].
-std::array<PointRow, kMostPoints> input_transform(int points);
+std::array<PointRow, kPoints> input_transform();
 
 }  // namespace troupe::model::cpu

@@ -46,8 +46,7 @@ ConvolutionSizes sizes_of(const ConvolutionGeometry& g, const cpu::Tiling& tilin
 // [tap][point]; null without tiles.
 std::shared_ptr<const double> tap_transform(Device& device, const cpu::Tiling& tiling) {
   if (!tiling.tiles()) return nullptr;
-  const auto rows =
-      cpu::tap_transform(static_cast<int>(tiling.points), static_cast<int>(tiling.taps_of_part));
+  const auto rows = cpu::tap_transform(static_cast<int>(tiling.taps_of_part));
   return on_device<double>(device, {rows[0].data(), rows.size() * rows[0].size()});
 }
 

@@ -1,7 +1,7 @@
 // Convolutions over planes (cpu/plane_convolution.h): images become planes of positions, with tiles
 // one for each of Winograd's points and each channel, of values at the points; sums over taps and
 // channels stand in planes of the same kind and become cells again. All planes of a micro-batch are
-// made at once. There are eight points, and seven of values that are rounded to bfloat16.
+// made at once.
 
 #define POINTS 8
 // Loops over an item's values have constant bounds, so that the values stay in registers. An item
@@ -52,69 +52,7 @@ KERNEL void convolution_tap_values(OPERAND(const float, kernel_), OPERAND(const 
   AT(weights, 0)[i] = s.pairs ? bfloat16_of((float)weight) : (float)weight;
 }
 
-// The places of seven points are plus and minus these, and infinity (cpu/bfloat16_planes.cpp).
-#define PAIRS_OF_SEVEN 3
-CONSTANT float kPlaces[PAIRS_OF_SEVEN] = {0.25f, 0.875f, 1.75f};
-CONSTANT float kSquares[PAIRS_OF_SEVEN] = {0.0625f, 0.765625f, 3.0625f};
-
-// B^T of seven points.
-FUNCTION void transform_inputs_of_seven(float *v) {
-  float d[7];
-  for (int k = 0; k < 7; ++k) d[k] = v[k];
-  for (int i = 0; i < PAIRS_OF_SEVEN; ++i) {
-    const float p = kSquares[(i + 1) % PAIRS_OF_SEVEN], q = kSquares[(i + 2) % PAIRS_OF_SEVEN];
-    const float even = fma(p * q, d[0], fma(-(p + q), d[2], d[4]));
-    const float odd = fma(p * q, d[1], fma(-(p + q), d[3], d[5]));
-    v[2 * i] = fma(kPlaces[i], even, odd);
-    v[2 * i + 1] = fma(-kPlaces[i], even, odd);
-  }
-  const float p = kSquares[0], q = kSquares[1], r = kSquares[2];
-  const float last = fma(p * q + q * r + p * r, d[2], fma(-(p + q + r), d[4], d[6]));
-  v[6] = fma(-(p * q * r), d[0], last);
-}
-
-// A of seven points.
-FUNCTION void transform_derivatives_of_seven(float *v, int outputs) {
-  float dy[POINTS], last = 0.0f;
-  for (int j = 0; j < POINTS; ++j) {
-    dy[j] = v[j];
-    if (j == outputs - 1) last = v[j];
-  }
-  UNROLLED for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
-    float even = 0.0f, odd = 0.0f;
-    for (int j = 6; j >= 0; j -= 2) {
-      if (j < outputs) even = fma(even, kSquares[k], dy[j]);
-    }
-    for (int j = 5; j >= 1; j -= 2) {
-      if (j < outputs) odd = fma(odd, kSquares[k], dy[j]);
-    }
-    v[2 * k] = fma(kPlaces[k], odd, even);
-    v[2 * k + 1] = fma(-kPlaces[k], odd, even);
-  }
-  v[6] = last;
-}
-
-// A^T of seven points.
-FUNCTION void restore_outputs_of_seven(float *v, int outputs) {
-  float even[PAIRS_OF_SEVEN], odd[PAIRS_OF_SEVEN], powers[PAIRS_OF_SEVEN];
-  for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
-    even[k] = v[2 * k] + v[2 * k + 1];
-    odd[k] = v[2 * k] - v[2 * k + 1];
-    powers[k] = 1.0f;
-  }
-  const float last = v[6];
-  for (int j = 0; j < 7; ++j) {
-    if (j >= outputs) continue;
-    float sum = j == outputs - 1 ? last : 0.0f;
-    for (int k = 0; k < PAIRS_OF_SEVEN; ++k) {
-      sum = fma(powers[k], j % 2 == 0 ? even[k] : odd[k], sum);
-      powers[k] = powers[k] * kPlaces[k];
-    }
-    v[j] = sum;
-  }
-}
-
-// B^T of eight points.
+// B^T (cpu/winograd.h).
 FUNCTION void transform_inputs(float *v) {
   const float d0 = v[0], d1 = v[1], d2 = v[2], d3 = v[3], d4 = v[4], d5 = v[5], d6 = v[6],
               d7 = v[7];
@@ -133,7 +71,7 @@ FUNCTION void transform_inputs(float *v) {
   v[7] = fma(5.25f, d3 - d5, d7 - d1);
 }
 
-// A of eight points.
+// A.
 FUNCTION void transform_derivatives(float *v, int outputs) {
   float dy[POINTS], last = 0.0f;
   for (int j = 0; j < POINTS; ++j) {
@@ -158,7 +96,7 @@ FUNCTION void transform_derivatives(float *v, int outputs) {
   v[7] = last;
 }
 
-// A^T of eight points; sums that are rounding become zero.
+// A^T; sums that are rounding become zero.
 FUNCTION void restore_outputs(float *v, int outputs) {
   float even[3], odd[3], sizes[3], restored[POINTS];
   for (int k = 0; k < 3; ++k) {
@@ -211,11 +149,7 @@ KERNEL void convolution_inputs(OPERAND(const float, x), OPERAND(float, planes),
     const int is_cell = d < s.points && inside && z >= 0 && z < s.in[2];
     values[d] = is_cell ? row[(long)z * s.in_channels] : 0.0f;
   }
-  if (s.points == POINTS) {
-    transform_inputs(values);
-  } else if (s.points > 1) {
-    transform_inputs_of_seven(values);
-  }
+  if (s.points > 1) transform_inputs(values);
   GLOBAL float *to = AT(planes, group) + (plane * s.points * channels + channel) * s.plane;
   for (int d = 0; d < POINTS; ++d) {
     if (d >= s.points) continue;
@@ -380,11 +314,7 @@ KERNEL void convolution_outputs(OPERAND(const float, sums), OPERAND(const float,
   for (int k = 0; k < POINTS; ++k) {
     values[k] = k < s.points ? from[(long)k * s.out_channels * s.positions] : 0.0f;
   }
-  if (s.points == POINTS) {
-    restore_outputs(values, s.outputs);
-  } else if (s.points > 1) {
-    restore_outputs_of_seven(values, s.outputs);
-  }
+  if (s.points > 1) restore_outputs(values, s.outputs);
   const float shift = s.bias ? AT(bias, 0)[o] : 0.0f;
   for (int j = 0; j < POINTS; ++j) {
     const int oz = t * s.outputs + j;
@@ -411,11 +341,7 @@ KERNEL void convolution_derivatives(OPERAND(const float, dy), OPERAND(float, pla
     const long from = ((plane * s.out[1] + oy) * s.out[2] + oz) * s.out_channels + o;
     values[j] = inside ? AT(dy, group)[from] : 0.0f;
   }
-  if (s.points == POINTS) {
-    transform_derivatives(values, s.outputs);
-  } else if (s.points > 1) {
-    transform_derivatives_of_seven(values, s.outputs);
-  }
+  if (s.points > 1) transform_derivatives(values, s.outputs);
   GLOBAL float *to =
       AT(planes, group) + (plane * s.points * s.out_channels + o) * s.positions + position;
   for (int k = 0; k < POINTS; ++k) {

@@ -193,8 +193,8 @@ void Validator::judge(Context& context, const StatePointer& state, std::uint64_t
   const bool has_losses =
       tells && losses_ != nullptr && begin_losses(context, state->discriminator);
   if (has_losses) {
-    measuring.as_made = [this](std::size_t event, std::span<const float> image) {
-      losses_->add(false, image, conditions_[event]);
+    measuring.as_made = [this](std::size_t event, auto image, auto columns) {
+      losses_->add(false, image, conditions_[event], columns);
     };
   }
   const auto measured = measure(context, state->result(), measuring);

@@ -24,10 +24,11 @@ using model::Target;
 using model::Task;
 
 constexpr const char* kNumberOfData = "energy, angle or the name of a column of the data";
+constexpr const char* kColumnOfData = "the name of a column of the data";
 
 // A network that is told a number twice has an input that says nothing new.
-CodecOf<std::vector<std::string>> conditions() {
-  const auto content = list(text(kNumberOfData), 0, model::kMostConditions);
+CodecOf<std::vector<std::string>> numbers_of_events(const char* what) {
+  const auto content = list(text(what), 0, model::kMostConditions);
   return codec_of<std::vector<std::string>>(
       content->describe(),
       [content](const YamlValue& value, std::vector<std::string>& into, Reader& reader) {
@@ -42,6 +43,33 @@ CodecOf<std::vector<std::string>> conditions() {
       },
       [content](const std::vector<std::string>& names, Selection selection) {
         return content->write(names, selection);
+      });
+}
+
+CodecOf<std::vector<std::string>> conditions() { return numbers_of_events(kNumberOfData); }
+
+// A section whose keys are columns of the data.
+CodecOf<std::vector<model::MadeColumn>> made_columns() {
+  const CodecOf<std::string> layer = text("the name of a layer");
+  TypeDescription type = TypeDescription::of(
+      TypeDescription::Kind::kNamed, "a layer for each column, such as {leakage: leakage_head}");
+  type.parts = {layer->describe()};
+  return codec_of<std::vector<model::MadeColumn>>(
+      type,
+      [layer, type](const YamlValue& value, std::vector<model::MadeColumn>& into, Reader& reader) {
+        if (!value.is_map()) return reader.expected(value, type.name);
+        into.clear();
+        for (const YamlMember& member : value.members) {
+          const Reader::Step step(reader, member.key);
+          reader.remember(member.value.place);
+          layer->read(member.value, into.emplace_back(model::MadeColumn{member.key, ""}).layer,
+                      reader);
+        }
+      },
+      [layer](const std::vector<model::MadeColumn>& made, Selection selection) {
+        YamlValue section = YamlValue::map();
+        for (const auto& [column, name] : made) section.add(column, layer->write(name, selection));
+        return section;
       });
 }
 
@@ -119,12 +147,16 @@ RecordOf<GanDescription> generator_record() {
       .must_be_given()
       .required("layers", within(&GanDescription::generator, &model::NetworkDescription::layers),
                 layers(), Scope::kState,
-                "From the latent features to the image, in the data's domain.");
+                "From the latent features to the image, in the data's domain.")
+      .field("makes", within(&GanDescription::generator, &model::NetworkDescription::makes),
+             newer(made_columns(), std::vector<model::MadeColumn>{}), Scope::kState,
+             "Columns of the data that are made with the image, as stored, and the layer of one "
+             "number that makes each. The discriminator reads them as its `columns`.");
   return record;
 }
 
 // The networks of all tasks are at the same place of a description.
-RecordOf<GanDescription> judge_record(const std::string& what) {
+RecordOf<GanDescription> judge_record(const std::string& what, bool reads_columns) {
   auto record = std::make_shared<Record<GanDescription>>(what);
   record->partial()
       .required("input", within(&GanDescription::discriminator, &model::NetworkDescription::input),
@@ -144,6 +176,12 @@ RecordOf<GanDescription> judge_record(const std::string& what) {
           newer(conditions(), std::vector<std::string>{}), Scope::kState,
           "A second input, which layers read as `input: conditions`: a feature for each of these, "
           "as those of a latent. A discriminator has some of what showers are asked for.");
+  if (!reads_columns) return record;
+  record->field(
+      "columns", within(&GanDescription::discriminator, &model::NetworkDescription::columns),
+      newer(numbers_of_events(kColumnOfData), std::vector<std::string>{}), Scope::kState,
+      "A third input, which layers read as `input: columns`: what `model.generator.makes` beside "
+      "the image, in this order. Real events have their own.");
   return record;
 }
 
@@ -336,9 +374,9 @@ std::shared_ptr<Record<Topology>> model_record() {
              "the data from images; `diffusion`: one network learns to take noise out of images.")
       .section("generator", gan, generator_record(), "Makes showers from conditions and noise.")
       .used_if("task: gan", is_gan)
-      .section("discriminator", gan, judge_record("the discriminator"), "Judges showers.")
+      .section("discriminator", gan, judge_record("the discriminator", true), "Judges showers.")
       .used_if("task: gan", is_gan)
-      .section("network", gan, judge_record("the network"),
+      .section("network", gan, judge_record("the network", false),
                "Tells numbers from images, or noise from showers.")
       .used_if("task: supervised or diffusion", has_network)
       .section("diffusion", gan, diffusion_record(), "How showers are made of noise.")

@@ -21,6 +21,7 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 // Where in a network at `path` a problem is to be mended.
 std::string place_of(const model::NetworkProblem& problem, const std::string& path) {
   if (problem.layer >= 0) return fmt::format("{}.layers.{}", path, problem.layer);
+  if (!problem.column.empty()) return fmt::format("{}.makes.{}", path, problem.column);
   return problem.message.starts_with("output ") ? path + ".outputs" : path;
 }
 
@@ -71,8 +72,8 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
     for (const int output : shapes.outputs) {
       const auto layer = static_cast<std::size_t>(output);
       if (gan.discriminator.layers[layer].name != term.output) continue;
-      const std::string fault =
-          model::term_fault(term, shapes.layers[layer], model::image_shape(gan));
+      std::string fault = model::term_fault(term, shapes.layers[layer], model::image_shape(gan));
+      if (fault.empty()) fault = model::made_target_fault(gan, term);
       if (fault.empty()) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
                                       fmt::format("{}.layers.{}", judge_path(gan), output), reader);
@@ -126,6 +127,11 @@ void check_networks(const GanDescription& gan, Reader& reader) {
     std::vector<std::string> at{judge_path(gan) + ".conditions"};
     if (makes) at.emplace_back("model.generator.latent.conditions");
     reader.broken_rule(at, shown(fault, 400));
+  }
+  if (const std::string fault = model::columns_fault(gan); !fault.empty()) {
+    reader.broken_rule({"model.generator.makes", "model.discriminator.columns",
+                        "model.generator.latent.conditions"},
+                       shown(fault, 400));
   }
   if (const std::string fault = model::diffusion_fault(gan); !fault.empty()) {
     // Where the input is right, the losses are not.
@@ -205,7 +211,7 @@ std::optional<double> exponent_of_cells(const NetworkDescription& discriminator,
     exponent *= power->exponent;
     layer = shapes.inputs[static_cast<std::size_t>(layer)];
   }
-  if (layer == model::kOfConditions) return {};
+  if (layer != model::kOfInput) return {};
   return exponent;
 }
 

@@ -101,6 +101,10 @@ std::vector<std::string> askers_of(const GanDescription& gan, const std::string&
   for (const model::LossTerm& term : gan.losses) {
     if (term.column == column) return {fmt::format("model.losses.{}.target", term.output)};
   }
+  const auto& made = gan.discriminator.columns;
+  if (std::find(made.begin(), made.end(), column) != made.end()) {
+    return {"model.generator.makes." + column, "model.discriminator.columns"};
+  }
   if (gan.task == model::Task::kSupervised) return {"model.network.conditions"};
   const bool makes = gan.task == model::Task::kGan;
   return {makes ? "model.generator.latent.conditions" : "model.diffusion.conditions"};
@@ -303,7 +307,8 @@ void check_penalty(const Topology& topology, Reader& reader) {
     reader.broken_rule({at, "train.schedule"}, "acts in d_fake and d_both, of which there is none");
   }
   if (const std::string fault = model::penalty_fault(topology.model.gan); !fault.empty()) {
-    reader.broken_rule({at, "model.discriminator.layers"}, shown(fault, 400));
+    reader.broken_rule({at, "model.discriminator.columns", "model.discriminator.layers"},
+                       shown(fault, 400));
   }
   // It is the difference of two passes that are close to each other.
   if (topology.model.precision == Precision::kBf16) {

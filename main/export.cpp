@@ -169,17 +169,22 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
         "cells of this model are those of its data.\n",
         noise + 4, noise, noise);
   }
+  std::vector<std::string> columns;
+  for (const auto& made : trained.gan.generator.makes) columns.push_back(made.column);
   return fmt::format(
       "Input `latent` (N, {}): {}. Energies are in units of 100 GeV, angles in rad. Output "
       "`shower` "
       "(N, x, y, z, 1): cells in the units of training; energy in GeV = cell^(1 / {}) / {}, where "
       "a "
-      "negative cell counts as 0.\n",
+      "negative cell counts as 0.{}\n",
       latent.size,
       latent.mode == model::LatentMode::kMultiply ? "normal random numbers, times the condition"
       : latent.conditions.empty()                 ? "normal random numbers"
                                                   : "the conditions, then normal random numbers",
-      trained.units.power, trained.units.units_per_gev);
+      trained.units.power, trained.units.units_per_gev,
+      columns.empty() ? ""
+                      : fmt::format(" Further outputs (N, 1), as the data have them: {}.",
+                                    fmt::join(columns, ", ")));
 }
 
 Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,

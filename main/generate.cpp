@@ -165,6 +165,11 @@ Result<pipeline::ShowerFileOptions> file_options(const CommandLine& line, const 
                              "that name cannot be written",
                              pipeline::text(options.schema), name)};
   }
+  for (const std::string& name : trained.topology.model.gan.discriminator.columns) {
+    const std::string part = name.substr(0, name.rfind('.'));
+    const bool is_taken = pipeline::names_column(part, own) || name == species;
+    options.columns.push_back({is_taken ? "made_" + name : name});
+  }
   return options;
 }
 
@@ -246,7 +251,7 @@ Result<Generated> generate(const CommandLine& line, const ShowerLaws& laws,
   const auto tell = event_progress([&]() -> Result<void> {
     if (source.bad_event()) {
       return Error{ErrorKind::kDiverged,
-                   fmt::format("{}: its network makes NaN or infinite cells (event {}); take an "
+                   fmt::format("{}: its network makes NaN or infinite numbers (event {}); take an "
                                "older checkpoint of the run",
                                checkpoint, *source.bad_event())};
     }

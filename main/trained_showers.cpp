@@ -91,6 +91,7 @@ void TrainedShowers::make(std::uint64_t first, std::span<pipeline::Primary> prim
   first += wanted_.first;
   std::vector<float> energies, angles;
   std::vector<std::vector<float>> columns(wanted_.laws.columns.size());
+  const std::size_t numbers = makers_.columns(), width = columns.size() + numbers;
   for (std::size_t i = 0; i < primaries.size(); ++i) {
     const std::uint64_t event = first + i;
     const auto position = pipeline::event_position(seed_, event, model::kSpectrumStream);
@@ -100,7 +101,7 @@ void TrainedShowers::make(std::uint64_t first, std::span<pipeline::Primary> prim
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(2 + k));
       columns[k].push_back(static_cast<float>(wanted_.laws.columns[k].second.at(event, u)));
-      written[i * columns.size() + k] = static_cast<double>(columns[k].back());
+      written[i * width + k] = static_cast<double>(columns[k].back());
     }
     energies.push_back(static_cast<float>(energy / 100.0));
     if (with_angle_) angles.push_back(static_cast<float>(angle));
@@ -113,9 +114,15 @@ void TrainedShowers::make(std::uint64_t first, std::span<pipeline::Primary> prim
   request.columns.assign(columns.begin(), columns.end());
   request.seed = seed_;
   request.first_event = first;
+  std::vector<float> made(primaries.size() * numbers);
+  request.made = made;
   const pipeline::NetworkState& network = trained_.maker();
   makers_.make(network.weights, network.moving, request, cells);
-  convert(first, primaries.size(), cells);
+  for (std::size_t i = 0; i < primaries.size(); ++i) {
+    const auto own = std::span(made).subspan(i * numbers, numbers);
+    std::ranges::copy(own, written.subspan(i * width + columns.size(), numbers).begin());
+  }
+  convert(first, primaries.size(), cells, made);
 }
 
 std::optional<std::uint64_t> TrainedShowers::bad_event() const {
@@ -123,12 +130,15 @@ std::optional<std::uint64_t> TrainedShowers::bad_event() const {
   return bad == UINT64_MAX ? std::nullopt : std::optional(bad);
 }
 
-void TrainedShowers::convert(std::uint64_t first, std::size_t events, std::span<float> cells) {
-  const std::size_t image = cells.size() / events;
+void TrainedShowers::convert(std::uint64_t first, std::size_t events, std::span<float> cells,
+                             std::span<const float> made) {
+  const std::size_t image = cells.size() / events, numbers = made.size() / events;
   team_.run(static_cast<std::int64_t>(events), [&](std::int64_t i, int) {
     const auto own = cells.subspan(static_cast<std::size_t>(i) * image, image);
     model::to_gev(own, units_, own);
-    if (std::all_of(own.begin(), own.end(), [](float cell) { return std::isfinite(cell); })) return;
+    const auto columns = made.subspan(static_cast<std::size_t>(i) * numbers, numbers);
+    const auto is_finite = [](float number) { return std::isfinite(number); };
+    if (std::ranges::all_of(own, is_finite) && std::ranges::all_of(columns, is_finite)) return;
     const std::uint64_t event = first + static_cast<std::uint64_t>(i);
     for (std::uint64_t least = bad_event_; event < least;) {
       if (bad_event_.compare_exchange_weak(least, event)) break;

@@ -55,6 +55,7 @@ class DeviceMakers {
             const pipeline::GenerationRequest& request, std::span<float> images);
 
   model::Shape shape() const { return all_.front()->maker->shape(); }
+  std::size_t columns() const { return all_.front()->maker->columns(); }
   // That each has made, in their order.
   std::vector<std::uint64_t> events() const;
 
@@ -77,15 +78,18 @@ class TrainedShowers {
   TrainedShowers(const launch::Trained& trained, DeviceMakers& makers, runtime::ThreadTeam& team,
                  const WantedShowers& wanted, std::uint64_t seed);
 
-  // As pipeline::ShowerSource.
+  // As pipeline::ShowerSource. Of an event stand in `written` what it was asked for by --condition,
+  // and the columns that were made with it.
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells,
             std::span<double> written);
 
-  // The first that has a cell which is no number.
+  // The first that has a cell or a column which is no number.
   std::optional<std::uint64_t> bad_event() const;
 
  private:
-  void convert(std::uint64_t first, std::size_t events, std::span<float> cells);
+  // `made`: of each event as many numbers.
+  void convert(std::uint64_t first, std::size_t events, std::span<float> cells,
+               std::span<const float> made);
 
   const launch::Trained& trained_;
   DeviceMakers& makers_;

@@ -15,12 +15,16 @@ bool has_weights(const ParameterLayout& layout, const Computation& computation) 
   return std::any_of(layout.weights.begin(), layout.weights.end(), own);
 }
 
-// Per value, whether the pass needs its gradient. kBackwardInput: those that depend on the input.
+// Per value, whether the pass needs its gradient. kBackwardInput: those that depend on the input or
+// the columns.
 // kBackwardParameters: those that depend on a weight.
 std::vector<bool> wanted_values(const Graph& graph, const ParameterLayout& layout, Pass pass) {
   std::vector<bool> wanted(graph.values.size(), false);
   const bool of_input = pass == Pass::kBackwardInput;
-  wanted.front() = of_input;
+  for (std::size_t i = 0; i < graph.values.size() && of_input; ++i) {
+    const int layer = graph.values[i].layer;
+    wanted[i] = layer == kOfInput || layer == kOfColumns;
+  }
   for (const Computation& computation : graph.computations) {
     bool depends = wanted[at(computation.input)];
     if (!of_input) depends = depends || has_weights(layout, computation);
@@ -375,7 +379,7 @@ void BackwardWriter::write_all() {
     std::visit([this](const auto& kind) { add_backward(*this, kind); }, computation().kind);
   }
   if (pass() == Pass::kBackwardInput) {
-    sums_.finish_input();
+    sums_.finish_inputs();
   } else {
     zero_weights_without_gradient(*this);
   }

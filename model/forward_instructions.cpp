@@ -200,10 +200,8 @@ ForwardTensors ForwardWriter::write_all() {
 
 void ForwardWriter::add_values() {
   for (const Value& value : graph_.values) {
-    if (value.layer == kOfInput) {
-      tensors_.values.push_back(lists().input);
-    } else if (value.layer == kOfConditions) {
-      tensors_.values.push_back(lists().conditions);
+    if (value.layer < 0) {
+      tensors_.values.push_back(lists().input_of(value.layer));
     } else if (value.output >= 0) {
       tensors_.values.push_back(lists().outputs[static_cast<std::size_t>(value.output)]);
     } else {

@@ -37,12 +37,6 @@ Result<void> check_fake_conditions(const GanDescription& gan) {
   return {};
 }
 
-// Tasks without fakes have no generator, and a program in its place that does nothing.
-NetworkDescription generator_of(const GanDescription& gan) {
-  if (gan.task == Task::kGan) return gan.generator;
-  return {"generator", Shape::features(1), {{"none", Flatten{}, ""}}, {}};
-}
-
 // The latent, the data and the images the networks exchange must fit each other.
 Result<void> check_fit(const GanDescription& gan, const Program& generator,
                        const Program& discriminator) {
@@ -57,16 +51,29 @@ Result<void> check_fit(const GanDescription& gan, const Program& generator,
                                       of_gans ? "GANs" : "diffusion", task_name(gan.task)));
   }
   if (const std::string fault = conditions_fault(gan); !fault.empty()) return topology_error(fault);
+  for (const LossTerm& term : gan.losses) {
+    if (const std::string fault = made_target_fault(gan, term); !fault.empty()) {
+      return topology_error(fmt::format("loss {}: {}", term.output, fault));
+    }
+  }
   if (gan.task != Task::kGan) return {};
   const LatentDescription& latent = gan.latent;
   if (generator.input_shape() != Shape::features(latent.size)) {
     return topology_error(fmt::format("the generator takes {} but the latent has {} features",
                                       generator.input_shape().text(), latent.size));
   }
-  if (generator.outputs() != 1 || generator.output_shape(0) != discriminator.input_shape()) {
+  const int outputs = gan.discriminator.columns.empty() ? 1 : 2;
+  if (generator.outputs() != outputs || generator.output_shape(0) != discriminator.input_shape()) {
     return topology_error(
         fmt::format("the generator makes {} but the discriminator reads {}; they must be equal",
                     generator.output_shape(0).text(), discriminator.input_shape().text()));
+  }
+  const Shape columns = Shape::features(std::ssize(gan.discriminator.columns));
+  if (outputs > 1 && generator.output_shape(1) != columns) {
+    return topology_error(
+        fmt::format("the generator makes {} of the columns, each of which is one "
+                    "number of an event",
+                    generator.output_shape(1).text()));
   }
   RETURN_IF_ERROR(check_latent(latent));
   return check_fake_conditions(gan);
@@ -200,9 +207,11 @@ GanStream::GanStream(const Gan& gan)
   for (int i = 0; i < gan.discriminator().outputs(); ++i) {
     outputs = std::max(outputs, events * gan.discriminator().output_shape(i).elements());
   }
-  const std::int64_t conditions =
-      2 * events * std::ssize(gan.description().discriminator.conditions);
-  staged_ = place(std::max({events * gan.description().latent.size, outputs, images, conditions}),
+  std::int64_t further = 0;
+  for (const FurtherInput& input : further_inputs(gan.description().discriminator)) {
+    further = std::max(further, 2 * events * input.features);
+  }
+  staged_ = place(std::max({events * gan.description().latent.size, outputs, images, further}),
                   host_memory());
   const StreamElements elements = elements_of(gan);
   Memory& memory = gan.memory();
@@ -224,10 +233,14 @@ Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& descriptio
   std::unique_ptr<Gan> gan(new Gan(backend));
   gan->description_ = description;
   gan->columns_ = columns_of(description);
+  if (const std::string fault = columns_fault(description); !fault.empty()) {
+    return topology_error(fault);
+  }
   ProgramOptions options;
   options.batch = batch;
   options.backward_input = false;
-  ASSIGN_OR_RETURN(gan->generator_, Program::compile(generator_of(description), backend, options));
+  ASSIGN_OR_RETURN(gan->generator_,
+                   Program::compile(computed_generator(description), backend, options));
   options.backward_input = description.task == Task::kGan;
   options.network_number = 1;
   ASSIGN_OR_RETURN(gan->discriminator_,

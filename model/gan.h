@@ -108,9 +108,10 @@ const T& maker_of(Task task, const T& generator, const T& discriminator) {
   CHECK(task != Task::kSupervised, "a supervised task makes no showers");
   return task == Task::kDiffusion ? discriminator : generator;
 }
-inline const NetworkDescription& maker_of(const GanDescription& gan) {
-  return maker_of(gan.task, gan.generator, gan.discriminator);
-}
+// The generator as it is computed: its image and, if it makes columns, one output of those that the
+// discriminator reads, in that order. Its parameters are those of the description. Of tasks without
+// one a network that does nothing.
+NetworkDescription computed_generator(const GanDescription& gan);
 // The shape of the data's images.
 Shape image_shape(const GanDescription& gan);
 // The fault of the input or the losses of a diffusion task's network. "" if there is none, or for
@@ -121,6 +122,12 @@ std::string diffusion_fault(const GanDescription& gan);
 // for, or any of a diffusion task. "" if there is none.
 std::string conditions_fault(const GanDescription& gan);
 
+// The fault of the columns that the generator makes and the discriminator reads. "" if there is
+// none.
+std::string columns_fault(const GanDescription& gan);
+// The fault of a term whose target is one of them. "" if it is none.
+std::string made_target_fault(const GanDescription& gan, const LossTerm& term);
+
 // The fault of a model with a gradient penalty: that of a discriminator which mixes events, say. ""
 // if it has none, or no penalty.
 std::string penalty_fault(const GanDescription& gan);
@@ -129,8 +136,8 @@ std::string penalty_fault(const GanDescription& gan);
 // then those of its discriminator, as "d/NAME".
 std::vector<LossTerm> told_losses(const GanDescription& gan);
 
-// The columns of the data that a model reads: those of its latent, of its network's conditions, and
-// of its losses, each once.
+// The columns of the data that a model reads: those of its latent, of its network's conditions and
+// columns, and of its losses, each once.
 std::vector<std::string> columns_of(const GanDescription& gan);
 
 // A step of the schedule. kDReal: discriminator on the real batch; kDFake: discriminator on fakes
@@ -259,8 +266,9 @@ class GanStream {
 struct GanMicroBatch {
   EventBatch events;
   std::uint32_t index = 0;  // in the global batch
-  // In the backend's memory, (batch, x, y, z, 1) in the data type: fakes for d_fake and d_both,
-  // which make_fakes wrote for the same events and position.
+  // In the backend's memory, Gan::fake_elements() in the data type: fakes for d_fake and d_both,
+  // which make_fakes wrote for the same events and position: (batch, x, y, z, 1), and behind all
+  // images (batch, columns).
   void* images = nullptr;
   // In the backend's memory: receives contributions(slot).size elements of data_type(), from its
   // end to its front. Those of a group stand side by side, in the group's order.
@@ -297,6 +305,10 @@ class Gan {
   const Backend& backend() const { return *backend_; }
   const ContributionLayout& contributions(SlotKind slot) const;
 
+  // Elements of a micro-batch's fakes.
+  std::int64_t fake_elements() const {
+    return batch() * (image_shape().elements() + std::ssize(description_.discriminator.columns));
+  }
   // How many columns an EventBatch has.
   std::size_t columns() const { return columns_.size(); }
 

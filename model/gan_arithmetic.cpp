@@ -16,8 +16,8 @@ struct GanArithmetic : GanPlaces<T> {
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::column, Places::write_latents,
       Places::write_real_images, Places::write_noisy_images, Places::write_conditions,
-      Places::generator_bindings, Places::discriminator_bindings, Places::contributions,
-      Places::discriminator, Places::both;
+      Places::write_real_columns, Places::column_numbers, Places::generator_bindings,
+      Places::discriminator_bindings, Places::contributions, Places::discriminator, Places::both;
   using typename Places::Judge;
 
   void learn(SlotKind slot) const {
@@ -45,9 +45,13 @@ struct GanArithmetic : GanPlaces<T> {
     write_latents();
     gan.generator_->run(Pass::kForwardInference, generator_bindings(), stream.generator_);
     const auto made = gan.generator_->template output<T>(stream.generator_, 0);
-    const std::int64_t size = batch() * cells();
+    const std::int64_t size = batch() * cells(), columns = column_numbers();
     for (std::int64_t i = 0; i < count(); ++i) {
-      copy(made.data() + i * size, size, static_cast<T*>(micro_batches[i].images));
+      T* const fakes = static_cast<T*>(micro_batches[i].images);
+      copy(made.data() + i * size, size, fakes);
+      if (columns == 0) continue;
+      const auto numbers = gan.generator_->template output<T>(stream.generator_, 1);
+      copy(numbers.data() + i * columns, columns, fakes + size);
     }
     memory().flush();
   }
@@ -187,6 +191,7 @@ struct GanArithmetic : GanPlaces<T> {
     const Judge judge = discriminator();
     write_indices();
     write_real_images(judge.input(), batch() * cells());
+    write_real_columns(judge);
     write_wanted(judge, [this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
                  {{1.0}, flip_probability});
     const Bindings bindings = discriminator_bindings();
@@ -211,6 +216,7 @@ struct GanArithmetic : GanPlaces<T> {
     write_indices();
     const std::int64_t size = batch() * cells();
     write_real_images(judge.input(), 2 * size);
+    write_real_columns(judge);
     write_wanted(judge,
                  [this](std::int64_t i, std::int64_t half) {
                    return half == 0 ? micro_batches[i].events : conditions(i);
@@ -218,19 +224,22 @@ struct GanArithmetic : GanPlaces<T> {
                  {{1.0, 0.0}, description().flip_probability});
     const Bindings bindings = discriminator_bindings();
     count_bins(judge.input(), 2);
-    d_step_on_fakes(judge, size, bindings, layout);
+    d_step_on_fakes(judge, 1, bindings, layout);
   }
 
-  // The fakes come to this element of each micro-batch's input.
-  void d_step_on_fakes(const Judge& judge, std::int64_t begin, const Bindings& bindings,
+  // The fakes come to this half of each micro-batch's inputs.
+  void d_step_on_fakes(const Judge& judge, std::int64_t half, const Bindings& bindings,
                        const ContributionLayout& layout) const {
-    const std::int64_t size = batch() * cells(), stride = judge.halves * size;
+    const std::int64_t size = batch() * cells(), stride = judge.halves * size, begin = half * size;
+    const std::int64_t columns = column_numbers();
     const bool penalised = gan.penalty_ >= 0;
     // It may use the same workspace, so it comes first.
     if (penalised) penalise(judge, bindings, layout);
     for (std::int64_t i = 0; i < count(); ++i) {
-      copy(static_cast<const T*>(micro_batches[i].images), size,
-           judge.input() + i * stride + begin);
+      const T* const fakes = static_cast<const T*>(micro_batches[i].images);
+      copy(fakes, size, judge.input() + i * stride + begin);
+      if (columns == 0) continue;
+      copy(fakes + size, columns, judge.columns() + (i * judge.halves + half) * columns);
     }
     run(*gan.empty_images_,
         {{judge.input() + begin, stride}, {contributions() + layout.size - 1, layout.size}});
@@ -251,9 +260,14 @@ struct GanArithmetic : GanPlaces<T> {
     count_bins_of_real_images();
     const auto images = gan.generator_->template output<T>(stream.generator_, 0);
     copy(images.data(), count() * batch() * cells(), discriminator().input());
+    const std::int64_t columns = count() * column_numbers();
+    if (columns > 0) {
+      copy(gan.generator_->template output<T>(stream.generator_, 1).data(), columns,
+           discriminator().columns());
+    }
 
-    // The discriminator judges in training mode and keeps its weights. The gradient of its input is
-    // the gradient of the generator's output.
+    // The discriminator judges in training mode and keeps its weights. The gradients of its inputs
+    // are the gradients of the generator's outputs.
     gan.discriminator_->run(Pass::kForwardTraining, d_bindings, stream.discriminator_);
     losses(discriminator(Gan::kGenerator), layout, false);
     gan.discriminator_->run(Pass::kBackwardInput, d_bindings, stream.discriminator_);
@@ -261,6 +275,10 @@ struct GanArithmetic : GanPlaces<T> {
     const auto gradient = gan.discriminator_->template input_gradient<T>(stream.discriminator_);
     copy(gradient.data(), count() * batch() * cells(),
          gan.generator_->template output_gradient<T>(stream.generator_, 0).data());
+    if (columns > 0) {
+      copy(gan.discriminator_->template columns_gradient<T>(stream.discriminator_).data(), columns,
+           gan.generator_->template output_gradient<T>(stream.generator_, 1).data());
+    }
     for (std::int64_t i = 0; i < count(); ++i) {
       copy(elements(stream.generator_statistics_) + i * g.moving_size, g.moving_size,
            contributions() + i * layout.size + g.weights_size);

@@ -81,6 +81,76 @@ std::string conditions_fault(const GanDescription& gan) {
   return "";
 }
 
+NetworkDescription computed_generator(const GanDescription& gan) {
+  if (gan.task != Task::kGan) {
+    return {"generator", Shape::features(1), {{"none", Flatten{}, ""}}, {}};
+  }
+  NetworkDescription generator = gan.generator;
+  generator.makes.clear();
+  std::vector<std::string> layers;
+  for (const std::string& column : gan.discriminator.columns) {
+    const auto made = std::ranges::find(gan.generator.makes, column, &MadeColumn::column);
+    if (made != gan.generator.makes.end()) layers.push_back(made->layer);
+  }
+  if (layers.empty()) return gan.generator;
+  if (generator.outputs.empty()) generator.outputs = {generator.layers.back().name};
+  if (layers.size() > 1) {
+    // No layer of a generator that makes columns has this name (infer_shapes()).
+    generator.layers.push_back(
+        {"columns", Concatenate{{layers.begin() + 1, layers.end()}}, layers.front()});
+    layers = {"columns"};
+  }
+  generator.outputs.push_back(layers.front());
+  return generator;
+}
+
+std::string columns_fault(const GanDescription& gan) {
+  const std::vector<std::string>& read = gan.discriminator.columns;
+  const std::vector<MadeColumn>& makes = gan.generator.makes;
+  if (gan.task != Task::kGan) {
+    return read.empty() ? ""
+                        : fmt::format(
+                              "columns are what a GAN's generator makes; the network of a "
+                              "{} task is told {} by its conditions",
+                              task_name(gan.task), read.front());
+  }
+  for (const std::string& column : read) {
+    if (std::ranges::find(makes, column, &MadeColumn::column) != makes.end()) continue;
+    return fmt::format(
+        "the discriminator reads the column {}, which the generator does not make; name the layer "
+        "that makes it in model.generator.makes",
+        column);
+  }
+  if (read.size() > kMostConditions) {
+    return fmt::format("{} columns; there is room for {}", read.size(), kMostConditions);
+  }
+  const auto& asked = gan.latent.conditions;
+  for (const auto& [column, layer] : makes) {
+    if (column == kEnergyCondition || column == kAngleCondition ||
+        std::ranges::find(asked, column) != asked.end()) {
+      return fmt::format("the generator makes {}, which showers are asked for", column);
+    }
+    if (std::ranges::find(read, column) == read.end()) {
+      return fmt::format(
+          "the generator makes the column {}, which the discriminator does not read, so that "
+          "nothing teaches it; name it in model.discriminator.columns",
+          column);
+    }
+  }
+  return "";
+}
+
+std::string made_target_fault(const GanDescription& gan, const LossTerm& term) {
+  const auto& read = gan.discriminator.columns;
+  if (term.target != Target::kColumn || std::ranges::find(read, term.column) == read.end()) {
+    return "";
+  }
+  return fmt::format(
+      "{} is made by the generator and read by the discriminator, and no target besides; take "
+      "another target or leave the output out",
+      term.column);
+}
+
 std::string term_fault(const LossTerm& term, const Shape& output, const Shape& image) {
   const std::string target =
       term.target == Target::kColumn ? term.column : target_name(term.target);
@@ -122,6 +192,12 @@ std::string penalty_fault(const GanDescription& gan) {
       gan.discriminator.outputs.end()) {
     return fmt::format("an output has the name of the penalty's term, \"{}\"; rename it",
                        penalty->name());
+  }
+  if (!gan.discriminator.columns.empty()) {
+    return fmt::format(
+        "is of images alone, and the discriminator reads the column {} besides; "
+        "leave one of them out",
+        gan.discriminator.columns.front());
   }
   if (std::ranges::any_of(gan.discriminator.layers, [](const auto& layer) {
         return std::holds_alternative<BatchNorm>(layer.kind);
@@ -166,6 +242,7 @@ std::vector<std::string> columns_of(const GanDescription& gan) {
   for (const std::string& condition : gan.discriminator.conditions) {
     if (condition != kEnergyCondition && condition != kAngleCondition) add(condition);
   }
+  for (const std::string& column : gan.discriminator.columns) add(column);
   for (const LossTerm& term : gan.losses) {
     if (term.target == Target::kColumn) add(term.column);
   }

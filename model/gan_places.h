@@ -53,6 +53,10 @@ struct GanPlaces : GanMemory<T> {
   std::int64_t count() const { return std::ssize(micro_batches); }
   const GanDescription& description() const { return gan.description_; }
   std::int64_t cells() const { return gan.image_shape().elements(); }
+  // That a micro-batch's events have in the discriminator's columns.
+  std::int64_t column_numbers() const {
+    return batch() * std::ssize(description().discriminator.columns);
+  }
 
   runtime::RandomPosition at(std::uint32_t random_stream, const GanMicroBatch& micro_batch) const {
     runtime::RandomPosition there = position;
@@ -197,22 +201,37 @@ struct GanPlaces : GanMemory<T> {
     std::int64_t halves = 1;
 
     T* input() const { return program.template input<T>(workspace).data(); }
+    T* conditions() const { return program.template conditions<T>(workspace).data(); }
+    T* columns() const { return program.template columns<T>(workspace).data(); }
   };
-  // Those of the judge's network. wanted(i, half) are the events, or what is asked for, of the half
-  // of micro-batch i.
+  // A row of these numbers for each event. wanted(i, half) are the events, or what is asked for, of
+  // the half of micro-batch i.
+  template <class Wanted>
+  void write_rows(const std::vector<std::string>& names, std::int64_t halves, const Wanted& wanted,
+                  T* place) const {
+    T* to = staged();
+    for (std::int64_t i = 0; i < count(); ++i) {
+      for (std::int64_t half = 0; half < halves; ++half) {
+        const auto values = numbers(wanted(i, half), names);
+        model::write_conditions(std::span(values).first(names.size()), batch(), to);
+        to += batch() * std::ssize(names);
+      }
+    }
+    write(staged(), to - staged(), place);
+  }
+  // Those of the judge's network.
   template <class Wanted>
   void write_conditions(const Judge& judge, const Wanted& wanted) const {
     const std::vector<std::string>& conditions = description().discriminator.conditions;
-    if (conditions.empty()) return;
-    T* to = staged();
-    for (std::int64_t i = 0; i < count(); ++i) {
-      for (std::int64_t half = 0; half < judge.halves; ++half) {
-        const auto values = numbers(wanted(i, half), conditions);
-        model::write_conditions(std::span(values).first(conditions.size()), batch(), to);
-        to += batch() * std::ssize(conditions);
-      }
-    }
-    write(staged(), to - staged(), judge.program.template conditions<T>(judge.workspace).data());
+    if (!conditions.empty()) write_rows(conditions, judge.halves, wanted, judge.conditions());
+  }
+  // The data's, of every half.
+  void write_real_columns(const Judge& judge) const {
+    const std::vector<std::string>& columns = description().discriminator.columns;
+    if (columns.empty()) return;
+    write_rows(
+        columns, judge.halves,
+        [this](std::int64_t i, std::int64_t) { return micro_batches[i].events; }, judge.columns());
   }
   Judge discriminator(std::size_t losses = Gan::kDiscriminator) const {
     return {*gan.discriminator_, stream.discriminator_, gan.losses_[losses]};

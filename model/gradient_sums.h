@@ -24,7 +24,9 @@ class GradientSums {
 
   int new_tensor(int value) {
     const int layer = graph_.values[index(value)].layer;
-    if (layer < 0 && writer_.pass() == Pass::kBackwardInput) return writer_.lists().input_gradient;
+    if (layer < 0 && writer_.pass() == Pass::kBackwardInput) {
+      return writer_.lists().gradient_of(layer);
+    }
     const std::string name = layer < 0 ? "input" : writer_.layer_name(layer);
     return writer_.new_tensor(name + " gradient", graph_.values[index(value)].elements);
   }
@@ -59,19 +61,26 @@ class GradientSums {
     return gradient.sum;
   }
 
-  // Brings the gradient of the network's input to where the caller reads it.
-  void finish_input() {
-    const int target = writer_.lists().input_gradient;
-    if (!arrives(0)) {
-      writer_.add(-1, ZeroFill{writer_.tensor_elements(target)},
-                  {InstructionWriter::write(target)});
-    } else if (const int found = complete(0); found != target) {
-      writer_.copy(-1, found, target);
+  // Brings the gradients of the network's inputs to where the caller reads them.
+  void finish_inputs() {
+    for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+      const int layer = graph_.values[i].layer;
+      if (layer < 0 && writer_.lists().gradient_of(layer) >= 0) finish(static_cast<int>(i));
     }
   }
 
  private:
   static std::size_t index(int value) { return static_cast<std::size_t>(value); }
+
+  void finish(int input) {
+    const int target = writer_.lists().gradient_of(graph_.values[index(input)].layer);
+    if (!arrives(input)) {
+      writer_.add(-1, ZeroFill{writer_.tensor_elements(target)},
+                  {InstructionWriter::write(target)});
+    } else if (const int found = complete(input); found != target) {
+      writer_.copy(-1, found, target);
+    }
+  }
 
   struct Gradient {
     int sum = -1;            // tensor of this pass; -1 as long as nothing was computed for it

@@ -32,8 +32,8 @@ class GraphMaker {
     }
     for (int layer = 0; layer < layers(); ++layer) absorb_into_convolution(layer);
     graph_.values.push_back({kOfInput, batch_ * network_.input.elements(), -1});
-    if (!network_.conditions.empty()) {
-      graph_.values.push_back({kOfConditions, batch_ * std::ssize(network_.conditions), -1});
+    for (const FurtherInput& further : further_inputs(network_)) {
+      graph_.values.push_back({further.from, batch_ * further.features, -1});
     }
     graph_.outputs.assign(shapes_.outputs.size(), -1);
     for (int layer = 0; layer < layers(); ++layer) add_layer(layer);
@@ -46,8 +46,9 @@ class GraphMaker {
   const LayerKind& kind(int layer) const { return network_.layers[index(layer)].kind; }
   Shape shape(int layer) const { return shape_read(network_, shapes_, layer); }
   int value(int layer) const {
-    if (layer == kOfConditions) return 1;
-    return layer == kOfInput ? 0 : value_of_[index(layer)];
+    if (layer >= 0) return value_of_[index(layer)];
+    const auto input = std::ranges::find(graph_.values, layer, &Value::layer);
+    return static_cast<int>(input - graph_.values.begin());
   }
 
   // True if only one layer reads the result, and it is no output of the network.

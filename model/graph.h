@@ -26,7 +26,7 @@ namespace troupe::model {
 enum class Mode : std::uint8_t { kTraining, kInference };
 
 struct Value {
-  int layer = kOfInput;       // whose result it is; also kOfConditions
+  int layer = kOfInput;       // whose result it is; also of the network's other inputs
   std::int64_t elements = 0;  // of the whole micro-batch
   int output = -1;            // index into the network's outputs
 };
@@ -47,7 +47,7 @@ struct Computation {
 };
 
 struct Graph {
-  std::vector<Value> values;  // 0 is the network's input, 1 its conditions if it has any
+  std::vector<Value> values;  // 0 is the network's input, those behind it its further_inputs()
   std::vector<Computation> computations;  // in an order that makes values before they are read
   std::vector<int> outputs;               // the value of each output of the network
 };

@@ -75,23 +75,26 @@ InstructionLists make_instructions(const NetworkDescription& network, const Netw
                                    const ParameterLayout& layout, const ProgramOptions& options) {
   InstructionLists lists;
   const CompilerInput input{network, layout, options};
+  const auto add_tensor = [&](const std::string& name, std::int64_t elements) {
+    lists.tensors.push_back({name, elements});
+    return static_cast<int>(lists.tensors.size()) - 1;
+  };
   const std::int64_t input_elements = options.batch * network.input.elements();
-  lists.tensors.push_back({"input", input_elements});
-  lists.input = 0;
-  lists.tensors.push_back({"input gradient", input_elements});
-  lists.input_gradient = 1;
-  if (!network.conditions.empty()) {
-    lists.conditions = static_cast<int>(lists.tensors.size());
-    lists.tensors.push_back({"conditions", options.batch * std::ssize(network.conditions)});
+  lists.input = add_tensor("input", input_elements);
+  lists.input_gradient = add_tensor("input gradient", input_elements);
+  for (const FurtherInput& further : further_inputs(network)) {
+    const std::int64_t elements = options.batch * further.features;
+    const int tensor = add_tensor(further.name, elements);
+    (further.from == kOfConditions ? lists.conditions : lists.columns) = tensor;
+    if (further.from == kOfConditions) continue;
+    lists.columns_gradient = add_tensor(further.name + " gradient", elements);
   }
   for (const int layer : shapes.outputs) {
     const std::string& name = network.layers[static_cast<std::size_t>(layer)].name;
     const std::int64_t elements =
         options.batch * shapes.layers[static_cast<std::size_t>(layer)].elements();
-    lists.outputs.push_back(static_cast<int>(lists.tensors.size()));
-    lists.tensors.push_back({name, elements});
-    lists.output_gradients.push_back(static_cast<int>(lists.tensors.size()));
-    lists.tensors.push_back({name + " output gradient", elements});
+    lists.outputs.push_back(add_tensor(name, elements));
+    lists.output_gradients.push_back(add_tensor(name + " output gradient", elements));
   }
 
   const auto writer = [&](Pass pass) {

@@ -53,10 +53,21 @@ struct InstructionLists {
   std::array<bool, kPasses> compiled{};  // a compiled pass may have no instructions
   // Tensors the caller of a Program reads and writes.
   int input = -1;
-  int conditions = -1;  // of a network that has none: none
+  // Of a network that has none: none.
+  int conditions = -1;
+  int columns = -1;
   std::vector<int> outputs;
   std::vector<int> output_gradients;
   int input_gradient = -1;
+  int columns_gradient = -1;
+
+  // Of what a layer reads, where that is no layer; -1: there is none.
+  int input_of(int from) const {
+    return from == kOfInput ? input : from == kOfConditions ? conditions : columns;
+  }
+  int gradient_of(int from) const {
+    return from == kOfInput ? input_gradient : from == kOfColumns ? columns_gradient : -1;
+  }
 };
 
 // `shapes` must be without problems and `layout` belong to it. Inference is always compiled, the

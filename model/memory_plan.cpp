@@ -47,12 +47,14 @@ class LifeRecorder {
     }
     for (const int output : lists_.outputs) keep(output, start);
     keep(lists_.input_gradient, start);
+    if (lists_.columns_gradient >= 0) keep(lists_.columns_gradient, start);
     ++now_;
   }
 
   std::vector<TensorLife> finish(bool with_backward) {
-    lives_[index(lists_.input)].live = {{0, now_}};
-    if (lists_.conditions >= 0) lives_[index(lists_.conditions)].live = {{0, now_}};
+    for (const int input : {lists_.input, lists_.conditions, lists_.columns}) {
+      if (input >= 0) lives_[index(input)].live = {{0, now_}};
+    }
     if (with_backward) {
       for (const int gradient : lists_.output_gradients) lives_[index(gradient)].live = {{0, now_}};
     }

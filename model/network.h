@@ -163,9 +163,15 @@ using LayerKind =
 struct Layer {
   std::string name;  // unique in its network; parameters are called name/kernel, name/bias, ...
   LayerKind kind;
-  // Name of the layer it reads, "input" for the network's input, or "conditions" for its
-  // conditions; empty: the layer before, for the first one the network's input.
+  // Name of the layer it reads, "input" for the network's input, or "conditions" and "columns" for
+  // its conditions and columns; empty: the layer before, for the first one the network's input.
   std::string input;
+};
+
+// A number of an event that a network makes besides its other outputs, and the layer that is it.
+struct MadeColumn {
+  std::string column, layer;
+  bool operator==(const MadeColumn&) const = default;
 };
 
 struct NetworkDescription {
@@ -176,12 +182,22 @@ struct NetworkDescription {
   // Its second input: a feature for each of these, of which no gradient is taken. Empty: it has
   // none.
   std::vector<std::string> conditions = {};
-
-  Shape conditions_shape() const { return Shape::features(std::ssize(conditions)); }
+  // Its third input: a feature for each of these, of which a gradient is taken as of the first.
+  std::vector<std::string> columns = {};
+  // Further outputs, behind the others, in this order. The image is then the last layer's.
+  std::vector<MadeColumn> makes = {};
 };
 
 // What a layer reads, where that is no layer.
-inline constexpr int kOfInput = -1, kOfConditions = -2;
+inline constexpr int kOfInput = -1, kOfConditions = -2, kOfColumns = -3;
+
+// The inputs of a network besides the first, in this order: those that it has.
+struct FurtherInput {
+  int from = kOfConditions;   // or kOfColumns
+  std::string name;           // as layers give it
+  std::int64_t features = 0;  // of an event
+};
+std::vector<FurtherInput> further_inputs(const NetworkDescription& network);
 
 // The word of a layer kind in topology files: "dense", "convolution", "pad", ...
 std::string kind_name(const LayerKind& kind);
@@ -193,11 +209,12 @@ std::vector<std::string> other_inputs(const LayerKind& kind);
 struct NetworkProblem {
   int layer = -1;
   std::string message;
+  std::string column = {};  // the one of NetworkDescription::makes that it is of; "": none
 };
 
 struct NetworkShapes {
   std::vector<Shape> layers;  // output shape per layer; meaningful when problems is empty
-  std::vector<int> inputs;    // index of the layer each one reads, kOfInput or kOfConditions
+  std::vector<int> inputs;    // index of the layer each one reads, or what of the network it reads
   std::vector<std::vector<int>> others;  // likewise of those it reads besides
   std::vector<int> outputs;              // indices of the result layers
   std::vector<bool> used;                // per layer, whether an output depends on it

@@ -14,14 +14,16 @@ namespace {
 
 constexpr std::string_view kInputName = "input";
 constexpr std::string_view kConditionsName = "conditions";
+constexpr std::string_view kColumnsName = "columns";
 // As many layers as random streams are numbered for (streams.h), with room for two weight tensors
 // each.
 constexpr std::size_t kMostLayers = 2048;
-constexpr int kUnresolved = -3;
+constexpr int kUnresolved = -4;
 
 class Inference {
  public:
-  explicit Inference(const NetworkDescription& network) : network_(network) {
+  explicit Inference(const NetworkDescription& network)
+      : network_(network), further_(further_inputs(network)) {
     result_.layers.resize(network.layers.size());
     result_.inputs.assign(network.layers.size(), kUnresolved);
     result_.others.resize(network.layers.size());
@@ -34,6 +36,9 @@ class Inference {
     resolve_outputs();
     find_used();
     infer_layers();
+    if (!result_.problems.empty()) return std::move(result_);
+    check_made();
+    check_columns_are_read();
     return std::move(result_);
   }
 
@@ -49,7 +54,11 @@ class Inference {
     result_.problems.push_back({layer, layer < 0 ? text : describe(layer) + ": " + text});
   }
 
-  bool has_conditions() const { return !network_.conditions.empty(); }
+  // The further input of this name; null: the network has none.
+  const FurtherInput* further(const std::string& name) const {
+    const auto found = std::ranges::find(further_, name, &FurtherInput::name);
+    return found == further_.end() ? nullptr : &*found;
+  }
 
   // False when nothing further can be said.
   bool check_network() {
@@ -72,8 +81,9 @@ class Inference {
         problem(i, "has no name");
       } else if (name == kInputName) {
         problem(i, "\"input\" means the network's input; give the layer another name");
-      } else if (has_conditions() && name == kConditionsName) {
-        problem(i, "\"conditions\" means the network's conditions; give the layer another name");
+      } else if (further(name) != nullptr || (name == kColumnsName && !network_.makes.empty())) {
+        problem(i,
+                fmt::format("\"{0}\" means the network's {0}; give the layer another name", name));
       } else if (name.find('/') != std::string::npos) {
         problem(i, "a name has no \"/\": parameters are called layer/kernel");
       } else if (const auto [found, added] = indices_.emplace(name, i); !added) {
@@ -90,7 +100,7 @@ class Inference {
     for (std::size_t i = 0; i < count; ++i) names.push_back(network_.layers[i].name);
     if (count < network_.layers.size()) {
       names.emplace_back(kInputName);
-      if (has_conditions()) names.emplace_back(kConditionsName);
+      for (const FurtherInput& input : further_) names.push_back(input.name);
     }
     const std::string meant = runtime::nearest_word(name, names);
     return meant.empty() ? std::string() : fmt::format("; did you mean {}?", meant);
@@ -108,7 +118,7 @@ class Inference {
 
   int resolved(int layer, const std::string& name) {
     if (name == kInputName) return kOfInput;
-    if (has_conditions() && name == kConditionsName) return kOfConditions;
+    if (const FurtherInput* input = further(name)) return input->from;
     if (const auto found = indices_.find(name); found == indices_.end()) {
       problem(layer, fmt::format("reads {}, which is no layer{}", name,
                                  suggestion(name, static_cast<std::size_t>(layer))));
@@ -124,7 +134,6 @@ class Inference {
   void resolve_outputs() {
     if (network_.outputs.empty()) {
       result_.outputs.push_back(static_cast<int>(network_.layers.size()) - 1);
-      return;
     }
     for (const std::string& name : network_.outputs) {
       const auto found = indices_.find(name);
@@ -137,6 +146,49 @@ class Inference {
         result_.outputs.push_back(found->second);
       }
     }
+    for (const MadeColumn& made : network_.makes) resolve_made(made);
+  }
+
+  void resolve_made(const MadeColumn& made) {
+    const auto wrong = [&](const std::string& text) {
+      result_.problems.push_back(
+          {-1, fmt::format("the layer {} of the column {} {}", made.layer, made.column, text),
+           made.column});
+    };
+    const auto found = indices_.find(made.layer);
+    if (found == indices_.end()) {
+      wrong("is no layer" + suggestion(made.layer, network_.layers.size()));
+    } else if (std::ranges::find(result_.outputs, found->second) != result_.outputs.end()) {
+      wrong(
+          "is an output already: the last layer makes the image, and each column has a layer of "
+          "its own");
+    } else {
+      result_.outputs.push_back(found->second);
+    }
+  }
+
+  void check_made() {
+    for (const MadeColumn& made : network_.makes) {
+      const auto found = static_cast<std::size_t>(indices_.at(made.layer));
+      const Shape& shape = result_.layers[found];
+      if (shape == Shape::features(1)) continue;
+      result_.problems.push_back(
+          {-1,
+           fmt::format("the layer {} of the column {} makes {} for an event; a column is (1), one "
+                       "number, as of a dense layer of one unit",
+                       made.layer, made.column, shape.text()),
+           made.column});
+    }
+  }
+
+  // Nothing else would teach a generator what the columns are.
+  void check_columns_are_read() {
+    if (network_.columns.empty()) return;
+    const auto reads = [](const std::vector<int>& from) {
+      return std::ranges::find(from, kOfColumns) != from.end();
+    };
+    if (reads(result_.inputs) || std::ranges::any_of(result_.others, reads)) return;
+    problem(-1, "no layer reads the network's columns; let one have `input: columns`");
   }
 
   // Marks the layers that outputs depend on, from the last layer to the first. An unused layer is
@@ -171,8 +223,8 @@ class Inference {
       for (const std::string& text : wrong) problem(static_cast<int>(i), text);
       const auto is_known = [&](int input) {
         if (input == kOfInput) return input_known_;
-        return input == kOfConditions ||
-               (input != kUnresolved && known[static_cast<std::size_t>(input)]);
+        if (input == kUnresolved) return false;
+        return input < 0 || known[static_cast<std::size_t>(input)];
       };
       const std::vector<int>& others = result_.others[i];
       const bool all_known =
@@ -194,6 +246,7 @@ class Inference {
   }
 
   const NetworkDescription& network_;
+  const std::vector<FurtherInput> further_;
   NetworkShapes result_;
   std::unordered_map<std::string, int> indices_;
   bool input_known_ = true;
@@ -201,13 +254,25 @@ class Inference {
 
 }  // namespace
 
+std::vector<FurtherInput> further_inputs(const NetworkDescription& network) {
+  std::vector<FurtherInput> found;
+  const auto add = [&](int from, std::string_view name, const std::vector<std::string>& numbers) {
+    if (!numbers.empty()) found.push_back({from, std::string(name), std::ssize(numbers)});
+  };
+  add(kOfConditions, kConditionsName, network.conditions);
+  add(kOfColumns, kColumnsName, network.columns);
+  return found;
+}
+
 Shape shape_read(const NetworkDescription& network, const NetworkShapes& shapes, int from) {
-  if (from == kOfConditions) return network.conditions_shape();
+  if (from == kOfConditions) return Shape::features(std::ssize(network.conditions));
+  if (from == kOfColumns) return Shape::features(std::ssize(network.columns));
   return from == kOfInput ? network.input : shapes.layers[static_cast<std::size_t>(from)];
 }
 
 std::string name_read(const NetworkDescription& network, int from) {
   if (from == kOfConditions) return std::string(kConditionsName);
+  if (from == kOfColumns) return std::string(kColumnsName);
   return from == kOfInput ? std::string(kInputName)
                           : network.layers[static_cast<std::size_t>(from)].name;
 }

@@ -77,6 +77,12 @@ std::string print_network(const NetworkDescription& network, const NetworkShapes
   if (!network.conditions.empty()) {
     text += fmt::format("  conditions {}\n", fmt::join(network.conditions, ", "));
   }
+  if (!network.columns.empty()) {
+    text += fmt::format("  columns {}\n", fmt::join(network.columns, ", "));
+  }
+  for (const MadeColumn& made : network.makes) {
+    text += fmt::format("  makes the column {} by {}\n", made.column, made.layer);
+  }
   text += fmt::format(kRow, "layer", "kind", "reads", "output shape", "parameters", "");
   for (std::size_t i = 0; i < network.layers.size(); ++i) {
     const Layer& layer = network.layers[i];

@@ -120,6 +120,11 @@ std::span<T> Program::conditions(Workspace& workspace) const {
   return tensor<T>(workspace, content_->lists.conditions);
 }
 template <class T>
+std::span<T> Program::columns(Workspace& workspace) const {
+  CHECK(content_->lists.columns >= 0, "the network has columns");
+  return tensor<T>(workspace, content_->lists.columns);
+}
+template <class T>
 std::span<const T> Program::output(Workspace& workspace, int index) const {
   return tensor<T>(workspace, item(content_->lists.outputs, index));
 }
@@ -131,17 +136,26 @@ template <class T>
 std::span<const T> Program::input_gradient(Workspace& workspace) const {
   return tensor<T>(workspace, content_->lists.input_gradient);
 }
+template <class T>
+std::span<const T> Program::columns_gradient(Workspace& workspace) const {
+  CHECK(content_->lists.columns_gradient >= 0, "the network has columns");
+  return tensor<T>(workspace, content_->lists.columns_gradient);
+}
 
 template std::span<float> Program::input(Workspace&) const;
 template std::span<double> Program::input(Workspace&) const;
 template std::span<float> Program::conditions(Workspace&) const;
 template std::span<double> Program::conditions(Workspace&) const;
+template std::span<float> Program::columns(Workspace&) const;
+template std::span<double> Program::columns(Workspace&) const;
 template std::span<const float> Program::output(Workspace&, int) const;
 template std::span<const double> Program::output(Workspace&, int) const;
 template std::span<float> Program::output_gradient(Workspace&, int) const;
 template std::span<double> Program::output_gradient(Workspace&, int) const;
 template std::span<const float> Program::input_gradient(Workspace&) const;
 template std::span<const double> Program::input_gradient(Workspace&) const;
+template std::span<const float> Program::columns_gradient(Workspace&) const;
+template std::span<const double> Program::columns_gradient(Workspace&) const;
 
 const ParameterLayout& Program::parameters() const { return content_->parameters; }
 const NetworkShapes& Program::shapes() const { return content_->shapes; }

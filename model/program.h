@@ -23,7 +23,7 @@ enum class Pass : std::uint8_t {
   kForwardTraining,     // batch statistics, dropout; keeps what either backward pass needs
   kForwardInference,    // moving statistics, no dropout
   kBackwardParameters,  // after kForwardTraining: gradients of all weights, none of the input
-  kBackwardInput,       // after kForwardTraining: gradient of the input, none of the weights
+  kBackwardInput,       // after kForwardTraining: those of input and columns, none of the weights
 };
 inline constexpr int kPasses = 4;
 
@@ -94,20 +94,24 @@ class Program {
 
   // Places in a workspace's arena, which is in the backend's memory, in elements of data_type(),
   // batch-major, and in a group one micro-batch behind the other. The caller fills
-  // input() and conditions() before a forward pass and output_gradient(i) of every output before a
-  // backward pass (outputs that pass no gradient, such as bins, ignore it); the rest is valid until
-  // the next forward pass.
+  // input(), conditions() and columns() before a forward pass and output_gradient(i) of every
+  // output before a backward pass (outputs that pass no gradient, such as bins, ignore it); the
+  // rest is valid until the next forward pass.
   template <class T>
   std::span<T> input(Workspace& workspace) const;
-  // (batch, conditions) of a network that has some.
+  // (batch, conditions) of a network that has some, and (batch, columns).
   template <class T>
   std::span<T> conditions(Workspace& workspace) const;
+  template <class T>
+  std::span<T> columns(Workspace& workspace) const;
   template <class T>
   std::span<const T> output(Workspace& workspace, int index) const;
   template <class T>
   std::span<T> output_gradient(Workspace& workspace, int index) const;
   template <class T>
   std::span<const T> input_gradient(Workspace& workspace) const;
+  template <class T>
+  std::span<const T> columns_gradient(Workspace& workspace) const;
 
   const ParameterLayout& parameters() const;
   const NetworkShapes& shapes() const;

@@ -23,7 +23,8 @@ std::vector<Uses> count_uses(const InstructionLists& lists) {
   }
   for (const int tensor : lists.outputs) of(tensor).is_of_caller = true;
   for (const int tensor : lists.output_gradients) of(tensor).is_of_caller = true;
-  for (const int tensor : {lists.input, lists.conditions, lists.input_gradient}) {
+  for (const int tensor : {lists.input, lists.conditions, lists.columns, lists.input_gradient,
+                           lists.columns_gradient}) {
     if (tensor >= 0) of(tensor).is_of_caller = true;
   }
   return uses;

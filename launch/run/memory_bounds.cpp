@@ -101,7 +101,7 @@ std::int64_t worker_bytes(const model::Gan& gan, const pipeline::WorkerOptions& 
   for (const model::SlotKind slot : worker.schedule) {
     elements = std::max(elements, gan.contributions(slot).size);
   }
-  const std::int64_t fakes = gan.batch() * gan.image_shape().elements();
+  const std::int64_t fakes = gan.fake_elements();
   return worker.micro_batches * (fakes + elements) * std::int64_t{sizeof(float)};
 }
 
@@ -158,7 +158,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
     bounds.cache_bytes = static_cast<std::int64_t>(topology.data.dataset.shard_bytes);
   }
   // Fakes and contributions are where they are computed.
-  const std::int64_t fakes = gan->batch() * gan->image_shape().elements();
+  const std::int64_t fakes = gan->fake_elements();
   const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
   // A worker that trains alone has a state and micro-batches of its own.
   bounds.of_workers = options.worker.has_value();

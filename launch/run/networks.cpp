@@ -16,8 +16,7 @@ using runtime::Result;
 // The memory of a device that a process takes.
 model::MemorySize memory_needed(const config::Topology& topology, const model::Gan& gan) {
   model::MemorySize needed = model::GanStream::size_for(gan);
-  const auto images =
-      static_cast<std::uint64_t>(gan.batch() * gan.image_shape().elements() * sizeof(float));
+  const auto fakes = static_cast<std::uint64_t>(gan.fake_elements()) * sizeof(float);
   const auto elements = static_cast<std::uint64_t>(sizes_of(topology, gan).contribution_elements);
   const std::uint64_t contribution = elements * sizeof(float);
   // Fakes, and what is contributed to two steps under way, should the others be lost: whole groups,
@@ -27,7 +26,7 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   const auto options = pipeline::options_of_worker(between);
   const std::uint64_t all = options.micro_batches;
   const std::uint64_t groups = (all + 1 + group - 1) / group + 1;
-  needed.all += all * images + 2 * groups * group * contribution;
+  needed.all += all * fakes + 2 * groups * group * contribution;
   // Changes of workers, and that of a spot check.
   if (between.worker) needed.all += (between.micro_batches + 1) * contribution;
   needed.largest = std::max(needed.largest, group * contribution);

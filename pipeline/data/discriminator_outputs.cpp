@@ -64,7 +64,8 @@ runtime::Result<std::unique_ptr<DiscriminatorReader>> DiscriminatorReader::creat
   const auto is_known = [](const std::string& condition) {
     return condition == model::kEnergyCondition || condition == model::kAngleCondition;
   };
-  const bool has_all = std::ranges::all_of(model.discriminator.conditions, is_known);
+  const bool has_all = model.discriminator.columns.empty() &&
+                       std::ranges::all_of(model.discriminator.conditions, is_known);
   for (const model::LossTerm& loss : model.losses) {
     const int output = program->find_output(loss.output);
     const bool is_number = loss.target != Target::kBins && loss.target != Target::kColumn;

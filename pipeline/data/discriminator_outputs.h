@@ -34,7 +34,7 @@ class DiscriminatorReader {
 
   // One for each loss term but counts of cells and columns of the data: the probability that a
   // shower is real, and how far an estimate is from the truth, relative to it. Without showers yet.
-  // None of a discriminator that is told columns.
+  // None of a discriminator that is told columns, or reads those that are made.
   std::vector<model::DiscriminatorOutput> outputs() const;
   // Appends to `data` or `generated` of each the values of these showers, from the discriminator's
   // weights and moving statistics.

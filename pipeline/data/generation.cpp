@@ -36,6 +36,8 @@ GenerationRequest part_of(const GenerationRequest& all, std::size_t first, std::
   if (!all.angles.empty()) part.angles = all.angles.subspan(first, count);
   for (auto& column : part.columns) column = column.subspan(first, count);
   part.first_event = all.first_event + first;
+  const std::size_t made = all.made.size() / std::max<std::size_t>(all.energies.size(), 1);
+  part.made = all.made.subspan(first * made, count * made);
   return part;
 }
 
@@ -68,7 +70,9 @@ runtime::Result<std::unique_ptr<ShowerMaker>> ShowerMaker::create(
   options.forward_training = false;
   options.backward_parameters = false;
   options.backward_input = false;
-  ASSIGN_OR_RETURN(auto program, model::Program::compile(model::maker_of(model), backend, options));
+  const auto maker =
+      model::maker_of(model.task, model::computed_generator(model), model.discriminator);
+  ASSIGN_OR_RETURN(auto program, model::Program::compile(maker, backend, options));
   return std::unique_ptr<ShowerMaker>(new ShowerMaker(model, std::move(program), team));
 }
 
@@ -77,6 +81,8 @@ std::size_t ShowerMaker::make(std::span<const float> weights, std::span<const fl
                               const std::function<bool(std::size_t done)>& going_on) {
   const std::size_t events = request.energies.size();
   CHECK(images.size() == events * static_cast<std::size_t>(cells()));
+  CHECK(request.made.empty() || request.made.size() == events * columns(),
+        "a number for each column and event");
   model::Bindings parameters;
   parameters.weights = weights.data();
   parameters.moving = moving.data();
@@ -140,6 +146,10 @@ void ShowerMaker::generate_batch(const model::Bindings& parameters,
                        latent.data() + i * static_cast<std::size_t>(model_.latent.size));
   }
   compute(parameters, latent, images, workspace);
+  if (request.made.empty()) return;
+  const std::span<float> made = request.made.subspan(first * columns(), events * columns());
+  program_->memory().read(program_->output<float>(workspace, 1).data(), made.data(),
+                          made.size_bytes());
 }
 
 // The images are the noise they begin with until the last step has been taken.

@@ -28,6 +28,8 @@ struct GenerationRequest {
   std::vector<std::span<const float>> columns = {};
   std::uint64_t seed = 1;
   std::uint64_t first_event = 0;  // number of the first one, for the noise
+  // Receives (events, ShowerMaker::columns()), what is made besides the images; empty: nobody asks.
+  std::span<float> made = {};
 };
 
 // The same for `count` of its events from number `first` on.
@@ -55,6 +57,8 @@ class ShowerMaker {
 
   std::int64_t cells() const { return program_->output_shape(0).elements(); }
   model::Shape shape() const { return program_->output_shape(0); }
+  // That the generator makes, in the order of the discriminator's.
+  std::size_t columns() const { return model_.discriminator.columns.size(); }
 
  private:
   ShowerMaker(const model::GanDescription& model, std::unique_ptr<const model::Program> program,

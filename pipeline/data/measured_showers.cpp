@@ -69,10 +69,12 @@ std::optional<model::ShowerSample> measure_generated(
   model::ShowerSample sample(options.statistics, options.sketches);
   const auto cells = static_cast<std::size_t>(maker.cells());
   const std::size_t all = data.energies.size();
-  std::vector<float> images(std::min(kMadeAtOnce, all) * cells);
+  const std::size_t numbers = maker.columns();
+  std::vector<float> images(std::min(kMadeAtOnce, all) * cells), columns(all * numbers);
   GenerationRequest request{data.energies, data.angles};
   request.columns.assign(data.columns.begin(), data.columns.end());
   request.seed = seed;
+  request.made = columns;
   for (std::size_t first = 0; first < all; first += kMadeAtOnce) {
     const std::size_t count = std::min(kMadeAtOnce, all - first);
     const std::span<float> made(images.data(), count * cells);
@@ -81,7 +83,9 @@ std::optional<model::ShowerSample> measure_generated(
     for (std::size_t i = 0; i < count; ++i) {
       const std::span<float> gev = made.subspan(i * cells, cells);
       const std::size_t event = first + i;
-      if (options.as_made) options.as_made(event, gev);
+      if (options.as_made) {
+        options.as_made(event, gev, std::span(columns).subspan(event * numbers, numbers));
+      }
       model::to_gev(gev, options.units, gev);
       std::optional<double> reference, angle;
       if (!data.angles.empty()) {

@@ -18,8 +18,11 @@
 
 namespace troupe::pipeline {
 
-// Told each shower in turn by its number: in GeV, but for MeasuringOptions::as_made.
+// Told each shower in turn by its number, in GeV.
 using ShowerWatch = std::function<void(std::size_t event, std::span<const float> shower)>;
+// Told each generated one, as the networks see it, with the columns that were made with it.
+using MadeWatch = std::function<void(std::size_t event, std::span<const float> image,
+                                     std::span<const float> columns)>;
 
 struct MeasuringOptions {
   // With `space` of the showers; statistics.angle for models that are told angles.
@@ -28,7 +31,7 @@ struct MeasuringOptions {
   model::ImageUnits units;
   bool sketches = false;    // see ShowerSample
   std::size_t columns = 0;  // the dataset's first ones, which the generator is told
-  ShowerWatch as_made;      // of generated showers, as the networks see them; may be null
+  MadeWatch as_made;        // may be null
 };
 
 // Events of a dataset, and what a generator needs to make showers like them.

@@ -92,42 +92,61 @@ void TestLosses::begin(std::span<const float> weights, std::span<const float> mo
   }
 }
 
-void TestLosses::add(bool is_real, std::span<const float> image, const TestConditions& conditions) {
+void TestLosses::add(bool is_real, std::span<const float> image, const TestConditions& conditions,
+                     std::span<const float> made) {
   CHECK(std::ssize(image) == model::image_shape(model_).elements(), "an image of the data's shape");
   if (!is_real && model_.task == model::Task::kDiffusion) return;
   Side& side = sides_[is_real ? 1 : 0];
   side.images.insert(side.images.end(), image.begin(), image.end());
-  side.conditions.push_back(conditions);
+  TestConditions& own = side.conditions.emplace_back(conditions);
+  const std::vector<std::string>& columns = model_.discriminator.columns;
+  if (!is_real) CHECK(made.size() == columns.size(), "every column of a generated event");
+  for (std::size_t k = 0; k < made.size(); ++k) own.columns.at(place_of(columns[k])) = made[k];
   if (std::ssize(side.conditions) == kTestedAtOnce) compute(is_real);
 }
 
-std::vector<float> TestLosses::numbers_of(const Side& side, const std::string& condition) const {
+std::size_t TestLosses::place_of(const std::string& column) const {
   const std::vector<std::string> columns = model::columns_of(model_);
-  const auto column = std::ranges::find(columns, condition) - columns.begin();
+  return static_cast<std::size_t>(std::ranges::find(columns, column) - columns.begin());
+}
+
+std::vector<float> TestLosses::numbers_of(const Side& side, const std::string& condition) const {
+  const std::size_t column = place_of(condition);
   std::vector<float> numbers;
   for (const TestConditions& each : side.conditions) {
-    numbers.push_back(model::numbers_of(condition, each.energy, each.angle, [&](const auto&) {
-      return each.columns.at(static_cast<std::size_t>(column));
-    }));
+    numbers.push_back(model::numbers_of(condition, each.energy, each.angle,
+                                        [&](const auto&) { return each.columns.at(column); }));
   }
   return numbers;
+}
+
+void TestLosses::write_rows(const Side& side, const std::vector<std::string>& names,
+                            std::span<float> rows) const {
+  std::vector<std::vector<float>> numbers;
+  for (const std::string& name : names) numbers.push_back(numbers_of(side, name));
+  std::vector<const float*> values;
+  for (const auto& each : numbers) values.push_back(each.data());
+  model::write_conditions(values, std::ssize(side.conditions), rows.data());
 }
 
 void TestLosses::write_inputs(Side& side) {
   const auto input = program_->input<float>(*workspace_);
   const auto events = static_cast<std::int64_t>(side.conditions.size());
-  const bool is_noisy = model_.task == model::Task::kDiffusion;
+  if (model_.task != model::Task::kDiffusion) {
+    const model::NetworkDescription& judge = model_.discriminator;
+    std::ranges::copy(side.images, input.begin());
+    if (!judge.conditions.empty()) {
+      write_rows(side, judge.conditions, program_->conditions<float>(*workspace_));
+    }
+    if (!judge.columns.empty()) {
+      write_rows(side, judge.columns, program_->columns<float>(*workspace_));
+    }
+    return;
+  }
   std::vector<std::vector<float>> numbers;
   std::vector<const float*> conditions;
-  for (const std::string& name :
-       is_noisy ? model_.latent.conditions : model_.discriminator.conditions) {
+  for (const std::string& name : model_.latent.conditions) {
     conditions.push_back(numbers.emplace_back(numbers_of(side, name)).data());
-  }
-  if (!is_noisy) {
-    std::ranges::copy(side.images, input.begin());
-    if (conditions.empty()) return;
-    model::write_conditions(conditions, events, program_->conditions<float>(*workspace_).data());
-    return;
   }
   const model::Shape image = model::image_shape(model_);
   side.velocities.resize(side.images.size());

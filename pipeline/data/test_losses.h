@@ -48,8 +48,10 @@ class TestLosses {
   // Takes this discriminator, whose numbers are kept until end().
   void begin(std::span<const float> weights, std::span<const float> moving);
   // An image as the networks see it, of the data or generated. The sums are in the order of calls.
-  // A diffusion task's network judges no showers, so that generated ones are left out.
-  void add(bool is_real, std::span<const float> image, const TestConditions& conditions);
+  // `made`: of a generated one the discriminator's columns. A diffusion task's network judges no
+  // showers, so that generated ones are left out.
+  void add(bool is_real, std::span<const float> image, const TestConditions& conditions,
+           std::span<const float> made = {});
   // The losses of the steps of the task, as far as they have events; not those of d_both.
   std::vector<SlotLosses> end();
 
@@ -71,6 +73,11 @@ class TestLosses {
     std::vector<double> sums, of_generator;  // per term
   };
   explicit TestLosses(const model::GanDescription& model) : model_(model) {}
+  // Where it stands in TestConditions::columns.
+  std::size_t place_of(const std::string& column) const;
+  // A row of these numbers for each of the side's events.
+  void write_rows(const Side& side, const std::vector<std::string>& names,
+                  std::span<float> rows) const;
   // The numbers of the side's events.
   std::vector<float> numbers_of(const Side& side, const std::string& condition) const;
   // What the network reads of the events that wait.

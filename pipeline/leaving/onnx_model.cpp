@@ -40,14 +40,27 @@ std::string latent_text(const model::LatentDescription& latent) {
                                      : fmt::format("{}", fmt::join(latent.conditions, ", ")));
 }
 
+// No other value has it: those of layers have a "/".
+std::string output_name(const std::string& column) {
+  const bool may_be_taken =
+      column == "latent" || column == "shower" || column.find('/') != std::string::npos;
+  return may_be_taken ? "column " + column : column;
+}
+
 Result<void> write_3dgan(OnnxGraph& graph, const NetworkParameters& generator,
                          const model::LatentDescription& latent) {
   graph.input("latent", {latent.size}, latent_text(latent));
   const auto& shapes = generator.shapes();
   const model::Shape& shape = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
-  ASSIGN_OR_RETURN(const auto image, add_network(graph, generator, "latent"));
-  graph.node("Identity", image, "shower");
+  ASSIGN_OR_RETURN(const auto outputs, add_network(graph, generator, "latent"));
+  graph.node("Identity", {outputs.front()}, "shower");
   graph.output("shower", sizes_of(shape), "cells in the units of training");
+  const auto& makes = generator.network().makes;
+  for (std::size_t i = 0; i < makes.size(); ++i) {
+    const std::string name = output_name(makes[i].column);
+    graph.node("Identity", {outputs[1 + i]}, name);
+    graph.output(name, {1}, makes[i].column + " as the data have it");
+  }
   return {};
 }
 
@@ -110,9 +123,10 @@ Result<void> write_par04(OnnxGraph& graph, const NetworkParameters& generator,
   const std::string latents =
       multiply ? graph.node("Mul", {noise, given.front()}, "latent")
                : graph.node("Concat", given, "latent", {{"axis", std::int64_t{1}}});
-  ASSIGN_OR_RETURN(const auto image, add_network(graph, generator, latents));
+  ASSIGN_OR_RETURN(const auto outputs, add_network(graph, generator, latents));
   // cell = (units_per_gev x GeV)^power.
-  std::string cells = graph.node("Relu", {graph.node("Flatten", image, "cells")}, "positive");
+  std::string cells =
+      graph.node("Relu", {graph.node("Flatten", {outputs.front()}, "cells")}, "positive");
   if (trained.units.power != 1.0) {
     cells =
         graph.node("Pow", {cells, graph.number("exponent", 1.0 / trained.units.power)}, "powers");

@@ -14,13 +14,14 @@ namespace troupe::pipeline {
 // k3dgan: the network as it is, as 3DGAN's generator.predict() has it.
 //   latent (N, size): with conditions in front of the noise (prepend) or noise times the condition
 //     (multiply), energy in 100 GeV, angle in rad -> shower (N, x, y, z, 1) in the units of
-//     training.
+//     training, and each column that is made with it (N, 1) by its name, as the data have it
+//     ("column NAME" of a name that a value of the graph may have).
 //
 // kPar04: what Geant4's example Par04 gives to a model and takes from it (Par04InferenceSetup):
 //   input (N, noise + 4): normal noise, energy / 1.024 TeV, angle / 90 degrees, and two numbers
 //   that
 //     tell detectors apart, which are not used -> shower (N, x * y * z): energies of cells / energy
-//     of the particle, x outermost and z innermost.
+//     of the particle, x outermost and z innermost. Columns are left out.
 //
 // The network of a task that has no generator is written as it is, in the first flavour alone:
 // input (N, x, y, z, channels) as the network reads it and, where it is told some, conditions

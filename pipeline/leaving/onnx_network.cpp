@@ -433,7 +433,8 @@ Result<std::vector<std::string>> NetworkWriter::write(const std::string& input) 
   const model::NetworkDescription& network = parameters_.network();
   // No layer is called as an input.
   Value first{input, network.input};
-  const Value told{"conditions", network.conditions_shape()};
+  const Value told{"conditions",
+                   model::shape_read(network, parameters_.shapes(), model::kOfConditions)};
   name_ = input + ".";
   if (first.is_image()) first.name = channels_first(input);
   for (std::size_t i = 0; i < network.layers.size(); ++i) {

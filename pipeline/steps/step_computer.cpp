@@ -125,8 +125,7 @@ void StepComputer::take_turn(const Part& turn, const Work& work) {
 }
 
 void StepComputer::make_room_for_images(std::size_t micro_batches) {
-  const auto bytes = static_cast<std::size_t>(
-      gan_.batch() * gan_.generator().output_shape(0).elements() * sizeof(float));
+  const auto bytes = static_cast<std::size_t>(gan_.fake_elements()) * sizeof(float);
   while (images_.size() < micro_batches) images_.push_back(gan_.memory().allocate(bytes));
 }
 

@@ -239,6 +239,66 @@ TEST(ColumnNames, ConditionsOfTheJudgingNetworkAreAmongThoseThatAreAskedFor) {
               HasSubstr("model.network.conditions: generated showers have no column \"mass\""));
 }
 
+// A generator that makes one column, the discriminator reads it.
+const std::string kMaking = R"(model:
+  generator:
+    latent: {size: 5}
+    layers:
+      - dense: {units: 1, name: leakage}
+      - dense: {units: 64, input: input}
+      - reshape: [4, 4, 4, 1]
+    makes: {leak: leakage}
+  discriminator:
+    input: [4, 4, 4, 1]
+    columns: [leak]
+    layers: [flatten, {concatenate: [columns]}, {dense: {units: 1, name: score}}]
+    outputs: [score]
+  losses: {score: {kind: bce_logits, target: label}}
+data: {train: a.h5, schema: lcd-fixed}
+)";
+
+TEST(ColumnNames, OfAGeneratorAreReadByItsDiscriminator) {
+  const Topology t = parsed(kMaking).topology;
+  EXPECT_THAT(t.model.gan.generator.makes, ElementsAre(model::MadeColumn{"leak", "leakage"}));
+  ASSERT_EQ(t.data.dataset.columns.size(), 1u);
+  EXPECT_EQ(t.data.dataset.columns[0].name, "leak");
+  EXPECT_EQ(values_of(parsed(values_of(t)).topology), values_of(t));
+  const std::vector<std::string> other{"model.generator.makes={tail: leakage}",
+                                       "model.discriminator.columns=[tail]"};
+  EXPECT_NE(topology_hash(t), topology_hash(parsed(kMaking, other).topology));
+}
+
+TEST(ColumnNames, ThatAGeneratorCannotMakeAreToldWhereTheyStand) {
+  const auto refused = [](const std::vector<std::string>& settings, const std::string& why) {
+    EXPECT_THAT(message_of(parse(kMaking, settings)), HasSubstr(why));
+  };
+  std::string two = kMaking;
+  two.replace(two.find("units: 1"), 8, "units: 2");
+  EXPECT_THAT(message_of(parse(two)),
+              HasSubstr("t.yaml:8:19: model.generator.makes.leak: the layer leakage of the column "
+                        "leak makes 2 for an event; a column is (1), one number"));
+  refused({"model.generator.makes.leak=leakag"}, "is no layer; did you mean leakage?");
+  refused({"model.generator.makes=leakage"},
+          "expected a layer for each column, such as {leakage: leakage_head}");
+  refused({"model.discriminator.columns=[leak, tail]"},
+          "model.discriminator.columns: the discriminator reads the column tail, which the "
+          "generator does not make; name the layer that makes it in model.generator.makes");
+  refused({"model.generator.makes={leak: leakage, tail: leakage}"}, "is an output already");
+  refused({"model.discriminator.columns=[leak, leak]"}, "leak is named twice");
+  refused({"model.generator.latent.conditions=[energy, leak]"},
+          "the generator makes leak, which showers are asked for");
+  refused({"model.discriminator.layers=[flatten, {dense: {units: 1, name: score}}]"},
+          "no layer reads the network's columns");
+  refused({"model.losses.score={kind: wasserstein, target: label, gradient_penalty: 5}"},
+          "gradient_penalty: is of images alone, and the discriminator reads the column leak");
+  refused({"model.losses.score={kind: mse, target: leak}"},
+          "model.losses.score.target: leak is made by the generator");
+  EXPECT_THAT(message_of(parse(kTask, {"model.network.columns=[n]"})),
+              HasSubstr("unknown key \"columns\""));
+  EXPECT_THAT(message_of(parse(kMaking, {"data={train: synthetic, schema: lcd-fixed}"})),
+              HasSubstr("generated showers have no column \"leak\""));
+}
+
 TEST(ColumnNames, ConditionsOfADiffusionTaskAreChannels) {
   EXPECT_THAT(message_of(parse("model: {zoo: calo_unet_12}\ndata: {train: a.h5}\n",
                                {"model.network.conditions=[energy]"})),

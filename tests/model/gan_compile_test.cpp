@@ -58,6 +58,45 @@ TEST(GanCompile, ColumnsOfTheDataAreThoseOfTheLatentAndThenOfTheLosses) {
   EXPECT_THAT(message_of(gan), HasSubstr("a model with pdg needs batch"));
 }
 
+// The generator makes one column besides its image.
+GanDescription making_a_column() {
+  GanDescription gan = small_gan();
+  gan.generator.layers.insert(gan.generator.layers.begin(), layer("leakage", Dense{1}));
+  gan.generator.layers[1].input = "input";
+  gan.generator.makes = {{"leak", "leakage"}};
+  gan.discriminator.columns = {"leak"};
+  gan.discriminator.layers[1] = layer("joined", Concatenate{{"columns"}});
+  gan.discriminator.layers.insert(gan.discriminator.layers.begin() + 2, layer("score", Dense{1}));
+  return gan;
+}
+
+TEST(GanCompile, ColumnsAreMadeAndReadAndNothingElse) {
+  EXPECT_EQ(message_of(making_a_column()), "");
+  EXPECT_THAT(columns_of(making_a_column()), testing::ElementsAre("leak"));
+  const auto refused = [](auto change, const std::string& why) {
+    GanDescription gan = making_a_column();
+    change(gan);
+    EXPECT_THAT(message_of(gan), HasSubstr(why));
+  };
+  refused([](auto& gan) { gan.generator.makes.clear(); },
+          "reads the column leak, which the generator does not make");
+  refused([](auto& gan) { gan.discriminator.columns.clear(); },
+          "makes the column leak, which the discriminator does not read");
+  refused([](auto& gan) { gan.latent.conditions.emplace_back("leak"); },
+          "makes leak, which showers are asked for");
+  refused([](auto& gan) { gan.losses[0].target = Target::kColumn, gan.losses[0].column = "leak"; },
+          "loss score: leak is made by the generator");
+  refused([](auto& gan) { gan.generator.layers[0] = layer("leakage", Dense{2}); },
+          "the generator makes 2 of the columns");
+  refused(
+      [](auto& gan) {
+        gan.losses.push_back({"score", LossKind::kGradientPenalty, Target::kLabel, 1.0});
+      },
+      "gradient penalty: is of images alone");
+  refused([](auto& gan) { gan.task = Task::kSupervised; },
+          "columns are what a GAN's generator makes; the network of a supervised task");
+}
+
 TEST(GanCompile, ASupervisedTaskHasOneNetworkAndNoTargetsOfFakes) {
   GanDescription task = small_gan();
   task.task = Task::kSupervised;

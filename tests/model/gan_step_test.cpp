@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -54,6 +55,24 @@ GanDescription told(GanDescription gan) {
   return gan;
 }
 
+// The generator makes two columns from its bent features, which the discriminator reads in another
+// order: one with the cells, and both behind them.
+GanDescription making_columns(GanDescription gan) {
+  gan.generator.makes = {{"leak", "leakage"}, {"depth", "depth"}};
+  auto& layers = gan.generator.layers;
+  layers.insert(layers.end() - 1, {layer("leakage", Dense{1}), layer("deep", Dense{1}, "bend"),
+                                   layer("depth", Activation{ActivationKind::kSoftplus})});
+  layers.back().input = "bend";
+  NetworkDescription& judge = gan.discriminator;
+  judge.columns = {"depth", "leak"};
+  judge.layers[1] = layer("joined", Concatenate{{"columns"}});
+  judge.layers.insert(judge.layers.begin() + 2, layer("hidden", Dense{5}));
+  judge.layers.insert(judge.layers.begin() + 4, layer("beside", Multiply{"spread"}));
+  judge.layers.insert(judge.layers.begin(), layer("spread", Dense{5}, "columns"));
+  judge.layers[1].input = "input";
+  return gan;
+}
+
 // Fakes have energies of their own, which are others than those of the data.
 GanDescription drawn(GanDescription gan) {
   gan.fake_conditions = FakeConditions::kUniform;
@@ -83,6 +102,9 @@ class Steps {
     }
   }
 
+  // Of the data: those of the first column, then of the next.
+  std::vector<float>& columns() { return columns_; }
+
   const ContributionLayout& layout(SlotKind slot) const { return gan_->contributions(slot); }
   std::vector<double>& weights(SlotKind slot) {
     return slot == SlotKind::kG ? generator_ : discriminator_;
@@ -90,12 +112,12 @@ class Steps {
 
   std::vector<double> contributions(SlotKind slot) {
     std::vector<double> values(static_cast<std::size_t>(layout(slot).size), NAN);
-    std::vector<double> fakes(kBatch * kCells);
+    std::vector<double> fakes(static_cast<std::size_t>(gan_->fake_elements()));
     const std::vector<float> conditions{0.5F, 1.0F, 1.5F};
     const GanParameters parameters{generator_.data(), generator_moving_.data(),
                                    discriminator_.data(), discriminator_moving_.data()};
     const std::vector<GanMicroBatch> micro_batches{
-        {{images_.data(), conditions.data(), conditions.data(), conditions.data()},
+        {{images_.data(), conditions.data(), conditions.data(), conditions.data(), columns_.data()},
          0,
          fakes.data(),
          values.data()}};
@@ -127,7 +149,7 @@ class Steps {
   std::unique_ptr<const Gan> gan_;
   GanStream stream_;
   std::vector<double> generator_, generator_moving_, discriminator_, discriminator_moving_;
-  std::vector<float> images_;
+  std::vector<float> images_, columns_{0.25F, 1.25F, 2.5F, -0.5F, 0.75F, 1.75F};
 };
 
 void expect_gradients(const GanDescription& description, double tolerance) {
@@ -167,6 +189,44 @@ TEST(GanStep, GradientsOfAPenaltyAreThoseOfItsValue) { expect_gradients(with_pen
 TEST(GanStep, GradientsOfADiscriminatorThatIsToldTheEnergyAreThoseOfItsLosses) {
   expect_gradients(told(example(LossKind::kHinge)), 1e-8);
   expect_gradients(told(with_penalty(10.0)), 2e-5);
+}
+
+TEST(GanStep, GradientsFlowThroughTheColumnsThatAGeneratorMakes) {
+  expect_gradients(making_columns(example(LossKind::kHinge)), 1e-8);
+  // Nothing but the columns is judged, so that no gradient comes from the image.
+  GanDescription gan = making_columns(example(LossKind::kWasserstein));
+  gan.discriminator.layers = {layer("score", Dense{1}, "columns"), layer("sum", Sum{}, "input")};
+  gan.losses[1].weight = 0.0;
+  expect_gradients(gan, 1e-8);
+}
+
+// The data's columns are those of the events, and the generator's are judged as they are made, in
+// the discriminator's order.
+TEST(GanStep, EachEventIsJudgedByItsOwnColumns) {
+  GanDescription gan = making_columns(example(LossKind::kMeanSquaredError));
+  gan.flip_probability = 0.0;
+  gan.discriminator.layers = {layer("score", Dense{1}, "columns"), layer("sum", Sum{}, "input")};
+  gan.generator.layers[3] = layer("deep", Slice{Axis::kChannels, 0, 1}, "bend");
+  gan.generator.layers[4] = layer("depth", Activation{}, "deep");
+  Steps steps(gan);
+  // dense 3 x 8, then the leakage's kernel and bias: the depth is tanh(0.5), the leakage 3.
+  std::vector<double>& g = steps.weights(SlotKind::kG);
+  ASSERT_EQ(g.size(), 24U + 8U + 8U + 1U);
+  std::ranges::fill(g, 0.0);
+  g[24] = 0.5;
+  g.back() = 3.0;
+  const double depth = std::tanh(0.5);
+  std::vector<double>& d = steps.weights(SlotKind::kDReal);
+  d = {2.0, 10.0, 0.0};  // of depth, leak, and the bias
+  const double fake = 2.0 * depth + 30.0;
+  EXPECT_NEAR(steps.number(SlotKind::kDFake, "loss/score"), fake * fake, 1e-9);
+  EXPECT_NEAR(steps.number(SlotKind::kG, "loss/score"), (fake - 1.0) * (fake - 1.0), 1e-9);
+  double real = 0.0;
+  for (const double score : {0.5 - 5.0, 2.5 + 7.5, 5.0 + 17.5}) {
+    real += (score - 1.0) * (score - 1.0) / 3.0;
+  }
+  EXPECT_NEAR(steps.number(SlotKind::kDReal, "loss/score"), real, 1e-9);
+  EXPECT_NEAR(steps.number(SlotKind::kDBoth, "loss/score"), 0.5 * (real + fake * fake), 1e-9);
 }
 
 // Each half has the conditions of its own events.
@@ -260,6 +320,7 @@ TEST(GanStep, OnBothIsTheMeanOfItsHalvesWhereEventsAreApart) {
   expect_mean_of_halves(gan);
   gan.discriminator.conditions.push_back(kEnergyCondition);  // a second number of each event
   expect_mean_of_halves(gan);
+  expect_mean_of_halves(making_columns(drawn(example(LossKind::kHinge))));
 }
 
 TEST(GanStep, OnBothIsOneBatchForBatchNorm) {

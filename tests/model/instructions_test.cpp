@@ -168,6 +168,22 @@ TEST(Instructions, NoGradientOfConditionsIsComputed) {
   }
 }
 
+TEST(Instructions, GradientOfColumnsIsComputedWithThatOfTheInput) {
+  NetworkDescription network{"n", Shape::features(4), {}, {}, {}, {"leak"}};
+  network.layers = {layer("leaks", Dense{3}, "columns"), layer("seen", Dense{2}, "input"),
+                    layer("both", Concatenate{{"leaks", "columns"}}), layer("score", Dense{1})};
+  const auto to_inputs = names(network, instructions_of(network), Pass::kBackwardInput);
+  EXPECT_THAT(to_inputs, Contains("dense_backward_input leaks"));
+  EXPECT_THAT(to_inputs, Contains("dense_backward_input seen"));
+  // The columns alone are read: the input's gradient is 0.
+  network.layers = {layer("score", Dense{1}, "columns")};
+  const InstructionLists lists = instructions_of(network);
+  const auto& pass = lists.passes[static_cast<std::size_t>(Pass::kBackwardInput)];
+  ASSERT_EQ(pass.size(), 2U);
+  EXPECT_EQ(pass[0].operands.back().tensor, lists.columns_gradient);
+  EXPECT_EQ(pass[1].operands.back().tensor, lists.input_gradient);
+}
+
 // Each instruction gives its operation the operands that the operation's comment lists, of the
 // listed size and in the listed direction.
 TEST(Instructions, OperandsAreThoseOfTheOperation) {

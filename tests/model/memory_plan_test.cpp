@@ -32,8 +32,9 @@ class Arena {
 
   // What is wrong with running these passes one after the other, if anything.
   std::optional<std::string> play(std::vector<Pass> passes) {
-    hold(lists_.input);
-    if (lists_.conditions >= 0) hold(lists_.conditions);
+    for (const int input : {lists_.input, lists_.conditions, lists_.columns}) {
+      if (input >= 0) hold(input);
+    }
     const bool backward = passes.size() > 1 && compiled(passes.back());
     if (backward) {
       for (const int gradient : lists_.output_gradients) hold(gradient);
@@ -47,7 +48,9 @@ class Arena {
     for (const int output : lists_.outputs) expect(output, "an output at the end");
     if (!backward) return problem_;
     for (const int gradient : lists_.output_gradients) expect(gradient, "an output gradient");
-    if (passes.back() == Pass::kBackwardInput) expect(lists_.input_gradient, "the input gradient");
+    if (passes.back() != Pass::kBackwardInput) return problem_;
+    expect(lists_.input_gradient, "the input gradient");
+    if (lists_.columns >= 0) expect(lists_.columns_gradient, "the columns' gradient");
     return problem_;
   }
 
@@ -126,11 +129,11 @@ std::optional<std::string> play_all(const InstructionLists& lists, DataType type
   return std::nullopt;
 }
 
-// The last layer is the first that reads the conditions.
-NetworkDescription told(NetworkDescription network) {
+// The last layer is the first that reads the conditions or the columns.
+NetworkDescription told(NetworkDescription network, const std::string& input) {
   if (network.outputs.empty()) network.outputs = {network.layers.back().name};
-  network.conditions = {"energy", "angle"};
-  network.layers.push_back(layer("told", Dense{3}, "conditions"));
+  (input == "columns" ? network.columns : network.conditions) = {"eta", "phi"};
+  network.layers.push_back(layer("told", Dense{3}, input));
   network.outputs.emplace_back("told");
   return network;
 }
@@ -138,7 +141,8 @@ NetworkDescription told(NetworkDescription network) {
 TEST(MemoryPlan, NothingNeededIsOverwrittenInRandomNetworks) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     NetworkDescription network = random_network(seed);
-    if (seed % 3 == 0) network = told(std::move(network));
+    if (seed % 3 == 0) network = told(std::move(network), "conditions");
+    if (seed % 3 == 1) network = told(std::move(network), "columns");
     ProgramOptions options = batch_of(1 + static_cast<std::int64_t>(seed % 5));
     options.backward_parameters = seed % 7 != 0;
     options.backward_input = seed % 5 != 0;

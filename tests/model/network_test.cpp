@@ -293,6 +293,44 @@ TEST(Network, ConditionsAreASecondInputOfTheNetworksThatHaveThem) {
               HasSubstr("reads conditions, which is no layer"));
 }
 
+TEST(Network, ColumnsAreAThirdInputAndSomeLayerReadsThem) {
+  NetworkDescription network{
+      "n", kFeatures, {layer("seen", Dense{2}), layer("all", Concatenate{{"columns"}})},
+      {},  {},        {"leak", "depth"}};
+  EXPECT_THAT(infer_shapes(network).problems, IsEmpty());
+  EXPECT_EQ(infer_shapes(network).layers.back(), Shape::features(4));
+  EXPECT_THAT(print_network(network, infer_shapes(network)), HasSubstr("columns leak, depth"));
+  network.layers.pop_back();
+  EXPECT_THAT(infer_shapes(network).problems.front().message,
+              HasSubstr("no layer reads the network's columns"));
+}
+
+TEST(Network, ColumnsThatAreMadeAreOutputsOfOneNumberBehindTheImage) {
+  const auto made_by = [](const std::string& name, const Layer& head = layer("head", Dense{1})) {
+    NetworkDescription network{"n", kFeatures, {head, layer("image", Dense{8}, "input")}, {}};
+    network.makes = {{"leak", name}};
+    return network;
+  };
+  const NetworkDescription fine = made_by("head");
+  const NetworkShapes shapes = infer_shapes(fine);
+  EXPECT_THAT(shapes.problems, IsEmpty());
+  EXPECT_THAT(shapes.outputs, ElementsAre(1, 0));
+  EXPECT_THAT(print_network(fine, shapes), HasSubstr("makes the column leak by head"));
+  const auto refused = [](const NetworkDescription& network, const std::string& why) {
+    const auto problems = infer_shapes(network).problems;
+    ASSERT_FALSE(problems.empty()) << why;
+    EXPECT_THAT(problems.front().message, HasSubstr(why));
+    EXPECT_EQ(problems.front().column, "leak");
+  };
+  refused(made_by("heat"), "the layer heat of the column leak is no layer; did you mean head?");
+  refused(made_by("image"), "the layer image of the column leak is an output already");
+  refused(made_by("head", layer("head", Dense{2})),
+          "makes 2 for an event; a column is (1), one number");
+  NetworkDescription named = made_by("columns", layer("columns", Dense{1}));
+  EXPECT_THAT(infer_shapes(named).problems.front().message,
+              HasSubstr("\"columns\" means the network's columns"));
+}
+
 TEST(Network, OutputsMustBeLayersAndNeedEveryLayer) {
   EXPECT_THAT(problems_of(kFeatures, {layer("score", Dense{2})}, {"scores"}),
               ElementsAre("output scores is no layer; did you mean score?"));

@@ -189,7 +189,6 @@ TEST_F(Leaving, OnnxOfATaskOfOneNetworkHasItsInputAndEachOfItsOutputs) {
   ASSERT_EQ(model.graph().input_size(), 1);
   EXPECT_EQ(model.graph().input(0).name(), "input");
   EXPECT_THAT(dimensions(model.graph().input(0)), ElementsAre(-1, 4, 3, 2, 3));
-  ASSERT_EQ(model.graph().output_size(), 2);
   EXPECT_EQ(model.graph().output(0).name(), "velocity");
   EXPECT_THAT(dimensions(model.graph().output(0)), ElementsAre(-1, 4, 3, 2, 2));
   EXPECT_EQ(model.graph().output(1).name(), "size");
@@ -223,6 +222,22 @@ TEST_F(Leaving, OnnxOfANetworkThatIsToldConditionsHasThemAsItsSecondInput) {
   }
   EXPECT_EQ(reads.at("asked/output").front(), "conditions");
   EXPECT_THAT(reads.at("all/output"), ElementsAre("sum/output", "asked/output", "conditions"));
+}
+
+TEST_F(Leaving, OnnxHasTheColumnsThatAreMadeBesideTheShower) {
+  model::NetworkDescription& generator = gan_.generator;
+  generator.layers.insert(generator.layers.begin(), layer("leakage", model::Dense{1}));
+  generator.layers[1].input = "input";
+  generator.makes = {{"shower", "leakage"}};
+  state_.generator = filled(generator, 1);
+  const onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_EQ(model.graph().output(1).name(), "column shower");
+  EXPECT_THAT(dimensions(model.graph().output(1)), ElementsAre(-1, 1));
+  std::map<std::string, std::string> made_of;
+  for (const auto& node : model.graph().node()) made_of[node.output(0)] = node.input(0);
+  EXPECT_EQ(made_of.at("column shower"), "leakage/output");
+  EXPECT_EQ(onnx(OnnxFlavour::kPar04).graph().output_size(), 1);
 }
 
 TEST_F(Leaving, OnnxRefusesALayerThatItCannotSay) {

@@ -89,6 +89,29 @@ TEST(TestLosses, CompareWithColumnsOfTheData) {
   }
 }
 
+// Behind the column of the latent. Generated events bring their own.
+TEST(TestLosses, FollowFromTheColumnsThatWereMade) {
+  model::GanDescription gan;
+  gan.latent.conditions = {"eta"};
+  gan.discriminator = {"discriminator", model::Shape::image({2, 1, 1}, 1), {}, {"read", "sum"}};
+  gan.discriminator.columns = {"leak", "depth"};
+  gan.discriminator.layers = {layer("read", model::Slice{model::Axis::kChannels, 1, 1}, "columns"),
+                              layer("sum", model::Sum{}, "input")};
+  gan.losses = {{"read", LossKind::kMeanSquaredError, Target::kLabel, 1.0},
+                {"sum", LossKind::kMeanSquaredError, Target::kEcal, 1.0}};
+  const auto tested = TestLosses::create(gan).value();
+  tested->begin({}, {});
+  const std::vector<float> image{0.5F, 0.25F}, made{9.0F, 5.0F};
+  for (const bool is_real : {true, false}) {
+    tested->add(is_real, image, {.columns = {-1.0F, 7.0F, 3.0F}},
+                is_real ? std::span<const float>() : made);
+  }
+  const auto all = tested->end();
+  EXPECT_DOUBLE_EQ(all.at(0).losses.at(0).second, 4.0);   // of the data
+  EXPECT_DOUBLE_EQ(all.at(1).losses.at(0).second, 25.0);  // of generated ones, labelled so
+  EXPECT_DOUBLE_EQ(all.at(2).losses.at(0).second, 16.0);  // and labelled real
+}
+
 // The column stands behind that of the latent, and each event has its own.
 TEST(TestLosses, FollowFromWhatTheNetworkIsTold) {
   model::GanDescription gan;

@@ -84,6 +84,19 @@ INSTANTIATE_TEST_SUITE_P(
                       "[generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
                       "{concatenate: [conditions]}, {dense: 8}, {activation: leaky_relu}, "
                       "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
+        // The generator makes the energy of the particle with its image, twice.
+        std::pair{"gan3d_12",
+                  std::vector<std::string>{
+                      "train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
+                      "train.schedule=[d_real, d_fake, d_both, g]",
+                      "model.generator={latent: {size: 8}, makes: {target.1: one, target: two}, "
+                      "layers: [{dense: {units: 1, name: one}}, {dense: {units: 1, name: two, "
+                      "input: input}}, {dense: {units: 216, input: input}}, {reshape: [6, 6, 6, "
+                      "1]}, {upsample: [2, 2, 2]}, {activation: relu}]}",
+                      "model.discriminator={input: [12, 12, 12, 1], columns: [target, target.1], "
+                      "outputs: [generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
+                      "{concatenate: [columns]}, {dense: 8}, {activation: leaky_relu}, "
+                      "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
         std::pair{"particle_12",
                   std::vector<std::string>{"train.iterations=5", "train.micro_batch=4",
                                            "train.micro_batches=4", "train.epochs=20",

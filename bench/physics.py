@@ -52,14 +52,15 @@ def case(topology, cells, events, rows, batch, rates, decays, micro_batches=1, f
     return topology, cells, step, [*(f"{k}={v}" for k, v in settings.items()), *further]
 
 
-def small(micro_batches):
-    return case("quickstart", 12, 200_000, 8, 8, (6e-4, 1e-3), 10, micro_batches)
+def small(micro_batches, further=()):
+    return case("quickstart", 12, 200_000, 8, 8, (6e-4, 1e-3), 10, micro_batches, further)
 
 
 # With cells in GeV all fakes of gan3d_25 were soon without energy.
 IN_MEV = ["model.precision=bf16", "data.preprocessing.scale=1000"]
 CASES = {
     "gan3d_12": small(1),
+    "gan3d_12-bf16": small(1, ["model.precision=bf16"]),
     "gan3d_12-before": case("quickstart", 12, 8, 1, 8, (6e-4, 1e-3), 0),
     "gan3d_12-8-micro-batches": small(8),
     "gan3d_12-64-micro-batches": small(64),

@@ -53,7 +53,7 @@ struct InstructionLists {
   std::array<bool, kPasses> compiled{};  // a compiled pass may have no instructions
   // Tensors the caller of a Program reads and writes.
   int input = -1;
-  // Of a network that has none: none.
+  // -1 where the network has none.
   int conditions = -1;
   int columns = -1;
   std::vector<int> outputs;
@@ -61,7 +61,7 @@ struct InstructionLists {
   int input_gradient = -1;
   int columns_gradient = -1;
 
-  // Of what a layer reads, where that is no layer; -1: there is none.
+  // The tensor of kOfInput, kOfConditions or kOfColumns, and of its gradient; -1: there is none.
   int input_of(int from) const {
     return from == kOfInput ? input : from == kOfConditions ? conditions : columns;
   }

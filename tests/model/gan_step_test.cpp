@@ -102,7 +102,7 @@ class Steps {
     }
   }
 
-  // Of the data: those of the first column, then of the next.
+  // The data's: numbers of the first column, then those of the next.
   std::vector<float>& columns() { return columns_; }
 
   const ContributionLayout& layout(SlotKind slot) const { return gan_->contributions(slot); }

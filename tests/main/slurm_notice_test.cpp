@@ -35,11 +35,12 @@ class SlurmNotice : public SlurmPool {
     }
     return text;
   }
-  // A job that wants so many whole nodes for a while.
+  // A job that wants so many whole nodes until end_urgent().
   void submit_urgent(int count) const {
     slurm({"/usr/bin/sbatch", "--partition=urgent", fmt::format("--nodes={}", count),
-           "--output=/dev/null", "--job-name=urgent", "--wrap=exec sleep 3"});
+           "--output=/dev/null", "--job-name=urgent", "--wrap=exec sleep 600"});
   }
+  void end_urgent() const { slurm({"/usr/bin/scancel", "--name=urgent"}); }
   bool wait_until_urgent_runs(Process& process) const {
     return process.wait_until([&] { return jobs().find("RUNNING urgent") != std::string::npos; });
   }
@@ -73,6 +74,7 @@ TEST_F(SlurmCancelling, NodesAreLeftToAJobThatIsMoreUrgentAndComeBackAfterIt) {
   ASSERT_TRUE(wait_until_urgent_runs(all)) << log() << jobs();
   ASSERT_TRUE(wait_until(all, "hpc", 2, "queued")) << log();
   wait_until_training(all, steps() + 40);
+  end_urgent();
   ASSERT_TRUE(wait_until(all, "hpc", 4, "running")) << log();
   expect_left_in_order();
   EXPECT_THAT(job_logs(), Not(HasSubstr("DUE TO"))) << "they do not wait for the end";
@@ -92,6 +94,7 @@ TEST_F(SlurmRequeuing, JobThatIsPutBackJoinsAgainAfterTheOneThatIsMoreUrgent) {
   ASSERT_TRUE(wait_until_urgent_runs(all)) << log() << jobs();
   ASSERT_TRUE(wait_until(all, "hpc", 1, "queued")) << log();
   EXPECT_THAT(log(), Not(HasSubstr("hpc.4"))) << "the same job is waited for";
+  end_urgent();
   // Slurm holds it back for two minutes.
   std::string job;
   for (const char* node : {"hpc.0", "hpc.1", "hpc.2", "hpc.3"}) {

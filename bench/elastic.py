@@ -8,7 +8,10 @@ Pairs of runs of gan3d_25 with two workers, in turns: as it is, and with its mem
 second. Then runs that a third process joins in the middle: how long it takes from its start until
 a step is made with what it computes, how long all were halted, and the time between steps before
 it came, while it learned, and around its View; what memory a member kept for others then, and what
-its process had at most. Every run has to end in the same state.
+its process had at most. Last come planned changes where nobody takes another's processor: one member
+has a core for itself, one that has the other core joins it, and leaves again. The longest iteration
+around such a change stands against the longest of its neighbours. Every run has to end in the same
+state.
 """
 
 import json
@@ -44,9 +47,9 @@ def summary_of(program, folder, out):
     return summary
 
 
-def start(troupe, folder, out, more):
-    command = [troupe, "run", f"{folder}/run.yaml", "--out", out, "--workers", "2", *more]
-    return runs.Program(command, folder)
+def start(troupe, folder, out, more, workers=2, enter=None):
+    command = [troupe, "run", f"{folder}/run.yaml", "--out", out, "--workers", str(workers), *more]
+    return runs.Program(command, folder, enter)
 
 
 def rate(troupe, folder, name, more):
@@ -121,6 +124,45 @@ def with_join(troupe, folder, number, iterations):
     }
 
 
+def planned(troupe, folder, number):
+    """Of a join and of a leave: the longest iteration around the change as a part of the longest of
+    three before and three after. An iteration is taken from one first step to the next, whose
+    gradients nobody waits for: they are computed while the last step before them is summed."""
+    out = f"{folder}/planned-{number}"
+    address = f"tcp://127.0.0.1:{runs.free_port()}"
+    run = start(troupe, folder, out, ["--set", "cluster.listen=" + address[6:]], 1,
+                lambda: os.sched_setaffinity(0, {0}))
+    os.sched_setaffinity(0, {1})
+    tail, seen, joiner, leaves = runs.Tail(f"{out}/metrics.jsonl"), [], None, False
+    while run.runs():
+        now = time.monotonic()
+        seen.extend((now, json.loads(line)) for line in tail.lines())
+        steps = sum(line["kind"] == "step" for _, line in seen)
+        if joiner is None and steps > 6 * SLOTS:
+            joiner = runs.Program([troupe, "join", address], folder)
+        joins = [line for _, line in seen if line["kind"] == "view"]
+        if joins and not leaves and steps > joins[0]["fields"]["first_step"] + 8 * SLOTS:
+            joiner.process.terminate()
+            leaves = True
+        time.sleep(0.001)
+    os.sched_setaffinity(0, {0, 1})
+    run.finish()
+    joiner.finish()
+    summary_of(run, folder, out)
+    told = {line["step"] // SLOTS: now for now, line in seen
+            if line["kind"] == "step" and line["step"] % SLOTS == 0}
+    took = {number: told[number] - told[number - 1] for number in told if number - 1 in told}
+    views = [line["fields"]["first_step"] // SLOTS for _, line in seen if line["kind"] == "view"]
+    if len(views) < 2:
+        run.fail("it was over before one had joined and left")
+    parts = []
+    for first, last in ((views[0], views[0]), (views[1], views[-1])):
+        around = range(first, last + 4)
+        beside = [*range(first - 3, first), *range(last + 4, last + 7)]
+        parts.append(max(took[i] for i in around) / max(took[i] for i in beside))
+    return parts
+
+
 def show(name, seconds):
     if not seconds:  # a busy machine may show all steps of a part at once
         return
@@ -132,6 +174,7 @@ def show(name, seconds):
 def main():
     troupe, small, _ = runs.arguments(__doc__)
     pairs, joins, iterations = (1, 1, 6) if small else (10, 8, 16)
+    changes, changed = (1, 28) if small else (8, 32)
     with tempfile.TemporaryDirectory(prefix="troupe-bench-elastic-") as folder:
         runs.write_topology(folder, TOPOLOGY, iterations=iterations)
         ratios = []
@@ -158,6 +201,14 @@ def main():
             ordered = sorted(one[key] for one in found)
             print(f"{name:<52} {len(ordered):>5} {ordered[0] / 1e6:>8.2f} "
                   f"{statistics.median(ordered) / 1e6:>8.2f} {ordered[-1] / 1e6:>8.2f} MB")
+    with tempfile.TemporaryDirectory(prefix="troupe-bench-elastic-") as folder:
+        runs.write_topology(folder, TOPOLOGY, iterations=changed)
+        found = [planned(troupe, folder, number) for number in range(changes)]
+        for name, parts in zip(("join", "leave"), zip(*found)):
+            ordered = sorted(parts)
+            print(f"longest iteration around a planned {name:<5} of its neighbours' "
+                  f"{len(ordered):>6} {ordered[0]:>8.2f} {statistics.median(ordered):>8.2f} "
+                  f"{ordered[-1]:>8.2f}", flush=True)
 
 
 if __name__ == "__main__":

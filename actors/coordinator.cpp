@@ -43,7 +43,7 @@ void recall_processes(const CoordinatorOptions::Predecessor& predecessor, Roster
 }
 
 Roster::Report report_of(const Halted& halted) {
-  return {halted.change, halted.next_step, halted.kept_bytes, halted.view};
+  return {halted.change, halted.next_step, halted.unbegun, halted.kept_bytes, halted.view};
 }
 
 }  // namespace

@@ -36,11 +36,15 @@ void fields(auto& archive, Like<BeginTraining> auto& body) {
   archive.object("state", body.state);
 }
 
-void fields(auto& archive, Like<Halt> auto& body) { archive.inlined(body.change); }
+void fields(auto& archive, Like<Halt> auto& body) {
+  archive.inlined(body.change);
+  archive.flag("planned", body.planned);
+}
 
 void fields(auto& archive, Like<Halted> auto& body) {
   archive.object("change", body.change);
   archive.number("next_step", body.next_step);
+  archive.number("unbegun", body.unbegun);
   archive.number("kept_bytes", body.kept_bytes);
   archive.last("view", body.view);
 }

@@ -58,12 +58,14 @@ void Reducer::start(Context& context) {
 
 void Reducer::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
+  if (body.step >= end_of_view()) return early_.push_back(std::move(message));
   runtime::Buffer part = message.take_payloads().front();
   carry_out(context, sum_.contribute(body, std::move(part), message.sender_name(), context.now()));
 }
 
 void Reducer::receive_header(Context& context, const HeaderMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
+  if (body.header.step >= end_of_view()) return early_.push_back(std::move(message));
   carry_out(context, sum_.contribute(body.header, message.sender_name(), context.now()));
 }
 
@@ -73,7 +75,8 @@ void Reducer::receive_header(Context& context, const HeaderMessage& body, Messag
 // - of a View that is over: dropped;
 // - the step before the View's first, given by a member that has it; wanted only by one that lacks
 //   it and is not taught it;
-// - a step of this View, which waits while the step before the View is lacking.
+// - a step of this View, which waits while the step before the View is lacking, or while a planned
+//   change may end the View before it.
 template <class Body>
 void Reducer::receive_ring(Context& context, const Body& body, Message& message) {
   const pipeline::ViewId id = view_of(body);
@@ -87,32 +90,52 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
     early_.push_back(std::move(message));
     return;
   }
-  if (id < view_->id || halted_for_ > view_->id) return;
+  if (id < view_->id || (awaits_view() && !unbegun_)) return;
   const std::uint64_t step = step_of(body);
   if (step + 1 == view_->first_step) {
     if (!is_lagging() || takes_lessons_) {
       return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
     }
     if (carry_out(context, sum_.take_given(body, message))) enter_view(context);
-  } else if (is_lagging()) {
+  } else if (is_lagging() || step >= end_of_view()) {
     early_.push_back(std::move(message));
   } else {
     carry_out(context, sum_.take_ring(body, message, message.sender_name(), context.now()));
   }
 }
 
-bool Reducer::is_reducing() const {
-  return view_ != nullptr && halted_for_ <= view_->id && !is_lagging();
+bool Reducer::awaits_view() const {
+  if (!planned_.empty()) return halted_for_ > planned_.back()->id;
+  return view_ == nullptr || halted_for_ > view_->id;
 }
 
-// The steps under way are contributed again, in another View.
+bool Reducer::is_reducing() const {
+  return view_ != nullptr && (!awaits_view() || unbegun_) && !is_lagging();
+}
+
+std::uint64_t Reducer::end_of_view() const {
+  if (!planned_.empty()) return planned_.front()->first_step;
+  return awaits_view() && unbegun_ ? *unbegun_ : UINT64_MAX;
+}
+
 void Reducer::receive_halt(Context& context, const Halt& halt) {
   if (halt.change < halted_for_ || (view_ != nullptr && halt.change <= view_->id)) return;
+  // A member that learns, and is in no View yet, begins none.
+  const bool planned = halt.planned && view_ != nullptr;
+  std::uint64_t unbegun = sum_.next_step();
+  if (planned)
+    unbegun = planned_.empty() ? std::max(sum_.unbegun(), unbegun_.value_or(0))
+                               : planned_.back()->first_step;
+  if (!planned) {
+    // The steps under way are contributed again, in another View. Lessons go on meanwhile. Sums
+    // that another member was giving it are given again.
+    sum_.forget(takes_lessons_);
+    planned_.clear();
+  }
   halted_for_ = halt.change;
-  // Lessons go on while it is halted. Sums that another member was giving it are given again.
-  sum_.forget(takes_lessons_);
-  context.send_control("coordinator",
-                       Message::of(Halted{halted_for_, sum_.next_step(), kept_bytes(), view_}));
+  unbegun_ = planned ? std::optional(unbegun) : std::nullopt;
+  context.send_control("coordinator", Message::of(Halted{halted_for_, sum_.next_step(), unbegun,
+                                                         kept_bytes(), view_}));
 }
 
 std::uint64_t Reducer::kept_bytes() const {
@@ -145,14 +168,31 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
 }
 
 // The new View: this member begins to reduce, unless it lacks sums itself.
-void Reducer::receive_view(Context& context, const ViewMessage& told, Message& message) {
+void Reducer::receive_view(Context& context, const ViewMessage& told) {
   const ViewPointer& view = told.view;
   const pipeline::ViewId known = view_ == nullptr ? pipeline::ViewId{} : view_->id;
   if (view->id <= known || view->id < halted_for_) return;
+  if (!unbegun_ || view->id > halted_for_) {
+    planned_.clear();
+    return take_view(context, view);
+  }
+  planned_.push_back(view);
+  unbegun_.reset();
+  if (sum_.next_step() == planned_.front()->first_step) return take_planned(context);
+  if (view->has(options_.member)) meet_neighbours(context, *view);
+  take_early(context);
+}
+
+void Reducer::take_planned(Context& context) {
+  const ViewPointer view = planned_.front();
+  planned_.pop_front();
+  take_view(context, view);
+}
+
+void Reducer::take_view(Context& context, const ViewPointer& view) {
   if (const std::string fault = fault_of(*view); !fault.empty()) {
-    context.fail(
-        {runtime::ErrorKind::kLostPeers,
-         fmt::format("{} told of View {}, {}", message.sender_name(), text_of(view->id), fault)});
+    context.fail({runtime::ErrorKind::kLostPeers,
+                  fmt::format("coordinator told of View {}, {}", text_of(view->id), fault)});
     return;
   }
   if (view_ == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
@@ -162,7 +202,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
     return !view_->has(each.first) && !taught_.contains(each.first);
   });
   sum_.enter(*view_);
-  for (const std::uint32_t position : sum_.next_in_ring()) meet(context, view_->ring[position]);
+  meet_neighbours(context, *view_);
   if (is_lagging()) {
     take_early(context);
   } else {
@@ -234,11 +274,11 @@ void Reducer::begin_to_teach(Context& context, std::uint32_t member, std::uint32
 
 void Reducer::pass_on(Context& context) {
   for (const auto& [member, process] : std::map(taught_)) {
-    // A member of the View is never too slow, because it needs what it lacks until it enters. All
-    // that waits for any other one are lessons.
-    const bool is_member = view_->has(member);
+    // A member of the View, or of the next one, is never too slow, because it needs what it lacks
+    // until it enters. All that waits for any other one are lessons.
+    const bool may_be_member = view_->has(member) || awaits_view() || !planned_.empty();
     Outbox& outbox = outbox_to(context, member);
-    if (!is_member && outbox.bytes() > options_.replay_bytes) {
+    if (!may_be_member && outbox.bytes() > options_.replay_bytes) {
       taught_.erase(member);
       outbox.clear();
       context.send_control("coordinator", Message::of(TooSlow{member, process}));
@@ -256,6 +296,13 @@ void Reducer::send_sums(Context& context, std::uint32_t member, pipeline::ViewId
   }
   outbox.post(Message::of(RingHeader{newest_->header, true, view}));
   outbox.flush(context);
+}
+
+void Reducer::meet_neighbours(Context& context, const pipeline::View& view) {
+  const pipeline::BucketRoutes routes(static_cast<std::uint32_t>(view.ring.size()), view.rows);
+  for (const std::uint32_t position : routes.next_of(view.position_of(options_.member))) {
+    meet(context, view.ring[position]);
+  }
 }
 
 void Reducer::meet(Context& context, std::uint32_t member) {
@@ -299,6 +346,7 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
   const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
   if (!is_alone) newest_ = std::move(outcome.summed);
   pass_on(context);
+  if (!planned_.empty() && sum_.next_step() == planned_.front()->first_step) take_planned(context);
   return true;
 }
 
@@ -310,7 +358,7 @@ void Reducer::credit_returned(Context& context, std::string_view) {
 std::string Reducer::waiting_for() const {
   if (view_ == nullptr)
     return takes_lessons_ ? "a View that it is in" : "the beginning of training";
-  if (halted_for_ > view_->id) return "the View after " + text_of(view_->id);
+  if (awaits_view() && !unbegun_) return "the View after " + text_of(view_->id);
   if (is_lagging()) {
     return fmt::format("the sums of step {} from another member", sum_.next_step());
   }

@@ -11,7 +11,12 @@
 // the Reducer lacks the step before the View's first, another member gives it those sums; every
 // Reducer keeps the sums of its newest step for that. Behind them the replicas are told of the
 // View, and they contribute anew. Messages of an earlier View are dropped. Those of a later
-// View is kept with its credit.
+// View are kept with their credit.
+//
+// In a planned change nothing is forgotten. The Reducer goes on with the steps that have begun, and
+// answers with the first that has not. The View begins at the furthest of these, so each Reducer
+// makes all before it in the View that it is in. A step that others have begun waits here until the
+// View is told.
 //
 // A member that is in no View yet learns from another one (messages.h: Teach). It is given the sums
 // of every step, with which its replicas make of a state what the others make of theirs. When it
@@ -66,17 +71,23 @@ class Reducer final : public runtime::Actor {
   template <class Body>
   void receive_ring(Context& context, const Body& body, Message& message);
   void receive_halt(Context& context, const Halt& halt);
-  void receive_view(Context& context, const ViewMessage& told, Message& message);
+  void receive_view(Context& context, const ViewMessage& told);
   void receive_teach(Context& context, const Teach& teach);
   void receive_neighbour_met(Context& context, const NeighbourMet& met);
   void receive_lesson(Context& context, const Lesson& lesson, Message& message);
 
-  // It is in a View, was not told to halt, and lacks no sums of the steps before.
+  // It is in a View, nothing under way is forgotten, and it lacks no sums of the steps before.
   bool is_reducing() const;
+  // It was told to halt for a change, and the next View is not told.
+  bool awaits_view() const;
+  // The first step that it does not begin in its View, as far as it knows.
+  std::uint64_t end_of_view() const;
   // It lacks the sums of the step before the View's first.
   bool is_lagging() const { return sum_.next_step() < view_->first_step; }
   // Why a View cannot be meant for this node; "": it can.
   std::string fault_of(const pipeline::View& view) const;
+  void take_planned(Context& context);
+  void take_view(Context& context, const ViewPointer& view);
   // It has all sums of the steps before the View: begins to reduce in it.
   void enter_view(Context& context);
   void take_early(Context& context);
@@ -84,6 +95,8 @@ class Reducer final : public runtime::Actor {
   // A step is made: the members that learn get its sums too.
   void pass_on(Context& context);
   void send_sums(Context& context, std::uint32_t member, pipeline::ViewId view);
+  // The members that this one sends to in the View.
+  void meet_neighbours(Context& context, const pipeline::View& view);
   // The member's node gets a connection before there is something to send.
   void meet(Context& context, std::uint32_t member);
   Outbox& outbox_to(Context& context, std::uint32_t member);
@@ -93,15 +106,19 @@ class Reducer final : public runtime::Actor {
 
   ReducerOptions options_;
   RingSum sum_;
-  ViewPointer view_;             // null: training has not begun
-  pipeline::ViewId halted_for_;  // a change after the View: nothing is reduced
-  bool takes_lessons_ = false;   // it is taught, and in no View yet
+  ViewPointer view_;                 // null: training has not begun
+  std::deque<ViewPointer> planned_;  // Views that begin at a later step, in order
+  pipeline::ViewId halted_for_;      // the newest change
+  // That change is planned: the first step that it does not begin before it knows the View.
+  std::optional<std::uint64_t> unbegun_;
+  bool takes_lessons_ = false;  // it is taught, and in no View yet
   // Members that learn, with the process of each (messages.h: Teach); and those that are to be
   // taught as soon as it is met.
   std::map<std::uint32_t, std::uint32_t> taught_, to_teach_;
   std::map<std::uint32_t, std::uint32_t> met_;  // the process of each other member that was
   std::optional<StepSums> newest_;              // the step before the next one
-  std::deque<Message> early_;                   // from the ring, of a View that is not entered yet
+  // Of a View that is not entered yet, or of a step that is not to begin yet.
+  std::deque<Message> early_;
   std::deque<Outbox> replicas_;
   std::map<std::uint32_t, Outbox> members_;  // the others, by number
   SampleTeller samples_;

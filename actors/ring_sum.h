@@ -140,6 +140,11 @@ class RingSum {
   // The step that is to be made next. Set once, before the first View or with the first lesson.
   void begin_at(std::uint64_t step) { next_step_ = step; }
   std::uint64_t next_step() const { return next_step_; }
+  // The first step of which nothing is here.
+  std::uint64_t unbegun() const {
+    return rounds_.empty() ? next_step_ + (next_attempt_ > 0 ? 1 : 0)
+                           : rounds_.back().sums.step + 1;
+  }
   // Forgets what is under way, because it will be contributed again in another View; and what was
   // given of the next step, unless `keep_given`.
   void forget(bool keep_given);
@@ -162,9 +167,6 @@ class RingSum {
   // Another member gives the sums of the next step, the buckets first and then the header.
   runtime::Result<RingOutcome> take_given(const RingBucket& body, runtime::Message& message);
   runtime::Result<RingOutcome> take_given(const RingHeader& body, runtime::Message& message);
-
-  // Positions in the View's ring that this member sends to.
-  std::vector<std::uint32_t> next_in_ring() const { return routes_.next_of(position_); }
 
   // The error of a run in which `who` has sent `what` although it does not belong here.
   runtime::Error refusal(std::string_view who, std::string_view what) const;

@@ -128,7 +128,7 @@ void RosterTeller::carry_out(Context& context) {
   const auto reducer = [&](std::uint32_t member) { return options_.member_slots[member].reducer; };
   const Overloaded act{
       [&](const pipeline::SendHalt& halt) {
-        context.send_control(reducer(halt.member), Message::of(Halt{halt.change}));
+        context.send_control(reducer(halt.member), Message::of(Halt{halt.change, halt.planned}));
       },
       [&](const pipeline::SendTeach& teach) {
         context.send_control(

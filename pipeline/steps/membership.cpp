@@ -29,6 +29,7 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.rows = ring_rows(view_.ring, options_.costs);
   view_.reached.assign(view_.ring.size(), first_step);
   view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_));
+  for (const std::uint32_t member : present_) least_[member] = first_step;
   return view_;
 }
 
@@ -55,7 +56,12 @@ Result<void> Membership::go_on_from(const View& view) {
   }
   view_ = view;
   present_ = {view.ring.begin(), view.ring.end()};
-  changing_ = true;
+  // One that has not heard of the View may be about to finish what it had begun before it.
+  for (const std::uint32_t member : present_) {
+    const std::uint64_t reached = view.reached[view.position_of(member)];
+    least_[member] = reached - std::min<std::uint64_t>(reached, 1);
+  }
+  changing_ = interrupts_ = true;
   ++number_;
   return {};
 }
@@ -120,7 +126,11 @@ void Membership::relieve(std::uint32_t member) {
 
 bool Membership::lose(std::uint32_t member) {
   relieved_.erase(member);
-  if (present_.erase(member) + joining_.erase(member) == 0) return false;
+  if (present_.erase(member) > 0) {
+    interrupts_ = true;
+  } else if (joining_.erase(member) == 0) {
+    return false;
+  }
   changing_ = !present_.empty();
   heard_.clear();
   ++number_;
@@ -128,16 +138,16 @@ bool Membership::lose(std::uint32_t member) {
 }
 
 Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId change,
-                                              std::uint64_t next_step) {
+                                              std::uint64_t next_step, std::uint64_t unbegun) {
   const auto participants = this->participants();
   if (change != this->change() || !participants.contains(member)) return Answer{};
-  if (present_.contains(member) && next_step < view_.reached[view_.position_of(member)]) {
+  if (present_.contains(member) && next_step < least_[member]) {
     return Error{ErrorKind::kLostPeers,
                  fmt::format("member.{} would make step {} next, although it has made those before "
                              "{}",
-                             member, next_step, view_.reached[view_.position_of(member)])};
+                             member, next_step, least_[member])};
   }
-  heard_[member] = next_step;
+  heard_[member] = {next_step, unbegun};
   return settle();
 }
 
@@ -150,7 +160,7 @@ Membership::Answer Membership::settle() {
   const auto participants = this->participants();
   if (heard_.size() < participants.size()) return {};
   // When all steps of the run are made, members only hand over sums.
-  if (is_short() && furthest() != options_.end_step) return {};
+  if (is_short() && first_unbegun() != options_.end_step) return {};
   Answer answer{{}, left_behind()};
   if (!answer.left_behind.empty()) return answer;
   View next = next_view();
@@ -158,7 +168,9 @@ Membership::Answer Membership::settle() {
   view_ = std::move(next);
   present_ = participants;
   joining_.clear();
-  changing_ = shares_anew_ = false;
+  least_.clear();
+  for (const auto& [member, heard] : heard_) least_[member] = heard.next_step;
+  changing_ = interrupts_ = shares_anew_ = false;
   answer.view = view_;
   return answer;
 }
@@ -176,8 +188,16 @@ std::uint32_t Membership::taken_over(const View& next) const {
 // Newcomers do not count: they know only what the others taught them.
 std::uint64_t Membership::furthest() const {
   std::uint64_t furthest = 0;
-  for (const std::uint32_t member : present_) furthest = std::max(furthest, heard_.at(member));
+  for (const std::uint32_t member : present_) {
+    furthest = std::max(furthest, heard_.at(member).next_step);
+  }
   return furthest;
+}
+
+std::uint64_t Membership::first_unbegun() const {
+  std::uint64_t step = 0;
+  for (const std::uint32_t member : present_) step = std::max(step, heard_.at(member).unbegun);
+  return step;
 }
 
 // A survivor that lacks one step gets its sums from the others, and a newcomer may lack any number
@@ -185,7 +205,8 @@ std::uint64_t Membership::furthest() const {
 // cannot be ahead of its teachers.
 std::vector<std::uint32_t> Membership::left_behind() const {
   std::vector<std::uint32_t> members;
-  for (const auto& [member, next] : heard_) {
+  for (const auto& [member, heard] : heard_) {
+    const std::uint64_t next = heard.next_step;
     const bool learns = joining_.contains(member) || still_learns(member);
     if (learns ? next > furthest() : furthest() - next > 1) members.push_back(member);
   }
@@ -194,7 +215,8 @@ std::vector<std::uint32_t> Membership::left_behind() const {
 
 // The newcomer is in the View, and the steps it lacks until that begins are on their way.
 bool Membership::still_learns(std::uint32_t member) const {
-  return present_.contains(member) && view_.is_new(member) && heard_.at(member) < view_.first_step;
+  return present_.contains(member) && view_.is_new(member) &&
+         heard_.at(member).next_step < view_.first_step;
 }
 
 // Weights of all replicas; 0 for those of other members, and of those that are about to leave.
@@ -222,20 +244,21 @@ std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>&
   return weights;
 }
 
-// The View begins at the step that the furthest survivor would make next. Three rules keep work:
-// the ring keeps the order of the options, the present iteration keeps its owners as far as they
-// are here, and later assignments are kept unless micro-batches are shared out anew. Newcomers get
-// micro-batches only in an iteration that no member has begun.
+// The View begins at the step that the furthest survivor would make next, or has not begun. Three
+// rules keep work: the ring keeps the order of the options, the present iteration keeps its owners
+// as far as they are here, and later assignments are kept unless micro-batches are shared out anew.
+// Newcomers get micro-batches only in an iteration that no member has begun.
 View Membership::next_view() const {
   View view;
   view.id = {options_.term, number_};
-  view.first_step = furthest();
+  view.first_step = first_unbegun();
   for (const std::uint32_t member : participants()) {
     if (joining_.contains(member) || still_learns(member)) view.newcomers.push_back(member);
   }
   const auto take = [&](std::uint32_t member) {
     view.ring.push_back(member);
-    view.reached.push_back(heard_.at(member));
+    const bool follows = present_.contains(member) && is_planned() && !still_learns(member);
+    view.reached.push_back(follows ? view.first_step : heard_.at(member).next_step);
   };
   std::set<std::uint32_t> rest = participants();
   for (const std::uint32_t member : options_.ring) {
@@ -258,7 +281,7 @@ View Membership::next_view() const {
   // If those that have made a step are lost, the others make it after all, in its iteration.
   std::uint64_t next_step = view.first_step;
   for (const std::uint32_t member : present_) {
-    if (!still_learns(member)) next_step = std::min(next_step, heard_.at(member));
+    if (!still_learns(member)) next_step = std::min(next_step, heard_.at(member).next_step);
   }
   const std::uint64_t first = next_step / options_.steps_per_iteration;
   view.owners = reassigned(view_.owners_in(first));

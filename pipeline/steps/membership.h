@@ -4,6 +4,10 @@
 // step they have reached. When all have reported, a new View begins at the furthest step. A loss in
 // the meantime starts the change again under a higher number.
 //
+// In a planned change, in which nobody is lost, they report the first step that they have not begun
+// either. The View begins at the furthest of these, and all finish what is before it in the View
+// that they are in.
+//
 // Survivors keep their micro-batches, so that they compute nothing twice. A newcomer gets its first
 // micro-batches in an iteration that no member has begun, because all micro-batches are shared out
 // anew from such an iteration on. A pure state machine: no clocks, no messages. One thread.
@@ -53,6 +57,10 @@ class Membership {
   std::set<std::uint32_t> participants() const;
   // The id under which the survivors are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
+  // Nobody of the View is lost in the change under way, and interrupt() was not called.
+  bool is_planned() const { return changing_ && !interrupts_; }
+  // Nothing is finished in the change under way, because somebody could not.
+  void interrupt() { interrupts_ = true; }
   // Members that have not halted for it yet.
   std::vector<std::uint32_t> not_halted() const;
   // True while a change waits for members to join, as there are fewer than min_members.
@@ -88,10 +96,15 @@ class Membership {
     // first step.
     std::uint32_t taken_over = 0;
   };
-  // The member has halted and would make `next_step` next. The outcome is empty while others are
-  // still to halt or to join, and for an answer to another change. Errors (kLostPeers) name a
-  // member that cannot be right, because it went back behind the View it was in.
-  runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step);
+  // The member has halted and would make `next_step` next; it has begun none from `unbegun` on, and
+  // in a planned change finishes those between. The outcome is empty while others are still to halt
+  // or to join, and for an answer to another change. Errors (kLostPeers) name a member that cannot
+  // be right, because it went back behind where it was.
+  runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step,
+                                 std::uint64_t unbegun);
+  runtime::Result<Answer> halted(std::uint32_t member, ViewId change, std::uint64_t next_step) {
+    return halted(member, change, next_step, next_step);
+  }
   // Training ends before the end_step of the options, which is this one instead. The outcome is
   // that of the change that is under way, if this is all that it has waited for.
   Answer end_at(std::uint64_t step);
@@ -100,7 +113,8 @@ class Membership {
   Answer settle();
   std::vector<std::uint32_t> left_behind() const;
   bool still_learns(std::uint32_t member) const;
-  std::uint64_t furthest() const;
+  std::uint64_t furthest() const;  // step that a member present would make next
+  std::uint64_t first_unbegun() const;
   View next_view() const;
   std::uint32_t taken_over(const View& next) const;
   std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;
@@ -108,10 +122,14 @@ class Membership {
   MembershipOptions options_;
   View view_;
   std::set<std::uint32_t> present_, joining_, relieved_;
-  std::uint32_t number_ = 0;  // of the newest change
-  bool changing_ = false;
-  bool shares_anew_ = false;                      // with the next View
-  std::map<std::uint32_t, std::uint64_t> heard_;  // next step of those that have halted
+  std::uint32_t number_ = 0;                    // of the newest change
+  bool changing_ = false, interrupts_ = false;  // in that change
+  bool shares_anew_ = false;                    // with the next View
+  struct Heard {
+    std::uint64_t next_step = 0, unbegun = 0;
+  };
+  std::map<std::uint32_t, Heard> heard_;          // of those that have halted
+  std::map<std::uint32_t, std::uint64_t> least_;  // next step of those present, when last heard
 };
 
 }  // namespace troupe::pipeline

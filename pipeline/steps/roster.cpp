@@ -246,9 +246,17 @@ std::vector<std::uint32_t> Roster::absent() const {
   return {away.begin(), away.end()};
 }
 
+// A member that still lacks what was sent to it before its first View cannot finish what the others
+// have begun.
 void halt(Roster& roster) {
+  const std::set<std::uint32_t>& present = roster.membership.present();
+  const bool all_follow = std::none_of(present.begin(), present.end(), [&](std::uint32_t member) {
+    return roster.members[member].teacher.has_value();
+  });
+  if (!all_follow) roster.membership.interrupt();
   for (const std::uint32_t member : roster.membership.participants()) {
-    roster.actions.push_back(SendHalt{member, *roster.membership.change()});
+    roster.actions.push_back(
+        SendHalt{member, *roster.membership.change(), roster.membership.is_planned()});
   }
 }
 
@@ -359,8 +367,9 @@ void note_halted(Roster& roster, std::uint32_t member, const Roster::Report& rep
   if (report.change == roster.membership.change()) {
     roster.most_kept = std::max(roster.most_kept, report.kept_bytes);
   }
-  auto answer = roster.membership.halted(member, report.change,
-                                         begins_late ? view.first_step : report.next_step);
+  auto answer = begins_late ? roster.membership.halted(member, report.change, view.first_step)
+                            : roster.membership.halted(member, report.change, report.next_step,
+                                                       std::max(report.next_step, report.unbegun));
   if (!answer.ok()) return stop(roster, answer.error());
   take_answer(roster, std::move(*answer));
 }

@@ -45,6 +45,7 @@ namespace troupe::pipeline {
 struct SendHalt {
   std::uint32_t member = 0;
   ViewId change;
+  bool planned = false;  // see actors::Halt
 };
 struct SendTeach {  // to the teacher; begins or ends
   std::uint32_t teacher = 0, member = 0;
@@ -144,7 +145,7 @@ struct Roster {
   // The words with which a member has halted; see actors::Halted.
   struct Report {
     ViewId change;
-    std::uint64_t next_step = 0;
+    std::uint64_t next_step = 0, unbegun = 0;
     std::uint64_t kept_bytes = 0;
     std::shared_ptr<const View> view;  // null: it is in none yet
   };

@@ -191,8 +191,9 @@ class Company {
     script.receive = [this, number](Context& context, const Message& message) {
       if (const auto* halt = message.as<Halt>()) {
         note(context, "halt " + pipeline::text_of(halt->change));
-        context.send_control("coordinator", Message::of(Halted{halt->change, next_step[number],
-                                                               kept_bytes[number]}));
+        context.send_control("coordinator",
+                             Message::of(Halted{halt->change, next_step[number], next_step[number],
+                                                kept_bytes[number]}));
       } else if (const auto* told = message.as<ViewMessage>()) {
         const pipeline::View& view = *told->view;
         note(context, fmt::format("view {} of {} from {}", text_of(view.id),

@@ -29,7 +29,8 @@ const Error kDeath{ErrorKind::kLostPeers, "its connection closed"};
 
 struct Words {
   std::string operator()(const SendHalt& halt) const {
-    return fmt::format("halt {} for {}", halt.member, text_of(halt.change));
+    return fmt::format("halt {} for {}{}", halt.member, text_of(halt.change),
+                       halt.planned ? " as planned" : "");
   }
   std::string operator()(const SendTeach& teach) const {
     return fmt::format("{} {} {}", teach.teacher, teach.begins ? "teaches" : "forgets",
@@ -102,8 +103,9 @@ Roster run_of(std::uint32_t members, std::uint32_t newcomers = 0, std::uint32_t 
 Lines halted(Roster& roster, std::uint32_t member, std::uint64_t next_step) {
   const auto change = roster.membership.change().value_or(ViewId{});
   return after(roster, [&] {
-    note_halted(roster, member,
-                {change, next_step, 0, std::make_shared<const View>(roster.membership.view())});
+    note_halted(
+        roster, member,
+        {change, next_step, next_step, 0, std::make_shared<const View>(roster.membership.view())});
   });
 }
 
@@ -173,7 +175,8 @@ TEST(Roster, NewcomerLearnsFromTheLeaderAndIsAdmittedWhenItHasShownThatItCan) {
   EXPECT_THAT(after(roster, [&] { arrive(roster, 2); }), ElementsAre("0 teaches 2"));
   EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 0, false); }), IsEmpty());
   EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 2, false); }),
-              ElementsAre("halt 0 for 1.2", "halt 1 for 1.2", "halt 2 for 1.2"));
+              ElementsAre("halt 0 for 1.2 as planned", "halt 1 for 1.2 as planned",
+                          "halt 2 for 1.2 as planned"));
   for (const std::uint32_t member : {0U, 1U}) EXPECT_THAT(halted(roster, member, 8), IsEmpty());
   EXPECT_THAT(halted(roster, 2, 7), ElementsAre("View 1.2 of 0 1 2 from 8"));
 }
@@ -215,7 +218,8 @@ Roster run_that_is_left_by(std::uint32_t member) {
   Roster roster = run_of(3);
   roster.options.handover_grace = seconds(10);
   EXPECT_THAT(after(roster, [&] { let_leave(roster, member, "somebody asked"); }),
-              ElementsAre("halt 0 for 1.2", "halt 1 for 1.2", "halt 2 for 1.2"));
+              ElementsAre("halt 0 for 1.2 as planned", "halt 1 for 1.2 as planned",
+                          "halt 2 for 1.2 as planned"));
   for (const std::uint32_t each : {0U, 1U}) (void)halted(roster, each, 8);
   EXPECT_THAT(halted(roster, 2, 8), ElementsAre("View 1.2 of 0 1 2 from 8"));
   return roster;
@@ -314,8 +318,9 @@ TEST(Roster, NextHeadGoesOnFromTheNewestViewWithoutThoseThatDidNotComeBack) {
   roster.phase = Phase::kReturning;
   arrive(roster, 0);
   arrive(roster, 2);
-  const Reports reports{{0, {{2, 1}, 9, 0, newest}}, {2, {{2, 1}, 8, 0, newest}}};
-  EXPECT_EQ(newest_view({{0, {{2, 1}, 9, 0, old}}, {2, {{2, 1}, 8, 0, newest}}}), newest.get());
+  const Reports reports{{0, {{2, 1}, 9, 9, 0, newest}}, {2, {{2, 1}, 8, 8, 0, newest}}};
+  EXPECT_EQ(newest_view({{0, {{2, 1}, 9, 9, 0, old}}, {2, {{2, 1}, 8, 8, 0, newest}}}),
+            newest.get());
   EXPECT_THAT(after(roster,
                     [&] {
                       go_on_from(roster, *newest, reports, {0, 1, 2});
@@ -335,8 +340,9 @@ TEST(Roster, NextHeadKeepsNoNewcomersThatWereInNoViewOrLackLessons) {
   Roster roster(options);
   roster.phase = Phase::kReturning;
   for (const std::uint32_t member : {0U, 1U, 2U, 3U}) arrive(roster, member);
-  const Reports reports{
-      {0, {{2, 1}, 8, 0, newest}}, {1, {{2, 1}, 8, 0, newest}}, {2, {{2, 1}, 7, 0, newest}}};
+  const Reports reports{{0, {{2, 1}, 8, 8, 0, newest}},
+                        {1, {{2, 1}, 8, 8, 0, newest}},
+                        {2, {{2, 1}, 7, 7, 0, newest}}};
   const Lines lines = after(roster, [&] { go_on_from(roster, *newest, reports, {0, 1, 2, 3}); });
   EXPECT_THAT(lines, Contains(HasSubstr("expel 3: member.3 was no member yet")));
   EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 lacks steps")));

@@ -1,0 +1,120 @@
+// Changes of the View in which nobody is lost: members finish what they have begun.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "pipeline/steps/membership.h"
+#include "tests/pipeline/membership_answers.h"
+
+namespace troupe::pipeline {
+namespace {
+
+using testing::ElementsAre;
+
+// Three members that make step 7 first, and one more that may join.
+Membership three_and_one() {
+  MembershipOptions options;
+  options.ring = {0, 1, 2};
+  options.weights = {1, 1, 1, 1};
+  options.micro_batches = 6;
+  options.steps_per_iteration = 4;
+  Membership membership(options);
+  membership.begin(7);
+  return membership;
+}
+
+TEST(PlannedChange, ViewBeginsAtTheFirstStepThatNobodyHasBegun) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  EXPECT_TRUE(membership.is_planned());
+  expect_none(membership.halted(0, {1, 2}, 9, 11));
+  expect_none(membership.halted(1, {1, 2}, 10, 10));
+  expect_none(membership.halted(2, {1, 2}, 9, 10));
+  const View view = expect_view(membership.halted(3, {1, 2}, 8));
+  EXPECT_EQ(view.first_step, 11U);
+  EXPECT_THAT(view.reached, ElementsAre(11, 11, 11, 8)) << "all but the newcomer make them";
+  for (const std::uint32_t member : view.ring) {
+    EXPECT_FALSE(view.lags(member)) << member;
+    EXPECT_FALSE(view.gives(member)) << member;
+  }
+  // Iterations 2 and 3 may have been begun.
+  EXPECT_EQ(view.owners_in(3), std::vector<std::uint32_t>({0, 0, 1, 1, 2, 2}));
+  EXPECT_THAT(view.owners_in(4), testing::Contains(3));
+  EXPECT_FALSE(fault_of(view));
+}
+
+// Member 0 has finished what is before the planned View, and has taken that; 1 still lacks a step.
+TEST(PlannedChange, LossWhileTheLastStepsBeforeItAreFinishedIsAnOrdinaryOne) {
+  Membership membership = three_and_one();
+  membership.share_anew({1, 1, 2, 1});
+  expect_none(membership.halted(0, {1, 2}, 9, 10));
+  expect_none(membership.halted(1, {1, 2}, 9, 9));
+  EXPECT_EQ(expect_view(membership.halted(2, {1, 2}, 9, 11)).first_step, 11U);
+  membership.lose(2);
+  EXPECT_FALSE(membership.is_planned());
+  expect_none(membership.halted(0, {1, 3}, 11));
+  const View view = expect_view(membership.halted(1, {1, 3}, 10));
+  EXPECT_EQ(view.first_step, 11U);
+  EXPECT_THAT(view.reached, ElementsAre(11, 10));
+  EXPECT_TRUE(view.gives(0));
+  EXPECT_TRUE(view.lags(1));
+}
+
+// Both that are left are as far as they were before the planned View was told.
+TEST(PlannedChange, ViewThatNobodyHasTakenMayBeFollowedByAnEarlierStep) {
+  Membership membership = three_and_one();
+  membership.share_anew({1, 1, 2, 1});
+  for (const std::uint32_t member : {0, 1}) {
+    expect_none(membership.halted(member, {1, 2}, 9, 11));
+  }
+  expect_view(membership.halted(2, {1, 2}, 9, 11));
+  membership.lose(2);
+  expect_none(membership.halted(0, {1, 3}, 9));
+  const View view = expect_view(membership.halted(1, {1, 3}, 9));
+  EXPECT_EQ(view.first_step, 9U);
+  membership.lose(1);
+  expect_refused(membership.halted(0, {1, 4}, 8), "member.0 would make step 8 next");
+}
+
+TEST(PlannedChange, LossOfOneThatJoinsLeavesItPlannedAndThatOfAMemberDoesNot) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  membership.lose(3);
+  EXPECT_TRUE(membership.is_planned());
+  membership.lose(1);
+  EXPECT_FALSE(membership.is_planned());
+  membership.share_anew({1, 1, 2, 1});
+  EXPECT_FALSE(membership.is_planned()) << "the loss belongs to the same change";
+  expect_none(membership.halted(0, *membership.change(), 9));
+  expect_view(membership.halted(2, *membership.change(), 9));
+  membership.share_anew({1, 1, 1, 1});
+  EXPECT_TRUE(membership.is_planned());
+}
+
+TEST(PlannedChange, NextCoordinatorTakesMembersThatHadNotFinishedWhatIsBeforeTheNewestView) {
+  Membership membership = three_and_one();
+  membership.share_anew({1, 1, 2, 1});
+  for (const std::uint32_t member : {0, 1}) {
+    expect_none(membership.halted(member, {1, 2}, 9, 10));
+  }
+  const View newest = expect_view(membership.halted(2, {1, 2}, 9, 10));
+  MembershipOptions options;
+  options.term = 2;
+  options.ring = {0, 1, 2};
+  options.weights = {1, 1, 1, 1};
+  options.micro_batches = 6;
+  options.steps_per_iteration = 4;
+  Membership next(options);
+  ASSERT_TRUE(next.go_on_from(newest).ok());
+  EXPECT_FALSE(next.is_planned());
+  expect_none(next.halted(0, {2, 1}, 10));
+  expect_none(next.halted(1, {2, 1}, 9));
+  const View view = expect_view(next.halted(2, {2, 1}, 9));
+  EXPECT_EQ(view.first_step, 10U);
+  EXPECT_THAT(view.reached, ElementsAre(10, 9, 9));
+}
+
+}  // namespace
+}  // namespace troupe::pipeline

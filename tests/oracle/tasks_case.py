@@ -75,12 +75,18 @@ class Gan:
         self.g = Network(0, [(LATENT, cells), (cells,)])
         self.d = Network(1, [(2, 2, 2, 1, 3), (3,), (27, 1), (1,), (27, 1), (1,)])
 
-    def fakes(self, slot):
+    def latents(self, slot):
         noise = philox.normals(BATCH * LATENT, **position(slot, 1)).astype(np.float32)
-        latent = torch.tensor(noise.astype(np.float64).reshape(BATCH, LATENT))
-        latent[:, 0] = self.events["energy"]
+        latents = torch.tensor(noise.astype(np.float64).reshape(BATCH, LATENT))
+        latents[:, 0] = self.events["energy"]
+        return latents
+
+    def fakes(self, slot):
         kernel, bias = self.g.parts()
-        return torch.tanh(latent @ kernel + bias).reshape((BATCH,) + IMAGE)
+        return torch.tanh(self.latents(slot) @ kernel + bias).reshape((BATCH,) + IMAGE)
+
+    def real(self):
+        return self.events["images"]
 
     def judge(self, images):
         kernel, bias, score, score_bias, energy, energy_bias = self.d.parts()
@@ -94,7 +100,7 @@ class Gan:
 
     def slopes(self, slot, fakes):
         u = torch.tensor(philox.uniforms(BATCH, **position(slot, 8))).reshape(BATCH, 1, 1, 1)
-        points = (fakes + u * (self.events["images"] - fakes)).requires_grad_()
+        points = (fakes + u * (self.real() - fakes)).requires_grad_()
         gradient, = torch.autograd.grad(self.judge(points)[0].sum(), points, create_graph=True)
         return torch.sqrt((gradient ** 2).sum(dim=(1, 2, 3)))
 
@@ -109,8 +115,8 @@ class Gan:
         else:
             network, fakes = self.d, fakes.detach()
             scale = 2 if kind == "d_both" else 1
-            images = {"d_real": self.events["images"], "d_fake": fakes,
-                      "d_both": torch.cat([self.events["images"], fakes])}[kind]
+            images = {"d_real": self.real(), "d_fake": fakes,
+                      "d_both": torch.cat([self.real(), fakes])}[kind]
             labels = {"d_real": [1.0] * BATCH, "d_fake": [0.0] * BATCH,
                       "d_both": [1.0] * BATCH + [0.0] * BATCH}[kind]
             score, energy = self.judge(images)
@@ -136,6 +142,36 @@ class ConditionalGan(Gan):
         told = self.events["energy"].repeat(len(images) // BATCH)[:, None]
         features = torch.cat([flat(F.silu(convolution(images[:, None], kernel, bias))),
                               F.silu(told @ asked + asked_bias), told], dim=1)
+        return (features @ score + score_bias)[:, 0], (features @ energy + energy_bias)[:, 0]
+
+
+class ColumnGan(Gan):
+    """One whose generator makes two columns, which its critic reads with the image, in another order.
+
+    An event is a row: its cells, then its columns.
+    """
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.g = Network(0, [(LATENT, 7), (7,), (7, 1), (1,), (7, 1), (1,), (7, 32), (32,)])
+        self.d = Network(1, [(2, 3), (3,), (2, 2, 2, 1, 3), (3,), (32, 1), (1,), (32, 1), (1,)])
+
+    def fakes(self, slot):
+        bend, bend_bias, leak, leak_bias, depth, depth_bias, kernel, bias = self.g.parts()
+        bent = torch.tanh(self.latents(slot) @ bend + bend_bias)
+        return torch.cat([torch.tanh(bent @ kernel + bias), F.softplus(bent @ depth + depth_bias),
+                          bent @ leak + leak_bias], dim=1)
+
+    def real(self):
+        columns = [torch.tensor(column(i).astype(np.float32).astype(np.float64)) for i in (0, 1)]
+        return torch.cat([self.events["images"].reshape(BATCH, -1), torch.stack(columns, dim=1)],
+                         dim=1)
+
+    def judge(self, rows):
+        read, read_bias, kernel, bias, score, score_bias, energy, energy_bias = self.d.parts()
+        images, columns = rows[:, :-2].reshape((-1, 1) + IMAGE), rows[:, -2:]
+        features = torch.cat([flat(F.silu(convolution(images, kernel, bias))),
+                              F.silu(columns @ read + read_bias), columns], dim=1)
         return (features @ score + score_bias)[:, 0], (features @ energy + energy_bias)[:, 0]
 
 
@@ -206,6 +242,7 @@ CASES = dict(
     hinge=lambda: Gan("hinge", 0.0, ["d_real", "d_fake", "d_both", "g"]),
     wasserstein=lambda: Gan("wasserstein", 5.0, ["d_real", "d_fake", "d_both", "g"]),
     conditional=lambda: ConditionalGan("wasserstein", 5.0, ["d_real", "d_fake", "d_both", "g"]),
+    columns=lambda: ColumnGan("hinge", 0.0, ["d_real", "d_fake", "d_both", "g"]),
     supervised=Supervised,
     diffusion=Diffusion,
 )

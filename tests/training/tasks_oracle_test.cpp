@@ -67,6 +67,21 @@ constexpr const char* kTold =
 constexpr const char* kPenalised =
     "model.losses.score={kind: wasserstein, target: label, weight: 2, gradient_penalty: 5}";
 
+// Its networks, the generator of which makes columns.
+constexpr const char* kMaking =
+    "model.generator={latent: {size: 6, conditions: [energy]}, makes: {group/leak: leakage, depth: "
+    "depth}, layers: [{dense: 7}, {activation: {kind: tanh, name: bent}}, {dense: {units: 1, name: "
+    "leakage}}, {dense: {units: 1, input: bent}}, {activation: {kind: softplus, name: depth}}, "
+    "{dense: {units: 32, input: bent}}, {activation: tanh}, {reshape: [4, 4, 2, 1]}]}";
+constexpr const char* kReading =
+    "model.discriminator={input: [4, 4, 2, 1], columns: [depth, group/leak], outputs: [score, "
+    "energy], layers: "
+    "[{dense: {units: 3, input: columns}}, {activation: {kind: silu, name: read}}, "
+    "{convolution: {filters: 3, kernel: [2, 2, 2], input: input}}, {activation: silu}, "
+    "{flatten: {}}, {concatenate: {with: [read, columns], name: features}}, "
+    "{dense: {units: 1, name: score, input: features}}, "
+    "{dense: {units: 1, name: energy, input: features}}]}";
+
 constexpr const char* kSupervised = R"(
 model:
   task: supervised
@@ -238,7 +253,7 @@ class Play {
                                 state_.discriminator.weights.end());
     const model::GanParameters parameters{g.data(), nullptr, d.data(), nullptr};
     std::vector<double> values(static_cast<std::size_t>(gan_->contributions(kind).size));
-    std::vector<double> fakes(batch.images.as<float>().size());
+    std::vector<double> fakes(static_cast<std::size_t>(gan_->fake_elements()));
     const std::vector<model::GanMicroBatch> one{{events, kMicroBatch, fakes.data(), values.data()}};
     const auto slot = static_cast<std::uint8_t>(state_.slot);
     const model::GanWork work{
@@ -274,6 +289,10 @@ TEST(TasksOracle, WassersteinWithPenaltyAgreesWithASecondOrderPassOfPyTorch) {
 
 TEST(TasksOracle, CriticThatIsToldTheEnergyAgreesWithPyTorch) {
   expect_case("conditional", kGan, {kTold, kPenalised}, 1e-5);
+}
+
+TEST(TasksOracle, ColumnsThatAreMadeAndReadAgreeWithPyTorch) {
+  expect_case("columns", kGan, {kMaking, kReading});
 }
 
 TEST(TasksOracle, EveryLossOfASupervisedTaskAgreesWithPyTorchInDouble) {

@@ -156,6 +156,12 @@ std::string use_of_network(const TrainedModel& trained) {
 std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& trained) {
   if (!has_generator(trained)) return use_of_network(trained);
   const auto& latent = trained.gan.latent;
+  std::vector<std::string> columns;
+  for (const auto& made : trained.gan.generator.makes) columns.push_back(made.column);
+  const auto with_columns = [&](const char* before) {
+    return columns.empty() ? std::string()
+                           : fmt::format(" {}: {}.", before, fmt::join(columns, ", "));
+  };
   if (flavour == pipeline::OnnxFlavour::kPar04) {
     const bool multiply = latent.mode == model::LatentMode::kMultiply;
     const auto noise =
@@ -166,11 +172,9 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
         "that of the particle, x outermost, z innermost. In Geant4's example Par04:\n"
         "`/Par04/inference/setSizeLatentVector {}`, `/Par04/inference/setSizeConditionVector 4`, "
         "and a mesh with as many cells as the model has. Par04's own mesh is cylindrical; the "
-        "cells of this model are those of its data.\n",
-        noise + 4, noise, noise);
+        "cells of this model are those of its data.{}\n",
+        noise + 4, noise, noise, with_columns("Columns that it makes besides are left out"));
   }
-  std::vector<std::string> columns;
-  for (const auto& made : trained.gan.generator.makes) columns.push_back(made.column);
   return fmt::format(
       "Input `latent` (N, {}): {}. Energies are in units of 100 GeV, angles in rad. Output "
       "`shower` "
@@ -182,9 +186,7 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
       : latent.conditions.empty()                 ? "normal random numbers"
                                                   : "the conditions, then normal random numbers",
       trained.units.power, trained.units.units_per_gev,
-      columns.empty() ? ""
-                      : fmt::format(" Further outputs (N, 1), as the data have them: {}.",
-                                    fmt::join(columns, ", ")));
+      with_columns("Further outputs (N, 1), as the data have them"));
 }
 
 Result<Leave> leave_as_onnx(const CommandLine& line, const std::string& path,

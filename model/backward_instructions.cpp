@@ -16,8 +16,7 @@ bool has_weights(const ParameterLayout& layout, const Computation& computation) 
 }
 
 // Per value, whether the pass needs its gradient. kBackwardInput: those that depend on the input or
-// the columns.
-// kBackwardParameters: those that depend on a weight.
+// the columns. kBackwardParameters: those that depend on a weight.
 std::vector<bool> wanted_values(const Graph& graph, const ParameterLayout& layout, Pass pass) {
   std::vector<bool> wanted(graph.values.size(), false);
   const bool of_input = pass == Pass::kBackwardInput;

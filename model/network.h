@@ -168,7 +168,7 @@ struct Layer {
   std::string input;
 };
 
-// A number of an event that a network makes besides its other outputs, and the layer that is it.
+// A number of an event that a network makes besides its other outputs, and the layer that makes it.
 struct MadeColumn {
   std::string column, layer;
   bool operator==(const MadeColumn&) const = default;

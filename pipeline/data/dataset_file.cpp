@@ -208,7 +208,7 @@ Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLay
     Result<Column> numbers = file.column(part);
     if (!numbers.ok()) {
       return data_error(numbers.error().message +
-                        "; the model asks for it as a condition or a target");
+                        "; the model makes it, or asks for it as a condition or a target");
     }
     RETURN_IF_ERROR(check_conditions(*numbers, rows(), number));
     columns_.push_back({std::move(numbers).value(), number, chosen.values, chosen.is_probability});

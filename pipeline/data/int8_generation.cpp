@@ -20,6 +20,15 @@ using runtime::Result;
 constexpr std::size_t kEvents = 64, kTried = 16;  // whole batches
 constexpr double kMostChange = 0.05;
 
+// What a generator makes of some events, one behind the other.
+struct Made {
+  std::vector<float> images, columns;
+  bool begins(const Made& other) const {
+    return std::equal(images.begin(), images.end(), other.images.begin()) &&
+           std::equal(columns.begin(), columns.end(), other.columns.begin());
+  }
+};
+
 class Calibration {
  public:
   Calibration(const model::GanDescription& model, std::span<const float> weights,
@@ -34,16 +43,18 @@ class Calibration {
     }
   }
 
-  // The first showers, one behind the other.
-  Result<std::vector<float>> showers(const model::Backend& backend, std::size_t events) const {
+  Result<Made> first(std::size_t events, const model::Backend& backend) const {
     ASSIGN_OR_RETURN(const auto maker, ShowerMaker::create(model_, backend, team_));
-    std::vector<float> images(events * static_cast<std::size_t>(maker->cells()));
+    Made made;
+    made.images.resize(events * static_cast<std::size_t>(maker->cells()));
+    made.columns.resize(events * maker->columns());
     GenerationRequest request;
     request.energies = std::span(energies_).first(events);
     request.angles = std::span(angles_).first(std::min(events, angles_.size()));
     request.seed = 0;
-    maker->make(weights_, moving_, request, images);
-    return images;
+    request.made = made.columns;
+    maker->make(weights_, moving_, request, made.images);
+    return made;
   }
 
  private:
@@ -53,14 +64,22 @@ class Calibration {
   std::vector<float> energies_, angles_;
 };
 
-// Compares the first images in both.
-bool is_close(const std::vector<float>& exact, const std::vector<float>& other) {
+// Compares every `stride`-th number from this one on, as far as `other` goes.
+bool is_close(const std::vector<float>& exact, const std::vector<float>& other,
+              std::size_t first = 0, std::size_t stride = 1) {
   double change = 0.0, sum = 0.0;
-  for (std::size_t i = 0; i < other.size(); ++i) {
+  for (std::size_t i = first; i < other.size(); i += stride) {
     change += std::abs(static_cast<double>(other[i]) - static_cast<double>(exact[i]));
     sum += std::abs(static_cast<double>(exact[i]));
   }
   return change <= kMostChange * sum;
+}
+
+bool is_close(const Made& exact, const Made& other, std::size_t columns) {
+  for (std::size_t k = 0; k < columns; ++k) {
+    if (!is_close(exact.columns, other.columns, k, columns)) return false;
+  }
+  return is_close(exact.images, other.images);
 }
 
 }  // namespace
@@ -83,7 +102,7 @@ Result<Int8Generation> prepare_int8(const model::GanDescription& model,
   const Calibration calibration(model, weights, moving, team);
   model::ChannelRanges measured;
   ASSIGN_OR_RETURN(const auto measuring, model::make_measuring_backend(measured));
-  ASSIGN_OR_RETURN(const std::vector<float> exact, calibration.showers(*measuring, kEvents));
+  ASSIGN_OR_RETURN(const Made exact, calibration.first(kEvents, *measuring));
   Int8Generation prepared;
   prepared.convolutions = measured.size();
   model::ChannelRanges chosen(measured.size());
@@ -91,10 +110,10 @@ Result<Int8Generation> prepare_int8(const model::GanDescription& model,
     model::ChannelRanges alone(measured.size());
     alone[i] = measured[i];
     ASSIGN_OR_RETURN(const auto trial, model::make_int8_backend(alone));
-    ASSIGN_OR_RETURN(const std::vector<float> changed, calibration.showers(*trial, kTried));
+    ASSIGN_OR_RETURN(const Made changed, calibration.first(kTried, *trial));
     // One that has no kernel in int8 changes nothing.
-    const bool same = std::equal(changed.begin(), changed.end(), exact.begin());
-    if (same || !is_close(exact, changed)) continue;
+    if (changed.begins(exact)) continue;
+    if (!is_close(exact, changed, model.discriminator.columns.size())) continue;
     chosen[i] = std::move(measured[i]);
     ++prepared.in_int8;
   }

@@ -1,9 +1,9 @@
 """compare.py FOLDER RUN MODE CONDITIONS SIZE POWER UNITS: whether ONNX Runtime makes Troupe's showers.
 
-FOLDER has generated.h5 (troupe generate, seed 1, energies 50, 100 and 200 GeV in turn), 3dgan.onnx,
-par04.onnx, weights.h5, weights_discriminator.h5 and weights.npz, all of one checkpoint. MODE and
+FOLDER has generated.h5 (troupe generate, seed 1, energies 50, 100 and 200 GeV in turn; with the columns
+that the generator makes, of which each has its output), 3dgan.onnx, par04.onnx, weights.h5, weights_discriminator.h5 and weights.npz, all of one checkpoint. MODE and
 SIZE are those of the latent, CONDITIONS as "energy,angle". Runs RUN (a command that takes model,
-input, batch and output) on the latents that Troupe has drawn, written again from their definition.
+input, batch, output and, of further outputs, the name) on the latents that Troupe has drawn, written again from their definition.
 """
 
 import pathlib
@@ -28,11 +28,12 @@ def latents(mode, conditions, size, energies):
     return np.stack(own), np.stack(par04)
 
 
-def run(folder, command, model, rows, batch):
+def run(folder, command, model, rows, batch, *name):
     rows.astype("<f4").tofile(folder / "input.f32")
     words = shlex.split(command)
     subprocess.run(
-        [*words, folder / model, folder / "input.f32", str(batch), folder / "output.f32"], check=True
+        [*words, folder / model, folder / "input.f32", str(batch), folder / "output.f32", *name],
+        check=True,
     )
     return np.fromfile(folder / "output.f32", dtype="<f4").reshape(len(rows), -1).astype(np.float64)
 
@@ -65,11 +66,15 @@ def main():
     with h5py.File(folder / "generated.h5") as file:
         stored = file["ECAL"][...]
         energies = file["energy"][...] if "energy" in file else file["target"][:, 1]
+        columns = {name: file[name][...] for name in file if name.startswith("made_")}
     stored = stored.reshape(len(stored), -1).astype(np.float64)
     own, par04 = latents(mode, conditions.split(","), int(size), energies.astype(np.float64))
     for batch in (1, 64):
         cells = np.maximum(run(folder, command, "3dgan.onnx", own, batch), 0)
         check(f"3dgan, batch {batch}", worst(cells, stored**power), TOLERANCE)
+        for name, made in columns.items():
+            found = run(folder, command, "3dgan.onnx", own, batch, name.removeprefix("made_"))[:, 0]
+            check(f"{name}, batch {batch}", np.abs((found - made) / made).max(), TOLERANCE)
         shares = run(folder, command, "par04.onnx", par04, batch)
         wanted = stored / units / energies[:, None]
         # A relative difference of a cell grows by the power that leads back to energies.

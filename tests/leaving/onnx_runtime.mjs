@@ -1,9 +1,9 @@
-// onnx_runtime.mjs MODEL INPUT BATCH OUTPUT: runs MODEL on the rows of INPUT, float32, so many at a
-// time, and writes its outputs, one behind the other.
+// onnx_runtime.mjs MODEL INPUT BATCH OUTPUT [NAME]: runs MODEL on the rows of INPUT, float32, so many
+// at a time, and writes its output NAME (default: its first) of all of them, one behind the other.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-const [model, input, batchText, output] = process.argv.slice(2);
+const [model, input, batchText, output, wanted] = process.argv.slice(2);
 const onnx = createRequire(`${process.cwd()}/`)('onnxruntime-node');
 const bytes = readFileSync(input);
 const rows = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
@@ -17,7 +17,7 @@ for (let first = 0; first < rows.length; first += batch * columns) {
   const some = rows.slice(first, first + batch * columns);
   const tensor = new onnx.Tensor('float32', some, [some.length / columns, ...sizes]);
   const result = await session.run({ [name]: tensor });
-  const { data } = result[session.outputNames[0]];
+  const { data } = result[wanted ?? session.outputNames[0]];
   parts.push(Buffer.from(data.buffer, data.byteOffset, data.byteLength));
 }
 writeFileSync(output, Buffer.concat(parts));

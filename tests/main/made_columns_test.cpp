@@ -13,6 +13,7 @@
 namespace troupe {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr const char* kLeakingTopology = R"(name: leaking
@@ -128,6 +129,99 @@ TEST_F(MadeColumns, AreLearnedAndWrittenBesideTheShowers) {
   const Words again{"--set", "data.train=[" + path("g.h5") + "]", "--set",
                     "data.preprocessing.min_ecal=-1"};
   summary_of("again", until_iteration(1, one + again));
+}
+
+// Their networks have convolutions, as bfloat16 and int8 are of these alone. The column is made of
+// what one of them finds.
+const Words kConvolved{
+    "--set",
+    "model.generator.layers=[{dense: 128}, {reshape: [4, 4, 4, 2]}, {convolution: {filters: 4, "
+    "kernel: [3, 3, 3], padding: same}}, {activation: {kind: leaky_relu, name: trunk}}, flatten, "
+    "{dense: {units: 1, name: leakage}}, {convolution: {filters: 1, kernel: [3, 3, 3], padding: "
+    "same, input: trunk}}, {activation: softplus}]",
+    "--set",
+    "model.discriminator.layers=[{convolution: {filters: 4, kernel: [2, 2, 2], input: input}}, "
+    "{activation: leaky_relu}, {convolution: {filters: 4, kernel: [2, 2, 2]}}, flatten, "
+    "{concatenate: [columns]}, {dense: 8}, {activation: leaky_relu}, {dense: {units: 1, name: "
+    "score}}, {sum: {name: ecal, input: input}}]"};
+
+TEST_F(MadeColumns, AreMadeInAnyPrecision) {
+  const Words bfloat16 = until_iteration(10, kConvolved + Words{"--set", "model.precision=bf16"});
+  EXPECT_EQ(hash_of("two", bfloat16),
+            hash_of("one", bfloat16 + Words{"--set", "actors.replica.count=1"}));
+  const auto leaks = [&](const Words& more) {
+    const ProcessEnd end = call(generating("two", "g.h5") + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return rows_of(path("g.h5"), "leak", 64, 1);
+  };
+  const std::vector<float> as_trained = leaks({}), exact = leaks({"--precision", "fp32"});
+  const std::vector<float> int8 = leaks({"--int8"});
+  EXPECT_EQ(leaks({"--precision", "bf16"}), as_trained);
+  EXPECT_EQ(leaks({"--int8", "--threads", "3"}), int8);
+  for (const auto& rounded : {as_trained, int8}) {
+    EXPECT_NE(rounded, exact);
+    EXPECT_THAT(rounded, testing::Pointwise(testing::FloatNear(0.1F), exact));
+  }
+  EXPECT_NE(as_trained, int8);
+}
+
+TEST_F(MadeColumns, WarmStartTakesTheLayersThatMakeAndReadThem) {
+  const Words plain{"--set",
+                    "model.generator.makes={}",
+                    "--set",
+                    "model.generator.layers=[{dense: 64}, {reshape: [4, 4, 4, 1]}, "
+                    "{activation: softplus}]",
+                    "--set",
+                    "model.discriminator.columns=[]",
+                    "--set",
+                    "model.discriminator.layers=[flatten, {dense: {units: 1, name: "
+                    "score}}, {sum: {name: ecal, input: input}}]"};
+  summary_of("making", until_iteration(3));
+  summary_of("plain", until_iteration(3, plain));
+  const Words few = until_iteration(2);
+  const std::string warm = hash_of("warm", few + Words{"--from", path("making")});
+  EXPECT_NE(warm, hash_of("cold", few));
+  EXPECT_EQ(hash_of("warm workers", few + Words{"--from", path("making"), "--workers", "2"}), warm);
+  expect_refused(run("a", few + Words{"--from", path("plain")}), 4,
+                 {"train.from",
+                  "weights of another model: it has /generator/dense1/kernel of "
+                  "shape (8, 64) where this one has /generator/dense1/kernel of "
+                  "shape (8, 16)"});
+  expect_refused(run("b", few + plain + Words{"--from", path("making")}), 4,
+                 {"train.from", "weights of another model: it has /generator/dense1/kernel"});
+  expect_refused(
+      call({"run", "--resume", path("making"), "--set", "model.generator.makes={target.1: leakage}",
+            "--set", "model.discriminator.columns=[target.1]"}),
+      3,
+      {"model.generator.makes.leak: was leakage, is now absent",
+       "model.discriminator.columns.0: was leak, is now target.1"});
+}
+
+// The checkpoint of imported weights makes the showers and columns of the one that they are of.
+TEST_F(MadeColumns, LeaveByEachFormatAndComeBack) {
+  summary_of("a", until_iteration(3));
+  const auto exported = [&](const Words& more) {
+    const ProcessEnd end = call(Words{"export", checkpoint("a", 0)} + more);
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+  };
+  exported({"--onnx", path("a.onnx"), "--keras", path("w.h5"), "--numpy", path("w.npz")});
+  exported({"--onnx", path("p.onnx"), "--flavour", "par04"});
+  EXPECT_THAT(read_text(path("a.onnx.md")),
+              AllOf(HasSubstr("Further outputs (N, 1), as the data have them: leak."),
+                    HasSubstr("makes the column leak by leakage")));
+  EXPECT_THAT(read_text(path("p.onnx.md")),
+              HasSubstr("Columns that it makes besides are left out: leak."));
+  const ProcessEnd end =
+      call({"import", path("w.h5"), "--model", path("toy.yaml"), "--out", path("i.h5")});
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  const auto made = [&](const std::string& from, const std::string& part, std::uint64_t width) {
+    const ProcessEnd end =
+        call({"generate", path(from), "--out", path("g.h5"), "--events", "20", "--force"});
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    return rows_of(path("g.h5"), part, 20, width);
+  };
+  EXPECT_EQ(made("i.h5", "leak", 1), made("a", "leak", 1));
+  EXPECT_EQ(made("i.h5", "ECAL", 64), made("a", "ECAL", 64));
 }
 
 // In their order, whatever threads make them.

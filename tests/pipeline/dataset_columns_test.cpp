@@ -116,7 +116,7 @@ TEST_F(Columns, ThatAreNotThereAreToldWithThoseThatAre) {
   const std::string missing = refusal({{"mass"}});
   EXPECT_THAT(missing, HasSubstr(path + ": no dataset mass; the file has "));
   EXPECT_THAT(missing, HasSubstr("more/eta"));
-  EXPECT_THAT(missing, HasSubstr("the model asks for it as a condition or a target"));
+  EXPECT_THAT(missing, HasSubstr("the model makes it, or asks for it as a condition or a target"));
   EXPECT_THAT(refusal({{"target.3"}}), HasSubstr("expected (N, 4 or more)"));
   EXPECT_THAT(refusal({{"target.x"}}), HasSubstr("no dataset target.x"));
   EXPECT_THAT(refusal({{"short"}}), HasSubstr("expected 12 rows, one per image"));

@@ -182,6 +182,9 @@ TEST_F(MadeColumns, WarmStartTakesTheLayersThatMakeAndReadThem) {
   const std::string warm = hash_of("warm", few + Words{"--from", path("making")});
   EXPECT_NE(warm, hash_of("cold", few));
   EXPECT_EQ(hash_of("warm workers", few + Words{"--from", path("making"), "--workers", "2"}), warm);
+  const Words other{"--set", "model.generator.makes={target.0: leakage}", "--set",
+                    "model.discriminator.columns=[target.0]"};
+  EXPECT_NE(hash_of("other", few + other + Words{"--from", path("making")}), warm);
   expect_refused(run("a", few + Words{"--from", path("plain")}), 4,
                  {"train.from",
                   "weights of another model: it has /generator/dense1/kernel of "

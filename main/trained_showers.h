@@ -78,8 +78,8 @@ class TrainedShowers {
   TrainedShowers(const launch::Trained& trained, DeviceMakers& makers, runtime::ThreadTeam& team,
                  const WantedShowers& wanted, std::uint64_t seed);
 
-  // As pipeline::ShowerSource. Of an event stand in `written` what it was asked for by --condition,
-  // and the columns that were made with it.
+  // As pipeline::ShowerSource. `written` gets what each event was asked for by --condition, and
+  // then the columns that were made with it.
   void make(std::uint64_t first, std::span<pipeline::Primary> primaries, std::span<float> cells,
             std::span<double> written);
 

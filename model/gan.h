@@ -108,9 +108,9 @@ const T& maker_of(Task task, const T& generator, const T& discriminator) {
   CHECK(task != Task::kSupervised, "a supervised task makes no showers");
   return task == Task::kDiffusion ? discriminator : generator;
 }
-// The generator as it is computed: its image and, if it makes columns, one output of those that the
-// discriminator reads, in that order. Its parameters are those of the description. Of tasks without
-// one a network that does nothing.
+// The generator as it is computed: its outputs are the image and, if it makes columns, all of these
+// in the discriminator's order. Its parameters are those of the description. Tasks without one have
+// a network that does nothing.
 NetworkDescription computed_generator(const GanDescription& gan);
 // The shape of the data's images.
 Shape image_shape(const GanDescription& gan);

@@ -48,7 +48,7 @@ class TestLosses {
   // Takes this discriminator, whose numbers are kept until end().
   void begin(std::span<const float> weights, std::span<const float> moving);
   // An image as the networks see it, of the data or generated. The sums are in the order of calls.
-  // `made`: of a generated one the discriminator's columns. A diffusion task's network judges no
+  // `made`: the discriminator's columns of a generated one. A diffusion task's network judges no
   // showers, so that generated ones are left out.
   void add(bool is_real, std::span<const float> image, const TestConditions& conditions,
            std::span<const float> made = {});

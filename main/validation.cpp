@@ -255,6 +255,8 @@ Result<pipeline::Dataset> Validation::open_data(const config::Topology& topology
   if (line_.has("against")) {
     options.paths = {line_.get<std::string>("against")};
     options.split = pipeline::DataSplit::kAll;
+    // The generator is asked for these; the other columns are not compared.
+    options.columns.resize(model::columns_of(topology.model.gan.latent).size());
     return open(options);
   }
   options.split = pipeline::DataSplit::kTest;

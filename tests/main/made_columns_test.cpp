@@ -248,6 +248,17 @@ TEST_F(MadeColumns, AColumnThatTheFileLacksIsToldByCheck) {
   expect_refused(end, 4, {"no dataset hcal; the file has", "leak"});
 }
 
+TEST_F(MadeColumns, AreNotAskedOfAFileWhoseImagesAreCompared) {
+  summary_of("a", until_iteration(3));
+  ToyData(60).write(path("plain.h5"));
+  const ProcessEnd end = call({"validate", path("a"), "--against", path("plain.h5"), "--replicas",
+                               "10", "--report", path("page.html")});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  expect_refused(
+      run("b", {"--set", "data.train=" + path("plain.h5")}), 4,
+      {"no dataset leak; the file has ECAL, target; the model makes it, or asks for it"});
+}
+
 // Parts that files of the schema have anyway keep their place.
 TEST_F(MadeColumns, WithTheNameOfAPartOfTheFileAreWrittenUnderAnother) {
   const Words energy{"--set", "model.generator.makes={target.1: leakage}", "--set",

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "model/program.h"

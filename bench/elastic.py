@@ -17,7 +17,6 @@ state.
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 

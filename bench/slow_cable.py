@@ -24,6 +24,7 @@ class Cable:
 
     def __init__(self, source, sink, bits_per_second, delay):
         self.source, self.sink, self.rate, self.delay = source, sink, bits_per_second / 8, delay
+        self.carried = 0  # bytes so far
         threading.Thread(target=self.carry, daemon=True).start()
 
     def carry(self):
@@ -46,6 +47,7 @@ class Cable:
                 if free - now < QUEUE_SECONDS:
                     free = max(free, now) + len(packet) / self.rate
                     under_way.append((free + self.delay, packet))
+                    self.carried += len(packet)
             while under_way and under_way[0][0] <= now:
                 os.write(self.sink, under_way.popleft()[1])
 
@@ -63,8 +65,12 @@ class TwoHosts:
         except BaseException:
             self.close()
             raise
-        for i in (0, 1):
-            Cable(self.ends[i], self.ends[1 - i], bits_per_second, delay)
+        self.cables = [Cable(self.ends[i], self.ends[1 - i], bits_per_second, delay)
+                       for i in (0, 1)]
+
+    def carried(self):
+        """Bytes in both directions."""
+        return sum(cable.carried for cable in self.cables)
 
     def make_host(self, host, name):
         subprocess.run(["ip", "netns", "add", name], check=True)

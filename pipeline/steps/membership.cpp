@@ -202,13 +202,15 @@ std::uint64_t Membership::first_unbegun() const {
 
 // A survivor that lacks one step gets its sums from the others, and a newcomer may lack any number
 // of steps, as it learns them. A survivor that lacks more can get them from no one, and a newcomer
-// cannot be ahead of its teachers.
+// cannot be ahead of its teachers. In a planned change all make what they lack themselves, and have
+// told how far they are at different times.
 std::vector<std::uint32_t> Membership::left_behind() const {
   std::vector<std::uint32_t> members;
   for (const auto& [member, heard] : heard_) {
     const std::uint64_t next = heard.next_step;
     const bool learns = joining_.contains(member) || still_learns(member);
-    if (learns ? next > furthest() : furthest() - next > 1) members.push_back(member);
+    const bool lacks_too_much = !is_planned() && !learns && furthest() - next > 1;
+    if (lacks_too_much || (learns && next > first_unbegun())) members.push_back(member);
   }
   return members;
 }

@@ -45,6 +45,18 @@ TEST(PlannedChange, ViewBeginsAtTheFirstStepThatNobodyHasBegun) {
   EXPECT_FALSE(fault_of(view));
 }
 
+// The first goes on when it has told how far it is, and the newcomer learns meanwhile.
+TEST(PlannedChange, MembersThatTellAtDifferentTimesAreNotLeftBehind) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  expect_none(membership.halted(0, {1, 2}, 7, 9));
+  expect_none(membership.halted(1, {1, 2}, 9, 10));
+  expect_none(membership.halted(3, {1, 2}, 9));
+  const View view = expect_view(membership.halted(2, {1, 2}, 8, 10));
+  EXPECT_EQ(view.first_step, 10U);
+  EXPECT_THAT(view.reached, ElementsAre(10, 10, 10, 9));
+}
+
 // Member 0 has finished what is before the planned View, and has taken that; 1 still lacks a step.
 TEST(PlannedChange, LossWhileTheLastStepsBeforeItAreFinishedIsAnOrdinaryOne) {
   Membership membership = three_and_one();

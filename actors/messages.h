@@ -42,7 +42,7 @@ using ViewPointer = std::shared_ptr<const pipeline::View>;
 struct Halt {
   static constexpr std::string_view kName = "halt";
   pipeline::ViewId change;
-  bool planned = false;  // nobody is lost: what is begun is finished
+  bool planned = false;  // nobody is lost: it stops nothing that is begun, which is finished
 };
 
 // Reducer -> Coordinator, control: all replicas of the node have the sums of all steps before
@@ -53,7 +53,7 @@ struct Halted {
   pipeline::ViewId change;
   std::uint64_t next_step = 0;
   // In a planned change the first step that the member does not begin before it has the View. It
-  // goes on with those before, of which it has no sums yet. Else next_step.
+  // goes on with those before, whose sums are not complete here. Else next_step.
   std::uint64_t unbegun = 0;
   // The sums that are kept for other members: those of the newest step, and what waits for each
   // member that learns.

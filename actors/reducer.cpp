@@ -58,15 +58,20 @@ void Reducer::start(Context& context) {
 
 void Reducer::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
-  if (body.step >= end_of_view()) return early_.push_back(std::move(message));
+  if (body.step >= end_of_view()) return keep_own(message);
   runtime::Buffer part = message.take_payloads().front();
   carry_out(context, sum_.contribute(body, std::move(part), message.sender_name(), context.now()));
 }
 
 void Reducer::receive_header(Context& context, const HeaderMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
-  if (body.header.step >= end_of_view()) return early_.push_back(std::move(message));
+  if (body.header.step >= end_of_view()) return keep_own(message);
   carry_out(context, sum_.contribute(body.header, message.sender_name(), context.now()));
+}
+
+// What belongs to the View that comes is contributed anew in it.
+void Reducer::keep_own(Message& message) {
+  if (planned_.empty()) early_.push_back(std::move(message));
 }
 
 // A message of the ring is one of these, in this order:
@@ -167,7 +172,6 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
   return {};
 }
 
-// The new View: this member begins to reduce, unless it lacks sums itself.
 void Reducer::receive_view(Context& context, const ViewMessage& told) {
   const ViewPointer& view = told.view;
   const pipeline::ViewId known = view_ == nullptr ? pipeline::ViewId{} : view_->id;
@@ -178,9 +182,13 @@ void Reducer::receive_view(Context& context, const ViewMessage& told) {
   }
   planned_.push_back(view);
   unbegun_.reset();
-  if (sum_.next_step() == planned_.front()->first_step) return take_planned(context);
+  if (planned_begins()) return take_planned(context);
   if (view->has(options_.member)) meet_neighbours(context, *view);
   take_early(context);
+}
+
+bool Reducer::planned_begins() const {
+  return !planned_.empty() && planned_.front()->first_step == sum_.next_step();
 }
 
 void Reducer::take_planned(Context& context) {
@@ -189,6 +197,7 @@ void Reducer::take_planned(Context& context) {
   take_view(context, view);
 }
 
+// The new View: this member begins to reduce, unless it lacks sums itself.
 void Reducer::take_view(Context& context, const ViewPointer& view) {
   if (const std::string fault = fault_of(*view); !fault.empty()) {
     context.fail({runtime::ErrorKind::kLostPeers,
@@ -218,6 +227,8 @@ void Reducer::enter_view(Context& context) {
     replica.post(Message::of(ViewMessage{view_}));
     replica.flush(context);
   }
+  // Another change may have been planned before this View began.
+  if (planned_begins()) return take_planned(context);
   take_early(context);
 }
 
@@ -346,7 +357,8 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
   const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
   if (!is_alone) newest_ = std::move(outcome.summed);
   pass_on(context);
-  if (!planned_.empty() && sum_.next_step() == planned_.front()->first_step) take_planned(context);
+  // The step before the View's own first one leads into that.
+  if (planned_begins() && sum_.next_step() > view_->first_step) take_planned(context);
   return true;
 }
 
@@ -358,7 +370,9 @@ void Reducer::credit_returned(Context& context, std::string_view) {
 std::string Reducer::waiting_for() const {
   if (view_ == nullptr)
     return takes_lessons_ ? "a View that it is in" : "the beginning of training";
-  if (awaits_view() && !unbegun_) return "the View after " + text_of(view_->id);
+  if (awaits_view() && sum_.next_step() >= unbegun_.value_or(0)) {
+    return "the View after " + text_of(view_->id);
+  }
   if (is_lagging()) {
     return fmt::format("the sums of step {} from another member", sum_.next_step());
   }

@@ -80,12 +80,16 @@ class Reducer final : public runtime::Actor {
   bool is_reducing() const;
   // It was told to halt for a change, and the next View is not told.
   bool awaits_view() const;
+  // A contribution of a replica of the node to a step that is not to begin yet.
+  void keep_own(Message& message);
   // The first step that it does not begin in its View, as far as it knows.
   std::uint64_t end_of_view() const;
   // It lacks the sums of the step before the View's first.
   bool is_lagging() const { return sum_.next_step() < view_->first_step; }
   // Why a View cannot be meant for this node; "": it can.
   std::string fault_of(const pipeline::View& view) const;
+  // All before the next planned View is made.
+  bool planned_begins() const;
   void take_planned(Context& context);
   void take_view(Context& context, const ViewPointer& view);
   // It has all sums of the steps before the View: begins to reduce in it.

@@ -9,6 +9,14 @@
 
 namespace troupe::pipeline {
 
+namespace {
+
+// More steps than can be under way anywhere (actors/ring_sum.h), beside one more that a member may
+// be behind the others.
+constexpr std::uint64_t kMostBegun = 8;
+
+}  // namespace
+
 using runtime::Error;
 using runtime::ErrorKind;
 using runtime::Result;
@@ -146,6 +154,12 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
                  fmt::format("member.{} would make step {} next, although it has made those before "
                              "{}",
                              member, next_step, least_[member])};
+  }
+  if (unbegun > next_step + kMostBegun) {
+    return Error{ErrorKind::kLostPeers,
+                 fmt::format("member.{} has begun what is before step {}, although it would make "
+                             "step {} next",
+                             member, unbegun, next_step)};
   }
   heard_[member] = {next_step, unbegun};
   return settle();
@@ -288,16 +302,16 @@ View Membership::next_view() const {
   const std::uint64_t first = next_step / options_.steps_per_iteration;
   view.owners = reassigned(view_.owners_in(first));
   // A member computes at most one iteration ahead, so no member has begun this one.
-  const std::uint64_t unbegun = iteration + 2;
+  const std::uint64_t new_iteration = iteration + 2;
   const bool assigns = shares_anew_ || !joining_.empty();
   for (const View::Assignment& assignment : view_.later) {
     if (assignment.from <= first) continue;
-    if (assigns && assignment.from >= unbegun) continue;
+    if (assigns && assignment.from >= new_iteration) continue;
     view.later.push_back({assignment.from, reassigned(assignment.owners)});
   }
   if (assigns) {
     view.later.push_back(
-        {unbegun, assign_micro_batches(options_.micro_batches, weights_of(participants()))});
+        {new_iteration, assign_micro_batches(options_.micro_batches, weights_of(participants()))});
   }
   return view;
 }

@@ -59,7 +59,7 @@ class Membership {
   std::optional<ViewId> change() const;
   // Nobody of the View is lost in the change under way, and interrupt() was not called.
   bool is_planned() const { return changing_ && !interrupts_; }
-  // Nothing is finished in the change under way, because somebody could not.
+  // What is begun is not finished in the change under way, because somebody could not finish it.
   void interrupt() { interrupts_ = true; }
   // Members that have not halted for it yet.
   std::vector<std::uint32_t> not_halted() const;

@@ -59,6 +59,10 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
   const bool trained = std::any_of(roster.training.begin(), roster.training.end(), is_its_own);
   if (roster.is_last(member) && trained) stop(roster, error);
   const bool was_changing = roster.membership.change().has_value();
+  const auto teacher = roster.members[member].teacher;
+  if (teacher && !roster.is_lost(*teacher)) {
+    roster.actions.push_back(SendTeach{*teacher, member, false});
+  }
   roster.membership.lose(member);
   std::erase_if(roster.training, is_its_own);
   if (roster.training.empty()) {
@@ -157,13 +161,18 @@ void begin_late(Roster& roster, const View& view, const Reports& reports) {
   }
 }
 
+// Nobody knows which of the View's members taught it.
+void forget_in(Roster& roster, const View& view, std::uint32_t pupil) {
+  for (const std::uint32_t each : view.ring) {
+    roster.actions.push_back(SendTeach{each, pupil, false});
+  }
+}
+
 // A member that was in no View may have learned anything or nothing, so it has to join again.
 void part_from_others(Roster& roster, const View& view, const std::set<std::uint32_t>& taken) {
   for (const std::uint32_t member : taken) {
     if (view.has(member) || roster.is_lost(member)) continue;
-    for (const std::uint32_t each : view.ring) {
-      roster.actions.push_back(SendTeach{each, member, false});
-    }
+    forget_in(roster, view, member);
     if (!roster.is_here(member)) {
       roster.members[member].state = Member::State::kLost;
       continue;
@@ -426,7 +435,10 @@ const View* newest_view(const Reports& reports) {
   const View* newest = nullptr;
   for (const auto& [member, report] : reports) {
     const View* const view = report.view.get();
-    if (view != nullptr && (newest == nullptr || view->id > newest->id)) newest = view;
+    // A newcomer takes its first View before the others are as far, and no step is made without it.
+    const bool lacks =
+        view != nullptr && view->is_new(member) && report.next_step < view->first_step;
+    if (view != nullptr && !lacks && (newest == nullptr || view->id > newest->id)) newest = view;
   }
   return newest;
 }
@@ -442,6 +454,9 @@ void go_on_from(Roster& roster, const View& view, const Reports& reports,
   roster.training.clear();
   for (const std::uint32_t member : view.ring) roster.training.merge(roster.replicas_of(member));
   const std::set<std::uint32_t> missing = missing_of(roster, view, reports);
+  for (const std::uint32_t member : view.newcomers) {
+    if (missing.contains(member)) forget_in(roster, view, member);
+  }
   begin_late(roster, view, reports);
   part_from_others(roster, view, taken);
   for (const std::uint32_t member : missing) {

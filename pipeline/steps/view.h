@@ -36,8 +36,8 @@ struct View {
   std::vector<std::uint32_t> ring;
   // Positions in it at which a row begins, as BucketRoutes has them; empty: it is one ring.
   std::vector<std::uint32_t> rows;
-  // The step that each of them would make next. A member below first_step lacks the sums of the
-  // step before, which are not made again.
+  // The step that each of them would make next when the View begins. A member below first_step
+  // lacks the sums of the step before, which are not made again.
   std::vector<std::uint64_t> reached;
   // Replica of each micro-batch, in the iterations before the first of these.
   std::vector<std::uint32_t> owners;

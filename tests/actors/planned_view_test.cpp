@@ -71,6 +71,33 @@ TEST(PlannedView, NextChangeMayComeBeforeTheViewBegins) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
+TEST(PlannedView, TwoThatBeginAtOneStepAreTakenOneBehindTheOther) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).replica(own_bucket(kFirstView, 5));
+  scene.root(halt(kSecond, true)).root(view(kSecond, {0, 1, 2}, 4)).root(halt(kThird, true));
+  scene.root(view(kThird, {0, 1, 2}, 4)).replica(own_header(kFirstView, 1));
+  come_round(scene);
+  scene.replica(own_bucket(kThird, 5, 4));
+  EXPECT_THAT(scene.run(),
+              ElementsAre("view 1.1", "halted 1.2 at 3, before 4", "halted 1.3 at 3, before 4",
+                          "sum 3.0: 42", "header 3.0", "view 1.2", "view 1.3"));
+  EXPECT_THAT(scene.passed_on, Contains("on 1.3: bucket 4.0"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
+// Members 1 and 2 lack step 3 in the second View; 0 gives it to 1, and 1 to 2.
+TEST(PlannedView, MemberThatStillLacksAStepPassesItOnBeforeItTakesTheNextView) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).root(halt(kSecond));
+  scene.root(view(kSecond, {0, 1, 2}, 4, {4, 3, 3})).root(halt(kThird, true));
+  scene.root(view(kThird, {0, 1, 2}, 4));
+  scene.other(ring_bucket(kSecond, 42)).other(ring_header(kSecond));
+  EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "halted 1.2 at 3", "halted 1.3 at 3",
+                                       "sum 3.0: 42", "header 3.0", "view 1.2", "view 1.3"));
+  EXPECT_THAT(scene.passed_on, ElementsAre("gives 1.2: bucket 3.0", "gives 1.2: header 3.0"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
 TEST(PlannedView, LossBeforeItBeginsLeavesNothingOfIt) {
   Scene scene;
   scene.root(view(kFirstView, {0, 1, 2})).replica(own_bucket(kFirstView, 5));

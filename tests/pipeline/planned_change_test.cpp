@@ -105,6 +105,13 @@ TEST(PlannedChange, LossOfOneThatJoinsLeavesItPlannedAndThatOfAMemberDoesNot) {
   EXPECT_TRUE(membership.is_planned());
 }
 
+TEST(PlannedChange, MoreStepsThanCanBeUnderWayAreRefused) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  expect_refused(membership.halted(0, {1, 2}, 9, 100),
+                 "member.0 has begun what is before step 100");
+}
+
 TEST(PlannedChange, NextCoordinatorTakesMembersThatHadNotFinishedWhatIsBeforeTheNewestView) {
   Membership membership = three_and_one();
   membership.share_anew({1, 1, 2, 1});

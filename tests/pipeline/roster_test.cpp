@@ -350,6 +350,29 @@ TEST(Roster, NextHeadKeepsNoNewcomersThatWereInNoViewOrLackLessons) {
   EXPECT_THAT(lines, Not(Contains(HasSubstr("expel 0"))));
 }
 
+// The planned View begins at 11, where the others still made step 9. Only the newcomer took it.
+TEST(Roster, NextHeadGoesOnFromTheViewThatTheOthersAreInWhereOnlyANewcomerHasTakenANewerOne) {
+  const auto old = std::make_shared<const View>(run_of(3, 1).membership.view());
+  View newest = *old;
+  newest.id.number = 2;
+  newest.first_step = 11;
+  newest.ring = {0, 1, 2};
+  newest.reached = {11, 11, 8};
+  newest.newcomers = {2};
+  const auto planned = std::make_shared<const View>(newest);
+  RosterOptions options = run_of(3, 1).options;
+  options.membership.term = 2;
+  Roster roster(options);
+  roster.phase = Phase::kReturning;
+  for (const std::uint32_t member : {0U, 1U, 2U}) arrive(roster, member);
+  const Reports reports{
+      {0, {{2, 1}, 9, 9, 0, old}}, {1, {{2, 1}, 9, 9, 0, old}}, {2, {{2, 1}, 8, 8, 0, planned}}};
+  ASSERT_EQ(newest_view(reports), old.get());
+  const Lines lines = after(roster, [&] { go_on_from(roster, *old, reports, {0, 1, 2}); });
+  EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 was no member yet")));
+  EXPECT_THAT(lines, Contains("View 2.1 of 0 1 from 9"));
+}
+
 // Members 0 and 1 train, and many processes may be member 2 or 3 one after the other.
 Roster run_with_places(std::uint32_t min_members = 1) {
   Roster roster = run_of(4, 2, min_members);

@@ -19,14 +19,24 @@ pipeline::ViewId view_of(const RingHeader& body) { return body.view; }
 std::uint64_t step_of(const RingBucket& body) { return body.bucket.step; }
 std::uint64_t step_of(const RingHeader& body) { return body.header.step; }
 
-Message message_of(const RingOutcome::Sending& sending) {
+auto& worker_of(auto& body) {
+  if constexpr (requires { body.bucket.worker; }) {
+    return body.bucket.worker;
+  } else {
+    return body.worker;
+  }
+}
+
+Message message_of(const RingOutcome::Sending& sending, std::uint32_t worker = kOfAll) {
   return std::visit(
       [&](const auto& body) {
         using Body = std::decay_t<decltype(body)>;
         constexpr bool has_sums =
             std::is_same_v<Body, RingBucket> || std::is_same_v<Body, BucketMessage>;
-        if constexpr (has_sums) return Message::of(Body(body), {sending.sums});
-        return Message::of(Body(body));
+        Body own(body);
+        worker_of(own) = worker;
+        if constexpr (has_sums) return Message::of(std::move(own), {sending.sums});
+        return Message::of(std::move(own));
       },
       sending.body);
 }
@@ -38,7 +48,8 @@ bool goes_to_replicas(const RingOutcome::Sending& sending) {
 
 }  // namespace
 
-Reducer::Reducer(ReducerOptions options) : options_(std::move(options)), sum_(options_) {}
+Reducer::Reducer(ReducerOptions options)
+    : options_(std::move(options)), sum_(options_), sites_(options_.sites, options_.member) {}
 
 void Reducer::start(Context& context) {
   on<RingBucket>(&Reducer::receive_ring<RingBucket>);
@@ -59,11 +70,22 @@ void Reducer::start(Context& context) {
 void Reducer::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
   runtime::Buffer part = message.take_payloads().front();
+  if (body.worker != kOfAll) {
+    return take_for_site(context, body.worker, body.step, message.sender_name(), [&](RingSum& sum) {
+      return sum.contribute(body, std::move(part), message.sender_name(), context.now());
+    });
+  }
   carry_out(context, sum_.contribute(body, std::move(part), message.sender_name(), context.now()));
 }
 
 void Reducer::receive_header(Context& context, const HeaderMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
+  if (body.worker != kOfAll) {
+    return take_for_site(context, body.worker, body.header.step, message.sender_name(),
+                         [&](RingSum& sum) {
+                           return sum.contribute(body.header, message.sender_name(), context.now());
+                         });
+  }
   carry_out(context, sum_.contribute(body.header, message.sender_name(), context.now()));
 }
 
@@ -89,6 +111,12 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   }
   if (id < view_->id || halted_for_ > view_->id) return;
   const std::uint64_t step = step_of(body);
+  if (const std::uint32_t worker = worker_of(body); worker != kOfAll) {
+    if (is_lagging()) return early_.push_back(std::move(message));
+    return take_for_site(context, worker, step, message.sender_name(), [&](RingSum& sum) {
+      return sum.take_ring(body, message, message.sender_name(), context.now());
+    });
+  }
   if (step + 1 == view_->first_step) {
     if (!is_lagging() || takes_lessons_) {
       return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
@@ -98,6 +126,29 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
     early_.push_back(std::move(message));
   } else {
     carry_out(context, sum_.take_ring(body, message, message.sender_name(), context.now()));
+  }
+}
+
+template <class Take>
+void Reducer::take_for_site(Context& context, std::uint32_t worker, std::uint64_t step,
+                            std::string_view who, const Take& take) {
+  SiteRings::Ring* const ring = sites_.find(*view_, sum_.next_step(), worker, step);
+  if (ring == nullptr) {
+    return context.fail(sum_.refusal(who, fmt::format("step {} of worker {}", step, worker)));
+  }
+  runtime::Result<RingOutcome> followed = take(ring->sum);
+  if (!followed.ok()) return context.fail(followed.error());
+  for (const RingOutcome::Sending& sending : followed->sendings) {
+    if (goes_to_replicas(sending)) {
+      for (const std::uint32_t replica : ring->replicas) {
+        replicas_[replica].post(message_of(sending, worker));
+        replicas_[replica].flush(context);
+      }
+    } else {
+      Outbox& outbox = outbox_to(context, ring->members[sending.to]);
+      outbox.post(message_of(sending, worker));
+      outbox.flush(context);
+    }
   }
 }
 
@@ -111,6 +162,7 @@ void Reducer::receive_halt(Context& context, const Halt& halt) {
   halted_for_ = halt.change;
   // Lessons go on while it is halted. Sums that another member was giving it are given again.
   sum_.forget(takes_lessons_);
+  sites_.forget();
   context.send_control("coordinator",
                        Message::of(Halted{halted_for_, sum_.next_step(), kept_bytes(), view_}));
 }
@@ -138,7 +190,7 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
   if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
     return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
   }
-  if (!view.shares_out(options_.micro_batches, options_.replicas)) {
+  if (!view.shares_out(options_.micro_batches * options_.sites.sites.parts, options_.replicas)) {
     return "whose micro-batches are not those of its members";
   }
   return {};
@@ -162,7 +214,9 @@ void Reducer::receive_view(Context& context, const ViewMessage& told, Message& m
     return !view_->has(each.first) && !taught_.contains(each.first);
   });
   sum_.enter(*view_);
+  sites_.forget();
   for (const std::uint32_t position : sum_.next_in_ring()) meet(context, view_->ring[position]);
+  for (const std::uint32_t member : sites_.next_in_rings(*view_)) meet(context, member);
   if (is_lagging()) {
     take_early(context);
   } else {
@@ -295,6 +349,7 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
     samples_.tell(context);
   }
   if (!outcome.summed) return false;
+  sites_.forget_before(sum_.next_step());
   // A member that is alone keeps nothing, because nobody could lack it.
   const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
   if (!is_alone) newest_ = std::move(outcome.summed);
@@ -315,6 +370,7 @@ std::string Reducer::waiting_for() const {
     return fmt::format("the sums of step {} from another member", sum_.next_step());
   }
   const std::string round = sum_.waiting_for();
+  if (const std::string site = sites_.waiting_for(); !site.empty()) return site;
   return round.empty() ? "contributions of the next step" : round;
 }
 

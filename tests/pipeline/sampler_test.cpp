@@ -227,6 +227,24 @@ TEST(ShortIteration, OwnersKeepTheirSharesOfFewerMicroBatches) {
   EXPECT_EQ(ShortIteration{}.owners_in(0, owners), owners);
 }
 
+// Two micro-batches of twelve events in three runs, of which each of two parts has half.
+TEST(Sampler, PartHasItsShareOfEachRunOfItsMicroBatch) {
+  SamplerOptions options{.events = 30, .seed = 3, .micro_batch = 12, .micro_batches = 2};
+  options.shuffle = false;
+  options.parts = 2;
+  options.runs = 3;
+  Sampler sampler = sampler_of(options);
+  EXPECT_EQ(sampler.parts_in(0), 4u);
+  const auto part = [&](std::uint32_t index) {
+    std::vector<std::uint64_t> ids(6);
+    sampler.event_ids(0, index, ids);
+    return ids;
+  };
+  EXPECT_EQ(part(0), (std::vector<std::uint64_t>{0, 1, 4, 5, 8, 9}));
+  EXPECT_EQ(part(1), (std::vector<std::uint64_t>{2, 3, 6, 7, 10, 11}));
+  EXPECT_EQ(part(3), (std::vector<std::uint64_t>{14, 15, 18, 19, 22, 23}));
+}
+
 TEST(Sampler, WithoutShufflingTheOrderIsThatOfTheDataInEveryEpoch) {
   for (const std::uint32_t window : {0u, 2u}) {
     SamplerOptions options{.events = 45, .seed = 3, .micro_batch = 5, .micro_batches = 2};

@@ -162,7 +162,7 @@ TEST_F(LocalStrategy, StateOfARunWithoutWorkersIsRefusedByNameOfTheStrategy) {
                              std::filesystem::copy_options::overwrite_existing);
   const ProcessEnd end = call({"run", "--resume", path("a")});
   EXPECT_NE(end.exit_code, 0);
-  EXPECT_THAT(end.err, HasSubstr("trained without workers (train.strategy: local), which the "
+  EXPECT_THAT(end.err, HasSubstr("trained without workers (train.strategy: local or tree), which the "
                                  "topology has"));
 }
 

@@ -196,7 +196,7 @@ TEST(Sampler, PartialIterationTakesTheMicroBatchesThatAreLeftAndEachEventComesOn
     order.resize(110);
     EXPECT_EQ(taken, order);
   }
-  EXPECT_DEATH(micro_batch(sampler, 5, 2), "index < micro_batches_in");
+  EXPECT_DEATH(micro_batch(sampler, 5, 2), "index < parts_in");
 }
 
 TEST(Sampler, PartialIsAsDropWhereNoMicroBatchIsLeft) {

@@ -57,10 +57,12 @@ TEST_P(LocalStrategyIn, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {
   EXPECT_EQ(resumed("b", until_iteration(9) + Words{"--workers", "2"})["state_hash"].text(), whole);
 }
 
+std::string name_of(const testing::TestParamInfo<Words>& info) {
+  return std::vector<std::string>{"Exact", "Int8", "Tree"}.at(info.index);
+}
+
 INSTANTIATE_TEST_SUITE_P(Precisions, LocalStrategyIn, testing::Values(kLocal, kInInt8, kTree),
-                         [](const auto& info) {
-                           return std::vector{"Exact", "Int8", "Tree"}.at(info.index);
-                         });
+                         name_of);
 
 TEST_F(LocalStrategy, TreeMakesTheBitsOfLocalWithMembersSharingItsWorkers) {
   const Words two{"--set", "train.strategy={kind: local, workers: 2, steps: 2}"};
@@ -162,8 +164,9 @@ TEST_F(LocalStrategy, StateOfARunWithoutWorkersIsRefusedByNameOfTheStrategy) {
                              std::filesystem::copy_options::overwrite_existing);
   const ProcessEnd end = call({"run", "--resume", path("a")});
   EXPECT_NE(end.exit_code, 0);
-  EXPECT_THAT(end.err, HasSubstr("trained without workers (train.strategy: local or tree), which the "
-                                 "topology has"));
+  EXPECT_THAT(end.err,
+              HasSubstr("trained without workers (train.strategy: local or tree), which the "
+                        "topology has"));
 }
 
 TEST_F(LocalStrategy, MoreWorkersThanFitASumInInt8AreRefusedAtTheirLine) {

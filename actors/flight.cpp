@@ -8,8 +8,12 @@ namespace troupe::actors {
 using runtime::Buffer;
 using runtime::Message;
 
-Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view)
-    : share_(std::move(share)), segment_bytes_(segment_bytes), layout_(share_.sums()) {
+Flight::Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view,
+               std::uint32_t worker)
+    : share_(std::move(share)),
+      segment_bytes_(segment_bytes),
+      worker_(worker),
+      layout_(share_.sums()) {
   restart(view);
 }
 
@@ -46,6 +50,7 @@ void Flight::add_buckets(std::int64_t from, const Post& post) {
     body.end = bucket.end();
     body.kind = bucket.kind;
     body.view = view_;
+    body.worker = worker_;
     post(Message::of(body, {std::move(sums)}));
   }
   contributed_ = next_ == buckets_.size() && share_.complete();
@@ -60,14 +65,14 @@ void Flight::add_header(const runtime::Hash128& state, std::optional<double> dis
   record_.header.judged = distance.has_value();
   if (distance) record_.header.distance = *distance;
   record_.header.next = std::move(next);
-  post(Message::of(HeaderMessage{pipeline::StepHeader(record_.header), view_}));
+  post(Message::of(HeaderMessage{pipeline::StepHeader(record_.header), view_, worker_}));
   announced_ = true;
 }
 
 bool Flight::take(const BucketMessage& body, const Buffer& sums) {
   const pipeline::Bucket bucket{body.begin, body.end - body.begin, body.kind};
-  if (!begun_ || body.step != share_.step() || body.attempt != attempt() ||
-      !layout_.holds(bucket) || sums.size() != bucket.bytes()) {
+  if (!begun_ || body.worker != worker_ || body.step != share_.step() ||
+      body.attempt != attempt() || !layout_.holds(bucket) || sums.size() != bucket.bytes()) {
     return false;
   }
   std::memcpy(record_.sums.mutable_data() + layout_.offset(body.begin), sums.data(), sums.size());

@@ -27,8 +27,10 @@ class Flight {
   // Takes a message for the reducer.
   using Post = std::function<void(runtime::Message)>;
 
-  // Buckets of at most segment_bytes, for the ring of the View.
-  Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view);
+  // Buckets of at most segment_bytes, for the ring of the View. `worker`: it is a step of that one,
+  // and the View that of its site.
+  Flight(pipeline::StepShare share, std::int64_t segment_bytes, const pipeline::View& view,
+         std::uint32_t worker = kOfAll);
 
   // In another View: everything goes out again, and the share may have taken over micro-batches.
   void restart(const pipeline::View& view);
@@ -63,6 +65,7 @@ class Flight {
   pipeline::StepShare share_;
   std::int64_t segment_bytes_;
   pipeline::ViewId view_;
+  std::uint32_t worker_;
   pipeline::SumLayout layout_;
   std::vector<pipeline::Bucket> buckets_;
   std::size_t next_ = 0;  // the first that is not out

@@ -21,7 +21,7 @@ std::string port_name(std::uint32_t replica) { return fmt::format("batches.{}", 
 
 Loader::Loader(LoaderOptions options, pipeline::Dataset& dataset, pipeline::Sampler& sampler)
     : options_(std::move(options)), dataset_(dataset), sampler_(sampler) {
-  ids_.resize(sampler.options().micro_batch);
+  ids_.resize(sampler.options().micro_batch / sampler.options().parts);
   if (options_.most_threads > 0) {
     threads_.emplace(options_.most_threads);
     dataset_.set_threads(threads_->threads());
@@ -46,11 +46,12 @@ const char* Loader::fault_of(Context& context, const Feed& feed, std::string_vie
   if (!context.out(port_name(feed.replica)).valid()) return "what another loader is to feed it";
   const pipeline::View& view = *feed.view;
   if (!view.has(options_.checks.member_of(feed.replica))) return "micro-batches of no View";
-  if (!view.shares_out(sampler_.options().micro_batches, options_.checks.replicas_per_member)) {
+  if (!view.shares_out(sampler_.options().micro_batches * sampler_.options().parts,
+                       options_.checks.replicas_per_member)) {
     return "micro-batches of another View";
   }
   const auto exists = [&](const Feed::Missing& each) {
-    const std::uint32_t count = sampler_.micro_batches_in(each.iteration);
+    const std::uint32_t count = sampler_.parts_in(each.iteration);
     return each.iteration < options_.iterations &&
            std::ranges::all_of(each.micro_batches, [&](std::uint32_t i) { return i < count; });
   };

@@ -127,6 +127,7 @@ void fields(auto& archive, Like<RingBucket> auto& body) {
   archive.choice("kind", bucket.kind, pipeline::SumKind::kInt16);
   archive.flag("summed", body.summed);
   archive.perhaps_choice("format", body.format, pipeline::ReductionFormat::kInt8);
+  archive.number("worker", bucket.worker);
 }
 
 // Sound: 0 <= begin < end, a format where there are floats, and one payload of so many aligned
@@ -156,6 +157,7 @@ void fields(auto& archive, Like<RingHeader> auto& body) {
   archive.flag("checkpoint_requested", header.checkpoint_requested);
   archive.list("next", header.next, pipeline::kMostWorkersInTurns);
   archive.flag("combined", body.combined);
+  archive.number("worker", body.worker);
 }
 
 // Sound: exponents that floats can have, and a named tensor that is one of them.

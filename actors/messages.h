@@ -165,6 +165,10 @@ struct EndOfData {
   std::uint64_t iterations = 0;
 };
 
+// The worker that a bucket or header is of, whose step its site makes alone (actors/site_rings.h);
+// this one: it is of the step of all members.
+inline constexpr std::uint32_t kOfAll = UINT32_MAX;
+
 // Replica -> Reducer and back, data: elements [begin, end) of a step's contribution vector.
 // Payload: an element of this kind each (pipeline/steps/sum_layout.h); the replica's part on the
 // way there, the sum over all replicas of the run on the way back.
@@ -177,6 +181,7 @@ struct BucketMessage {
   std::int64_t end = 0;
   pipeline::SumKind kind = pipeline::SumKind::kInt64;
   pipeline::ViewId view{};  // in which the part is computed; not used on the way back
+  std::uint32_t worker = kOfAll;
 };
 
 // Replica -> Reducer and back, data: follows the last bucket of a step's attempt.
@@ -184,6 +189,7 @@ struct HeaderMessage {
   static constexpr std::string_view kName = "header";
   pipeline::StepHeader header;
   pipeline::ViewId view{};  // as of a bucket
+  std::uint32_t worker = kOfAll;
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
   }
@@ -206,6 +212,7 @@ struct RingHeader {
   pipeline::StepHeader header;
   bool combined = false;  // over all members; else over those from its beginning to here
   pipeline::ViewId view{};
+  std::uint32_t worker = kOfAll;
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(header.exponents.size() * sizeof(std::int16_t));
   }

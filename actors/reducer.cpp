@@ -19,14 +19,24 @@ pipeline::ViewId view_of(const RingHeader& body) { return body.view; }
 std::uint64_t step_of(const RingBucket& body) { return body.bucket.step; }
 std::uint64_t step_of(const RingHeader& body) { return body.header.step; }
 
-Message message_of(const RingOutcome::Sending& sending) {
+auto& worker_of(auto& body) {
+  if constexpr (requires { body.bucket.worker; }) {
+    return body.bucket.worker;
+  } else {
+    return body.worker;
+  }
+}
+
+Message message_of(const RingOutcome::Sending& sending, std::uint32_t worker = kOfAll) {
   return std::visit(
       [&](const auto& body) {
         using Body = std::decay_t<decltype(body)>;
         constexpr bool has_sums =
             std::is_same_v<Body, RingBucket> || std::is_same_v<Body, BucketMessage>;
-        if constexpr (has_sums) return Message::of(Body(body), {sending.sums});
-        return Message::of(Body(body));
+        Body own(body);
+        worker_of(own) = worker;
+        if constexpr (has_sums) return Message::of(std::move(own), {sending.sums});
+        return Message::of(std::move(own));
       },
       sending.body);
 }
@@ -38,7 +48,8 @@ bool goes_to_replicas(const RingOutcome::Sending& sending) {
 
 }  // namespace
 
-Reducer::Reducer(ReducerOptions options) : options_(std::move(options)), sum_(options_) {}
+Reducer::Reducer(ReducerOptions options)
+    : options_(std::move(options)), sum_(options_), sites_(options_.sites, options_.member) {}
 
 void Reducer::start(Context& context) {
   on<RingBucket>(&Reducer::receive_ring<RingBucket>);
@@ -58,14 +69,25 @@ void Reducer::start(Context& context) {
 
 void Reducer::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
-  if (body.step >= end_of_view()) return keep_own(message);
+  if (outer_step(body.worker, body.step) >= end_of_view()) return keep_own(message);
   runtime::Buffer part = message.take_payloads().front();
+  if (body.worker != kOfAll) {
+    return take_for_site(context, body.worker, body.step, message.sender_name(), [&](RingSum& sum) {
+      return sum.contribute(body, std::move(part), message.sender_name(), context.now());
+    });
+  }
   carry_out(context, sum_.contribute(body, std::move(part), message.sender_name(), context.now()));
 }
 
 void Reducer::receive_header(Context& context, const HeaderMessage& body, Message& message) {
   if (!is_reducing() || body.view != view_->id) return;
-  if (body.header.step >= end_of_view()) return keep_own(message);
+  if (outer_step(body.worker, body.header.step) >= end_of_view()) return keep_own(message);
+  if (body.worker != kOfAll) {
+    return take_for_site(context, body.worker, body.header.step, message.sender_name(),
+                         [&](RingSum& sum) {
+                           return sum.contribute(body.header, message.sender_name(), context.now());
+                         });
+  }
   carry_out(context, sum_.contribute(body.header, message.sender_name(), context.now()));
 }
 
@@ -97,6 +119,14 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   }
   if (id < view_->id || (awaits_view() && !unbegun_)) return;
   const std::uint64_t step = step_of(body);
+  if (const std::uint32_t worker = worker_of(body); worker != kOfAll) {
+    if (is_lagging() || outer_step(worker, step) >= end_of_view()) {
+      return early_.push_back(std::move(message));
+    }
+    return take_for_site(context, worker, step, message.sender_name(), [&](RingSum& sum) {
+      return sum.take_ring(body, message, message.sender_name(), context.now());
+    });
+  }
   if (step + 1 == view_->first_step) {
     if (!is_lagging() || takes_lessons_) {
       return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
@@ -107,6 +137,33 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   } else {
     carry_out(context, sum_.take_ring(body, message, message.sender_name(), context.now()));
   }
+}
+
+template <class Take>
+void Reducer::take_for_site(Context& context, std::uint32_t worker, std::uint64_t step,
+                            std::string_view who, const Take& take) {
+  SiteRings::Ring* const ring = sites_.find(*view_, sum_.next_step(), worker, step);
+  if (ring == nullptr) {
+    return context.fail(sum_.refusal(who, fmt::format("step {} of worker {}", step, worker)));
+  }
+  runtime::Result<RingOutcome> followed = take(ring->sum);
+  if (!followed.ok()) return context.fail(followed.error());
+  for (const RingOutcome::Sending& sending : followed->sendings) {
+    if (goes_to_replicas(sending)) {
+      for (const std::uint32_t replica : ring->replicas) {
+        replicas_[replica].post(message_of(sending, worker));
+        replicas_[replica].flush(context);
+      }
+    } else {
+      Outbox& outbox = outbox_to(context, ring->members[sending.to]);
+      outbox.post(message_of(sending, worker));
+      outbox.flush(context);
+    }
+  }
+}
+
+std::uint64_t Reducer::outer_step(std::uint32_t worker, std::uint64_t step) const {
+  return worker == kOfAll ? step : step / options_.sites.steps;
 }
 
 bool Reducer::awaits_view() const {
@@ -129,12 +186,13 @@ void Reducer::receive_halt(Context& context, const Halt& halt) {
   const bool planned = halt.planned && view_ != nullptr;
   std::uint64_t unbegun = sum_.next_step();
   if (planned)
-    unbegun = planned_.empty() ? std::max(sum_.unbegun(), unbegun_.value_or(0))
+    unbegun = planned_.empty() ? std::max({sum_.unbegun(), sites_.unbegun(), unbegun_.value_or(0)})
                                : planned_.back()->first_step;
   if (!planned) {
     // The steps under way are contributed again, in another View. Lessons go on meanwhile. Sums
     // that another member was giving it are given again.
     sum_.forget(takes_lessons_);
+    sites_.forget();
     planned_.clear();
   }
   halted_for_ = halt.change;
@@ -166,7 +224,7 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
   if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
     return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
   }
-  if (!view.shares_out(options_.micro_batches, options_.replicas)) {
+  if (!view.shares_out(options_.micro_batches * options_.sites.sites.parts, options_.replicas)) {
     return "whose micro-batches are not those of its members";
   }
   return {};
@@ -211,6 +269,7 @@ void Reducer::take_view(Context& context, const ViewPointer& view) {
     return !view_->has(each.first) && !taught_.contains(each.first);
   });
   sum_.enter(*view_);
+  sites_.forget();
   meet_neighbours(context, *view_);
   if (is_lagging()) {
     take_early(context);
@@ -314,6 +373,7 @@ void Reducer::meet_neighbours(Context& context, const pipeline::View& view) {
   for (const std::uint32_t position : routes.next_of(view.position_of(options_.member))) {
     meet(context, view.ring[position]);
   }
+  for (const std::uint32_t member : sites_.next_in_rings(view)) meet(context, member);
 }
 
 void Reducer::meet(Context& context, std::uint32_t member) {
@@ -353,6 +413,7 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
     samples_.tell(context);
   }
   if (!outcome.summed) return false;
+  sites_.forget_before(sum_.next_step());
   // A member that is alone keeps nothing, because nobody could lack it.
   const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
   if (!is_alone) newest_ = std::move(outcome.summed);
@@ -377,6 +438,7 @@ std::string Reducer::waiting_for() const {
     return fmt::format("the sums of step {} from another member", sum_.next_step());
   }
   const std::string round = sum_.waiting_for();
+  if (const std::string site = sites_.waiting_for(); !site.empty()) return site;
   return round.empty() ? "contributions of the next step" : round;
 }
 

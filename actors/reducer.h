@@ -22,6 +22,10 @@
 // of every step, with which its replicas make of a state what the others make of theirs. When it
 // enters its first View, the sums that it still lacks come the same way.
 //
+// Where a worker has several parts, the members that have some of it make its steps among
+// themselves (actors/site_rings.h). Such a step is given to nobody else, and every View begins it
+// anew.
+//
 // Ports: in "contributions"; out "reduced.R" per replica R of the node, "samples" (Monitor); in a
 // ring of several members in "ring" and out "ring.M" per other member M. Needs no thread of its
 // own. The links have room for all of two steps: what the ring brings early is kept with its
@@ -40,6 +44,7 @@
 #include "actors/outbox.h"
 #include "actors/ring_sum.h"
 #include "actors/sample_teller.h"
+#include "actors/site_rings.h"
 #include "config/topology.h"
 #include "runtime/actor.h"
 
@@ -47,6 +52,7 @@ namespace troupe::actors {
 
 struct ReducerOptions : RingSumOptions {
   std::uint32_t first_replica = 0;  // of the node
+  SiteOptions sites;                // where workers are made by several replicas each
   // How many bytes of sums may wait for a member that learns; with more it is taught no longer.
   std::int64_t replay_bytes = config::ClusterSection{}.replay_bytes;
 };
@@ -80,6 +86,8 @@ class Reducer final : public runtime::Actor {
   bool is_reducing() const;
   // It was told to halt for a change, and the next View is not told.
   bool awaits_view() const;
+  // The step of all members that this one, of the worker or of all, belongs to.
+  std::uint64_t outer_step(std::uint32_t worker, std::uint64_t step) const;
   // A contribution of a replica of the node to a step that is not to begin yet.
   void keep_own(Message& message);
   // The first step that it does not begin in its View, as far as it knows.
@@ -107,9 +115,14 @@ class Reducer final : public runtime::Actor {
   std::uint64_t kept_bytes() const;  // see Halted
   // True: all of a step's sums are here.
   bool carry_out(Context& context, runtime::Result<RingOutcome> followed);
+  // What has come belongs to a step of this worker: `take` gives it to its ring.
+  template <class Take>
+  void take_for_site(Context& context, std::uint32_t worker, std::uint64_t step,
+                     std::string_view who, const Take& take);
 
   ReducerOptions options_;
   RingSum sum_;
+  SiteRings sites_;
   ViewPointer view_;                 // null: training has not begun
   std::deque<ViewPointer> planned_;  // Views that begin at a later step, in order
   pipeline::ViewId halted_for_;      // the newest change

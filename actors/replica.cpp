@@ -287,6 +287,15 @@ void Replica::receive_header(Context& context, const HeaderMessage& body) {
     commit(context, *record);
     return;
   }
+  if (body.worker != kOfAll) {
+    const auto taken = engine_->take_header_of_worker(body, hooks(context));
+    if (!taken.ok()) return end(context, taken.error());
+    if (!*taken) {
+      return refuse(context, *engine_,
+                    fmt::format("the header of step {} of worker {}", header.step, body.worker));
+    }
+    return schedule(context);
+  }
   if (!engine_->expects(header)) {
     return refuse(context, *engine_,
                   fmt::format("the header of step {} attempt {}", header.step, header.attempt));

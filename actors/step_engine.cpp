@@ -15,6 +15,13 @@ namespace {
 // More than there are changes of the View while it is a member.
 constexpr std::uint32_t kFeedsOfAProcess = 1U << 16;
 
+pipeline::Sites sites_of(const pipeline::TrainingOptions& options,
+                         const pipeline::SpotChecks& checks) {
+  if (options.parts() == 1) return {};
+  return {options.micro_batches, options.parts(), checks.replicas_per_member,
+          checks.short_iteration};
+}
+
 }  // namespace
 
 using runtime::Buffer;
@@ -27,7 +34,8 @@ StepEngine::StepEngine(const StepEngineOptions& options, TrainingContext trainin
       of_worker_(pipeline::options_of_worker(training.options)),
       told_losses_(pipeline::losses_of_steps(training.gan.description(), training.options)),
       computer_(training.gan, of_worker_, team_),
-      feed_({options_.replica, options_.checks, training.options.micro_batch,
+      sites_(sites_of(training.options, options_.checks)),
+      feed_({options_.replica, options_.checks, training.options.events_of_part(),
              static_cast<std::size_t>(training.gan.image_shape().elements()),
              training.gan.columns(), kFeedsOfAProcess * (options_.process - 1)}),
       early_end_(training.options, options_.validator.every) {
@@ -48,14 +56,20 @@ void StepEngine::begin(const pipeline::TrainingState& state) {
 
 // The steps under way go on in the new View with what was computed of them.
 Feed StepEngine::enter(ViewPointer view) {
+  const bool was_of_site = is_of_site();
   view_ = std::move(view);
+  begins_anew_ = was_of_site || is_of_site();
   // A turn is contributed anew from what is ready.
   if (turns_) flights_.clear();
   std::vector<IterationFeed::Share> shares;
   if (turns_) shares = turns_->shares();
   for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
   Feed feed = feed_.enter(view_, state_.iteration, std::move(shares));
-  for (Flight& flight : flights_) flight.restart(*view_);
+  if (begins_anew_) {
+    of_site_.reset();
+    workers_->forget();
+  }
+  for (Flight& flight : flights_) restart(flight);
   computer_.forget_prepared();
   return feed;
 }
@@ -71,7 +85,7 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
     if (!share.ok()) turn.error = share.error();
     if (!share.ok() || *share == nullptr) return turn;
     for (Flight& flight : flights_) {
-      if (flight.share().iteration() == *share) flight.restart(*view_);
+      if (flight.share().iteration() == *share) restart(flight);
     }
   }
   if (flights_.empty()) {
@@ -110,6 +124,11 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
   return turn;
 }
 
+void StepEngine::restart(Flight& flight) {
+  if (begins_anew_) flight.share().begin_anew();
+  flight.restart(*view_);
+}
+
 void StepEngine::work_ahead(const Hooks& hooks, Turn& turn) {
   using pipeline::StepAhead;
   const StepAhead ahead =
@@ -139,7 +158,7 @@ bool StepEngine::begin_step(std::uint64_t step, Turn& turn) {
 // One turn of a step. Buckets whose elements are complete go out at once, from the end of the
 // contribution vector to its front. When all is computed the rest follows, and the header.
 void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
-  if (flight.contributed()) return;
+  if (flight.contributed() || of_site_) return;
   turn.slot = flight.share().slot();
   turn.step = flight.share().step();
   const bool last = turn.slot + 1 == training_.options.schedule.size();
@@ -156,12 +175,50 @@ void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
                : computer_.compute(state_, flight.share(),
                                    options_.section.overlap ? send : model::FinalFrom{});
   turn.work = computed ? Turn::Work::kComputed : Turn::Work::kContributed;
+  if (computed && sites_.workers > 0) contribute_to_site(hooks);
   // The last step of an iteration is the last one that reads its events.
-  if (last) {
+  // Those of parts are kept, as another View may begin a worker anew.
+  if (last && sites_.workers == 0) {
     pipeline::IterationShare& share = *flight.share().iteration();
     feed_.release_events(share, computed ? flight.share().computed() : share.held());
   }
   if (!computed) contribute(flight, 0, state_.scales[turn.slot], hooks);
+}
+
+void StepEngine::contribute_to_site(const Hooks& hooks) {
+  auto shared = workers_->take_shared();
+  if (!shared) return;
+  const auto replicas = sites_.replicas_of(*view_, state_.iteration, shared->worker);
+  Flight flight(std::move(shared->step), options_.reducer.segment_bytes,
+                sites_.view_of(*view_, replicas), shared->worker);
+  of_site_.emplace(OfSite{shared->worker, shared->state, std::move(flight)});
+  begin_site_attempt(shared->scales, 0, hooks);
+}
+
+void StepEngine::begin_site_attempt(const std::vector<std::int16_t>& scales, std::uint32_t attempt,
+                                    const Hooks& hooks) {
+  Flight& flight = of_site_->flight;
+  flight.begin(attempt, scales, hooks.now());
+  flight.add_buckets(0, hooks.post);
+  flight.add_header(of_site_->state, std::nullopt, {}, hooks.post);
+  hooks.flush();
+}
+
+runtime::Result<bool> StepEngine::take_header_of_worker(const HeaderMessage& body,
+                                                        const Hooks& hooks) {
+  const pipeline::StepHeader& header = body.header;
+  if (!of_site_ || of_site_->worker != body.worker) return false;
+  Flight& flight = of_site_->flight;
+  if (header.step != flight.share().step() || header.attempt != flight.attempt()) return false;
+  flight.take(header);
+  ASSIGN_OR_RETURN(const auto again, workers_->end_shared(flight.record()));
+  if (again) {
+    begin_site_attempt(*again, header.attempt + 1, hooks);
+  } else {
+    workers_->retire(std::move(flight.share()));
+    of_site_.reset();
+  }
+  return true;
 }
 
 void StepEngine::contribute(Flight& flight, std::uint32_t attempt,
@@ -186,10 +243,11 @@ void StepEngine::announce(const Hooks& hooks) {
 StepEngine::Waits StepEngine::waits() const {
   if (flights_.empty() && turns_ && turns_->has_begun()) return Waits::kForItself;
   if (flights_.empty()) return Waits::kForBatches;
-  return flights_.front().contributed() ? Waits::kForSums : Waits::kForItself;
+  return flights_.front().contributed() || of_site_ ? Waits::kForSums : Waits::kForItself;
 }
 
 bool StepEngine::take_bucket(const BucketMessage& body, const Buffer& sums) {
+  if (of_site_ && of_site_->flight.take(body, sums)) return true;
   return std::any_of(flights_.begin(), flights_.end(),
                      [&](Flight& flight) { return flight.take(body, sums); });
 }
@@ -233,6 +291,10 @@ runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
 }
 
 void StepEngine::retire(const Hooks& hooks) {
+  if (sites_.workers > 0) {
+    pipeline::IterationShare& share = *flights_.front().share().iteration();
+    feed_.release_events(share, share.held());
+  }
   if (!workers_) computer_.retire(std::move(flights_.front().share()));
   flights_.pop_front();
   if (!flights_.empty()) announce(hooks);

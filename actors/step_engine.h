@@ -17,6 +17,11 @@
 // the engine computes at its own workers, those of the next iteration included, and contributes to
 // a step what those of them have made whose turn it is, or nothing.
 //
+// Where a worker has several parts (WorkerOptions::parts), and other replicas have some of it, each
+// of its steps goes out to the worker's site and comes back as sums. All of them compute at their
+// workers in ascending order, so that none waits for one that waits for it. In another View a
+// replica that shares a worker in it, or has done so, begins anew with all of its workers.
+//
 // In another View the steps under way are contributed again. Where micro-batches of lost members
 // are this replica's now, only their events are asked for and only their gradients are computed.
 //
@@ -40,6 +45,7 @@
 #include "model/backend.h"
 #include "model/gan.h"
 #include "pipeline/steps/iteration_share.h"
+#include "pipeline/steps/sites.h"
 #include "pipeline/steps/spot_check.h"
 #include "pipeline/steps/step_computer.h"
 #include "pipeline/steps/training_state.h"
@@ -116,6 +122,9 @@ class StepEngine {
   // Takes that header. True: record() is to be applied. False: another attempt was posted, with
   // the scales that this one has measured. An Error (kDiverged) ends the run.
   runtime::Result<bool> take_header(const pipeline::StepHeader& header, const Hooks& hooks);
+  // The same of a step of a worker, which its site makes. False: it is not that of the worker under
+  // way here. An Error (kDiverged) ends the run.
+  runtime::Result<bool> take_header_of_worker(const HeaderMessage& body, const Hooks& hooks);
   // The first step under way, with its record and when its attempt was begun.
   const Flight& first() const { return flights_.front(); }
   // Applies a record of next_step() to the state. After an Error the state is of no use any more.
@@ -132,6 +141,16 @@ class StepEngine {
   // False: micro-batches are lacking, or the loader has sent wrong ones.
   bool begin_step(std::uint64_t step, Turn& turn);
   void work_ahead(const Hooks& hooks, Turn& turn);
+  // Whether this replica has parts of a worker that others have parts of, now.
+  bool is_of_site() const {
+    return view_ != nullptr && sites_.workers > 0 &&
+           sites_.shares(*view_, state_.iteration, options_.replica);
+  }
+  void restart(Flight& flight);
+  // Contributes to the worker's step that others have parts of, if one waits for that.
+  void contribute_to_site(const Hooks& hooks);
+  void begin_site_attempt(const std::vector<std::int16_t>& scales, std::uint32_t attempt,
+                          const Hooks& hooks);
   void compute(Flight& flight, const Hooks& hooks, Turn& turn);
   void contribute(Flight& flight, std::uint32_t attempt, const std::vector<std::int16_t>& scales,
                   const Hooks& hooks);
@@ -146,6 +165,15 @@ class StepEngine {
   pipeline::StepComputer computer_;             // by these
   std::optional<pipeline::WorkerSteps> workers_;
   std::optional<TurnEngine> turns_;  // where workers take turns
+  const pipeline::Sites sites_;      // where a worker has several parts
+  // The step of a worker that its site makes, with the state before it.
+  struct OfSite {
+    std::uint32_t worker;
+    runtime::Hash128 state;
+    Flight flight;
+  };
+  std::optional<OfSite> of_site_;
+  bool begins_anew_ = false;  // in this View, with what its workers have made of this iteration
   IterationFeed feed_;
   pipeline::TrainingState state_;
   runtime::Hash128 state_hash_;

@@ -27,6 +27,7 @@ auto strategy_kind() {
   using Kind = pipeline::StrategyKind;
   return newer(word<Kind>({{"synchronous", Kind::kSynchronous},
                            {"local", Kind::kLocal},
+                           {"tree", Kind::kTree},
                            {"downpour", Kind::kDownpour},
                            {"easgd", Kind::kEasgd},
                            {"gem", Kind::kGem},
@@ -43,23 +44,34 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
   const auto is = [](Kind kind) {
     return [kind](const Options& options) { return options.kind == kind; };
   };
-  const auto local = is(Kind::kLocal);
+  const auto has_outer = [](const Options& options) { return options.has_outer(); };
   const auto has_workers = [](const Options& options) { return options.has_workers(); };
-  constexpr const char* kWithWorkers = "kind: local, downpour, easgd, gem or quorum";
+  const auto names_workers = [](const Options& options) {
+    return options.has_workers() && options.kind != Kind::kTree;
+  };
+  constexpr const char* kWithWorkers = "kind: local, tree, downpour, easgd, gem or quorum";
   auto record = std::make_shared<Record<Options>>("a strategy");
   record->short_form("kind")
       .field(
           "kind", &Options::kind, strategy_kind(), Scope::kState,
           "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
-          "make iterations alone, and then the mean of their changes is applied; `downpour`, "
-          "`easgd`, `gem`: they do so too, and take turns in which the change of one is applied, "
-          "as those papers have it; `quorum`: the same with the changes of the first few.")
+          "make iterations alone, and then the mean of their changes is applied; `tree`: the same, "
+          "with the iterations of a worker made by all processes of a site; `downpour`, `easgd`, "
+          "`gem`: workers make iterations alone too, and take turns in which the change of one is "
+          "applied, as those papers have it; `quorum`: the same with the changes of the first few.")
       .field("workers", &Options::workers,
              integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
              Scope::kState,
              "W: how many, whatever the processes that compute for them. Each takes "
              "micro_batches / W of an iteration's micro-batches.")
-      .used_if(kWithWorkers, has_workers)
+      .used_if("kind: local, downpour, easgd, gem or quorum", names_workers)
+      .field(
+          "sites", &Options::workers,
+          integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
+          Scope::kState,
+          "W: how many workers, each with micro_batches / W of an iteration's micro-batches. All "
+          "processes that have some of these make its iterations together.")
+      .used_if("kind: tree", is(Kind::kTree))
       .field("steps", &Options::steps, integer<std::uint32_t>(1, 100'000), Scope::kState,
              "H: iterations that each makes alone. Everything else that counts iterations, but for "
              "learning rates, counts these H of all workers as one.")
@@ -93,9 +105,9 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
              Scope::kState,
              "How changes of weights are summed: `exact` takes 8 bytes each on the way, `int8` 2, "
              "with each worker's rounded at random to 7 bits and a sign, for up to 256 workers.")
-      .used_if("kind: local", local)
+      .used_if("kind: local or tree", has_outer)
       .section("outer", &Options::outer, outer_record(), "How the mean change is applied.")
-      .used_if("kind: local", local);
+      .used_if("kind: local or tree", has_outer);
   return record;
 }
 

@@ -399,9 +399,11 @@ void check_strategy(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
   const auto& strategy = options.strategy;
   if (!strategy.has_workers()) return;
+  const bool is_tree = strategy.kind == pipeline::StrategyKind::kTree;
+  const char* const workers = is_tree ? "train.strategy.sites" : "train.strategy.workers";
   if (options.micro_batches % strategy.workers != 0) {
     return reader.broken_rule(
-        {"train.strategy.workers", "train.micro_batches"},
+        {workers, "train.micro_batches"},
         fmt::format("{} micro-batches of an iteration (train.micro_batches) cannot be shared out "
                     "to {} workers evenly",
                     options.micro_batches, strategy.workers));
@@ -427,7 +429,7 @@ void check_strategy(const Topology& topology, Reader& reader) {
   if (strategy.takes_turns()) check_turns(topology, reader);
   const bool rounds = strategy.precision == pipeline::ChangePrecision::kInt8;
   if (rounds && strategy.workers > model::kMostRounded) {
-    reader.broken_rule({"train.strategy.workers", "train.strategy.precision"},
+    reader.broken_rule({workers, "train.strategy.precision"},
                        fmt::format("the sum of {} workers' changes in int8 does not fit 16 bits, "
                                    "that of {} does; lower workers or take precision exact",
                                    strategy.workers, model::kMostRounded));

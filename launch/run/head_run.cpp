@@ -66,8 +66,8 @@ telemetry::RunFacts facts_of(const HeadRunRequest& request, const TrainingSetup&
   for (const auto slot : setup.options.schedule) facts.schedule.push_back(model::slot_name(slot));
   facts.iterations = setup.iterations;
   facts.iterations_per_epoch = setup.options.iterations_per_epoch;
-  facts.micro_batches = setup.options.micro_batches;
-  facts.micro_batch = setup.options.micro_batch;
+  facts.micro_batches = setup.options.all_parts();
+  facts.micro_batch = setup.options.events_of_part();
   facts.price_per_node_hour = setup.topology.monitor.price_per_node_hour;
   return facts;
 }

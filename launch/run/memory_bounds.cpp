@@ -52,7 +52,7 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
                                  std::int64_t micro_batch_bytes) {
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
   const auto options = pipeline::options_between_members(topology.train.options);
-  const auto quotas = pipeline::micro_batch_quotas(options.micro_batches, replica_weights);
+  const auto quotas = pipeline::micro_batch_quotas(options.all_parts(), replica_weights);
   for (std::size_t replica = 0; replica < quotas.size(); ++replica) {
     bytes[replica / topology.replica.count] += quotas[replica] * micro_batch_bytes;
   }
@@ -169,7 +169,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
     bounds.arena_bytes += on_host ? worker_bytes(*gan, *options.worker) : 0;
   }
   const std::int64_t micro_batch_bytes = sizes.batch_bytes + (on_host ? computed : 0);
-  bounds.iteration_bytes = options.micro_batches * micro_batch_bytes;
+  bounds.iteration_bytes = options.all_parts() * micro_batch_bytes;
   const auto weights = config::replica_weights(topology, members);
   bounds.share_bytes = shares(topology, weights, micro_batch_bytes);
   return bounds;

@@ -66,7 +66,7 @@ std::string device_text(const model::Backend& backend) {
 Result<Networks> compile_networks(const config::Topology& topology, std::uint32_t members) {
   const auto options =
       pipeline::options_of_worker(pipeline::options_between_members(topology.train.options));
-  // The iterations of a worker that trains alone are of one replica.
+  // The iterations of a worker that trains alone are of one replica, and perhaps of one in a site.
   const bool is_shared = !options.strategy.has_workers();
   const std::int64_t replicas =
       is_shared ? std::int64_t{topology.replica.count} * std::max(members, 1U) : 1;

@@ -56,7 +56,7 @@ PoolSection nodes_like_here(const config::Topology& topology) {
   pool.name = "node";
   const auto options = pipeline::options_between_members(topology.train.options);
   pool.most =
-      std::min(config::kMostMembers, (options.micro_batches - 1) / topology.replica.count + 1);
+      std::min(config::kMostMembers, (options.all_parts() - 1) / topology.replica.count + 1);
   pool.price_per_node_hour = topology.monitor.price_per_node_hour;
   pool.starts_in = {};
   return pool;
@@ -138,7 +138,7 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   const RunSize size{members, members, 0};
   const auto micro_batches =
       pipeline::options_between_members(config::scaled(loaded.topology, members).train.options)
-          .micro_batches;
+          .all_parts();
   const std::uint64_t per_epoch =
       std::max<std::uint64_t>(1, pace.iterations_per_epoch * pace.micro_batches / micro_batches);
   ASSIGN_OR_RETURN(const TrainingSetup setup, set_up_training(loaded, size, {{}, per_epoch}));

@@ -136,6 +136,8 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   const auto options_between = pipeline::options_between_members(topology.train.options);
   sampling.micro_batch = options_between.micro_batch;
   sampling.micro_batches = options_between.micro_batches;
+  sampling.parts = options_between.parts();
+  if (sampling.parts > 1) sampling.runs = options_between.strategy.steps;
   sampling.window_blocks = train.window_blocks();
   if (sampling.window_blocks > 0) sampling.blocks = train.blocks();
   sampling.shuffle = topology.data.shuffle;

@@ -29,7 +29,7 @@ config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan
       gan.image_shape().elements() + 3 + static_cast<std::int64_t>(gan.columns());
   const std::int64_t event_bytes = numbers * 4 + 8;
   const auto options = pipeline::options_between_members(topology.train.options);
-  sizes.batch_bytes = std::int64_t{options.micro_batch} * event_bytes;
+  sizes.batch_bytes = std::int64_t{options.events_of_part()} * event_bytes;
   for (const model::SlotKind slot : options.schedule) {
     sizes.contribution_elements =
         std::max(sizes.contribution_elements, gan.contributions(slot).size);
@@ -61,7 +61,7 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
   };
   const auto& options = topology.train.options;
   const auto& strategy = options.strategy;
-  const bool has_outer = strategy.has_workers() && !strategy.takes_turns();
+  const bool has_outer = strategy.has_outer();
   const std::int64_t weights =
       gan.generator().parameters().weights_size + gan.discriminator().parameters().weights_size;
   const std::int64_t result = gan.generator().parameters().weights_size > 0
@@ -168,6 +168,21 @@ Result<TrainingSetup> set_up_training(const config::LoadedTopology& asked, const
   return setup;
 }
 
+namespace {
+
+actors::SiteOptions sites_of(const pipeline::TrainingOptions& options, std::uint32_t replicas) {
+  const pipeline::WorkerOptions& worker = *options.worker;
+  actors::SiteOptions sites;
+  sites.sites = {options.micro_batches, worker.parts, replicas, options.short_iteration_in_parts()};
+  sites.steps = options.strategy.steps * worker.schedule.size();
+  sites.slots = worker.schedule.size();
+  sites.micro_batches = worker.micro_batches;
+  sites.events = std::uint64_t{worker.micro_batches} * worker.micro_batch;
+  return sites;
+}
+
+}  // namespace
+
 actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std::uint32_t member) {
   const config::Topology& topology = setup.topology;
   const pipeline::TrainingOptions& options = setup.options;
@@ -181,11 +196,14 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   }
   pipeline::SpotChecks checks;
   // A turn is computed before it is known which step it is.
-  checks.every = options.has_turns() ? 0 : topology.cluster.failure.check_every;
+  // Nor is a worker computed twice by those that have parts of it.
+  const bool has_checks =
+      !options.has_turns() && options.strategy.kind != pipeline::StrategyKind::kTree;
+  checks.every = has_checks ? topology.cluster.failure.check_every : 0;
   checks.seed = options.seed;
   checks.slots = static_cast<std::uint32_t>(options.schedule.size());
   checks.replicas_per_member = topology.replica.count;
-  checks.short_iteration = options.short_iteration;
+  checks.short_iteration = options.short_iteration_in_parts();
   parts.loader = {setup.iterations, checks};
   if (topology.data.dataset.threads == 0) parts.loader.most_threads = usable_processors();
   if (topology.loader.credits == 0) {
@@ -210,6 +228,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.events = std::uint64_t{options.micro_batches} * options.micro_batch;
   if (options.has_turns()) parts.reducer.at_a_time = options.strategy.at_a_time();
   parts.reducer.short_iteration = options.short_iteration;
+  if (options.parts() > 1) parts.reducer.sites = sites_of(options, topology.replica.count);
   parts.reducer.lossy = options.lossy;
   parts.reducer.slot_floats.clear();
   parts.reducer.replay_bytes = topology.cluster.replay_bytes;
@@ -236,7 +255,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.accused_grace = runtime::Patience(options.parting_grace).most();
   options.membership.replicas_per_member = setup.topology.replica.count;
   options.membership.weights = setup.replica_weights;
-  options.membership.micro_batches = setup.options.micro_batches;
+  options.membership.micro_batches = setup.options.all_parts();
   options.membership.steps_per_iteration = static_cast<std::uint32_t>(slots);
   options.membership.end_step = setup.iterations * slots;
   // Lossy sums depend on who computes what.
@@ -257,7 +276,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
 
 pipeline::IterationWork iteration_work(const TrainingSetup& setup) {
   pipeline::IterationWork work;
-  work.micro_batches = setup.options.micro_batches;
+  work.micro_batches = setup.options.all_parts();
   work.bucket_bytes = static_cast<double>(setup.topology.reducer.segment_bytes);
   work.workers_per_member = setup.topology.replica.count;
   work.by_speed = setup.topology.cluster.rebalance && setup.topology.cluster.shares.empty();

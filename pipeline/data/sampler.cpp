@@ -120,6 +120,7 @@ std::uint64_t EpochOrder::event(std::uint64_t position) const {
 
 Result<Sampler> Sampler::create(SamplerOptions options) {
   CHECK(options.micro_batch >= 1 && options.micro_batches >= 1, "an iteration takes events");
+  CHECK(options.micro_batch % (std::uint64_t{options.parts} * options.runs) == 0, "whole pieces");
   const std::uint64_t needed = std::uint64_t{options.micro_batch} * options.micro_batches;
   if (options.events < needed) {
     return Error{ErrorKind::kData,
@@ -160,7 +161,8 @@ std::uint64_t Sampler::dropped_per_epoch() const {
 
 void Sampler::event_ids(std::uint64_t iteration, std::uint32_t index,
                         std::span<std::uint64_t> out) {
-  CHECK(index < micro_batches_in(iteration) && out.size() == options_.micro_batch);
+  const std::uint32_t parts = options_.parts;
+  CHECK(index < parts_in(iteration) && out.size() == options_.micro_batch / parts);
   // Orders follow each other after so many positions.
   const std::uint64_t length = options_.events - dropped_per_epoch();
   std::uint64_t first = iteration * events_per_iteration();
@@ -168,9 +170,10 @@ void Sampler::event_ids(std::uint64_t iteration, std::uint32_t index,
     first = iteration / short_iteration_.every * length +
             iteration % short_iteration_.every * events_per_iteration();
   }
-  first += std::uint64_t{index} * options_.micro_batch;
+  const std::uint64_t run = options_.micro_batch / options_.runs, piece = run / parts;
+  first += std::uint64_t{index / parts} * options_.micro_batch + index % parts * piece;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const std::uint64_t position = first + i;
+    const std::uint64_t position = first + i / piece * run + i % piece;
     if (const std::uint64_t epoch = position / length; epoch != epoch_) {
       order_ = EpochOrder(options_, epoch);
       epoch_ = epoch;

@@ -57,6 +57,11 @@ struct SamplerOptions {
   // false: the order of every epoch is that of the dataset.
   bool shuffle = true;
   Remainder remainder = Remainder::kDrop;
+  // A micro-batch is read in so many parts, and is so many runs of events one behind the other, of
+  // which each part has its share: of each run, the p-th of these many pieces. b / parts / runs is
+  // a whole number.
+  std::uint32_t parts = 1;
+  std::uint32_t runs = 1;
 };
 
 // The order of one epoch. Immutable; any thread.
@@ -101,8 +106,13 @@ class Sampler {
     return short_iteration_.micro_batches_in(iteration, options_.micro_batches);
   }
 
-  // The b events of micro-batch `index` < micro_batches_in(iteration), counted from 0 over all
-  // epochs; out.size() = b.
+  // How many parts an iteration has, all micro-batches together.
+  std::uint32_t parts_in(std::uint64_t iteration) const {
+    return micro_batches_in(iteration) * options_.parts;
+  }
+
+  // The b / parts events of part `index` < parts_in(iteration) of the iteration, counted from 0
+  // over all epochs; out.size() is their number.
   void event_ids(std::uint64_t iteration, std::uint32_t index, std::span<std::uint64_t> out);
 
  private:

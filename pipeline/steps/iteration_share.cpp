@@ -48,6 +48,11 @@ void IterationShare::take_over(std::vector<MicroBatch> micro_batches) {
   for (MicroBatch& each : micro_batches) micro_batches_.push_back(std::move(each));
 }
 
+void IterationShare::sort() {
+  CHECK(released_ == 0 && !witness_, "events to begin anew with");
+  std::ranges::sort(micro_batches_, {}, &MicroBatch::index);
+}
+
 void IterationShare::release_events(std::size_t count) {
   CHECK(count <= micro_batches_.size());
   for (; released_ < count; ++released_) micro_batches_[released_].events = {};

@@ -19,9 +19,9 @@
 
 namespace troupe::pipeline {
 
-// The events of one micro-batch of the global batch.
+// The events of one micro-batch of the global batch, or of one part of it (WorkerOptions::parts).
 struct MicroBatch {
-  std::uint32_t index = 0;  // in [0, M)
+  std::uint32_t index = 0;  // in [0, M), or in M x parts
   Batch events;
 };
 
@@ -51,6 +51,9 @@ class IterationShare {
   // Appends these to the replica's own. From then on it computes none to compare. The caller tells
   // every StepShare of the iteration (StepShare::take_over()).
   void take_over(std::vector<MicroBatch> micro_batches);
+
+  // Puts its own in the order of their indices. CHECKs that all have their events.
+  void sort();
 
   // Lets go of the events of the first `count` micro-batches, which no step will read again; their
   // indices stay.

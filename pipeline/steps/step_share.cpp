@@ -37,6 +37,15 @@ void StepShare::take_over() {
   final_from_ = computed_ < own() ? layout().size : 0;
 }
 
+void StepShare::begin_anew() {
+  iteration_->sort();
+  blocks_.clear();
+  computed_ = 0;
+  had_ = own();
+  final_from_ = own() > 0 ? layout().size : 0;
+  events_ = event_sum_ = 0;
+}
+
 // The ledger is written here, because the events may be released before the contribution is asked
 // for.
 void StepShare::note_computed() {
@@ -80,6 +89,15 @@ StepHeader StepShare::begin_header(std::uint32_t attempt) const {
   return header;
 }
 
+std::vector<std::uint32_t> StepShare::contributed() const {
+  std::vector<std::uint32_t> numbers;
+  for (std::size_t i = 0; i < own(); ++i) {
+    const std::uint32_t index = iteration_->micro_batch(i).index;
+    if (index % options_->parts() == 0) numbers.push_back(index / options_->parts());
+  }
+  return numbers;
+}
+
 runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::int16_t>& scales,
                                   StepHeader& header) const {
   CHECK(bucket.offset >= final_from_, "the step is not computed");
@@ -95,9 +113,8 @@ runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::i
     case SumKind::kInt64:
       part.integers = sums.mutable_as<std::int64_t>();
   }
-  std::vector<std::uint32_t> indices;
-  for (std::size_t i = 0; i < own(); ++i) indices.push_back(iteration_->micro_batch(i).index);
-  const std::vector<model::Vectors> vectors = contributions(own());
+  const std::vector<std::uint32_t> indices = contributed();
+  const std::vector<model::Vectors> vectors = contributions(indices.size());
   add_part({layout(), gan_->memory(), gan_->backend().sums(), vectors, indices, options_->seed},
            bucket, options_->micro_batches, scales, part, header);
   return sums;
@@ -105,7 +122,7 @@ runtime::Buffer StepShare::add_up(const Bucket& bucket, const std::vector<std::i
 
 void StepShare::finish_header(const std::vector<std::int16_t>& scales, StepHeader& header) const {
   CHECK(complete(), "the step is not computed");
-  header.micro_batches = static_cast<std::uint32_t>(iteration_->size());
+  header.micro_batches = static_cast<std::uint32_t>(contributed().size());
   header.events = events_;
   header.event_sum = event_sum_;
   if (const auto checked = iteration_->checked_in(slot_)) {

@@ -42,6 +42,10 @@ class StepShare {
   // stay.
   void take_over();
 
+  // Forgets all contributions: they are made again, in the order of the indices. The iteration has
+  // all its events.
+  void begin_anew();
+
   // Its part in three steps, so that a bucket can be on its way while elements before it are still
   // computed. Again with other scales for attempt 1, without computing anything anew; the
   // iteration's events are not needed for it.
@@ -73,6 +77,9 @@ class StepShare {
   float* contribution(std::size_t micro_batch) const;
   // Those of the first micro-batches.
   std::vector<model::Vectors> contributions(std::size_t micro_batches) const;
+  // Numbers of the micro-batches whose contributions are this replica's: a micro-batch in parts is
+  // contributed by the owner of the first.
+  std::vector<std::uint32_t> contributed() const;
   // The contributions of micro-batch computed() stand in its memory, made from its events.
   void note_computed();
   runtime::Hash128 hash_of(std::size_t micro_batch, const std::vector<std::int16_t>& scales) const;

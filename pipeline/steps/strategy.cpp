@@ -29,6 +29,8 @@ const char* strategy_name(StrategyKind kind) {
       return "synchronous";
     case StrategyKind::kLocal:
       return "local";
+    case StrategyKind::kTree:
+      return "tree";
     case StrategyKind::kDownpour:
       return "downpour";
     case StrategyKind::kEasgd:
@@ -48,7 +50,8 @@ TrainingOptions options_between_members(TrainingOptions options) {
   const std::uint32_t each = options.micro_batches / strategy.workers;
   const std::vector<model::SlotKind> steps(strategy.takes_turns() ? strategy.turns() : 1,
                                            model::SlotKind::kWorkers);
-  options.worker = {std::exchange(options.schedule, steps), options.micro_batch, each};
+  const std::uint32_t parts = strategy.kind == StrategyKind::kTree ? each : 1;
+  options.worker = {std::exchange(options.schedule, steps), options.micro_batch, each, parts};
   options.micro_batch *= strategy.steps * each;
   options.micro_batches = strategy.workers;
   return options;
@@ -89,10 +92,12 @@ std::string strategy_text(const TrainingOptions& options) {
         number(strategy.steps, "iteration"), number(events, "event"), turn_text(strategy));
   }
   return fmt::format(
-      "strategy: local, {}; each makes {} of {} alone in an outer step, which counts as one "
+      "strategy: {}, {}; each makes {} of {} alone in an outer step, which counts as one "
       "iteration; outer nesterov, rate {:g}, momentum {:g}{}",
-      number(strategy.workers, "worker"), number(strategy.steps, "iteration"),
-      number(events, "event"), strategy.outer.rate, strategy.outer.momentum,
+      strategy_name(strategy.kind),
+      number(strategy.workers, strategy.kind == StrategyKind::kTree ? "site" : "worker"),
+      number(strategy.steps, "iteration"), number(events, "event"), strategy.outer.rate,
+      strategy.outer.momentum,
       strategy.precision == ChangePrecision::kInt8 ? "; changes are summed in int8" : "");
 }
 

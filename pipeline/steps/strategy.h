@@ -11,6 +11,10 @@
 //                 SGD, Stich, arXiv:1805.09767). With Nesterov's momentum it is DiLoCo (Douillard
 //                 et al., arXiv:2311.08105), an optimiser of the server in Reddi et al.,
 //                 arXiv:2003.00295.
+//   kTree         As kLocal, bit for bit. But a worker's iterations are made by all the replicas
+//   that
+//                 have parts of it, which stand near each other (its site): each computes its parts
+//                 of a step, and exact sums of them go round a ring of the site alone.
 //   kDownpour, kEasgd, kGem, kQuorum
 //                 Logical workers make the schedule H times alone too, and take turns: a step of
 //                 kind kWorkers is the turn of one worker, with what it has changed since its last
@@ -42,7 +46,15 @@
 
 namespace troupe::pipeline {
 
-enum class StrategyKind : std::uint8_t { kSynchronous, kLocal, kDownpour, kEasgd, kGem, kQuorum };
+enum class StrategyKind : std::uint8_t {
+  kSynchronous,
+  kLocal,
+  kTree,
+  kDownpour,
+  kEasgd,
+  kGem,
+  kQuorum
+};
 
 enum class OuterKind : std::uint8_t { kNesterov };
 
@@ -62,15 +74,16 @@ struct StrategyOptions {
   // iteration evenly.
   std::uint32_t workers = 4;
   std::uint32_t steps = 10;                             // H: iterations that each makes alone
-  OuterOptions outer;                                   // kLocal
-  ChangePrecision precision = ChangePrecision::kExact;  // kLocal
+  OuterOptions outer;                                   // kLocal, kTree
+  ChangePrecision precision = ChangePrecision::kExact;  // kLocal, kTree
   double rate = 1.0;                                    // kDownpour, kQuorum
   std::uint32_t of = 3;                                 // kQuorum: Q
   double rho = 0.2;                                     // kEasgd
   double momentum = 0.9, kappa = 1.0;                   // kGem
 
   bool has_workers() const { return kind != StrategyKind::kSynchronous; }
-  bool takes_turns() const { return has_workers() && kind != StrategyKind::kLocal; }
+  bool has_outer() const { return kind == StrategyKind::kLocal || kind == StrategyKind::kTree; }
+  bool takes_turns() const { return has_workers() && !has_outer(); }
   // How many workers have their turns in one step, and the steps of an iteration.
   std::uint32_t at_a_time() const { return kind == StrategyKind::kQuorum ? of : 1; }
   std::uint32_t turns() const { return (workers + at_a_time() - 1) / at_a_time(); }
@@ -92,6 +105,9 @@ struct WorkerOptions {
   std::vector<model::SlotKind> schedule;
   std::uint32_t micro_batch = 1;  // b, events
   std::uint32_t micro_batches = 1;
+  // Between members a worker is so many parts, each with the events of as many of its
+  // micro-batches. Part p of worker w is number w x parts + p of all.
+  std::uint32_t parts = 1;
 };
 
 struct TrainingOptions;

@@ -185,7 +185,7 @@ runtime::Result<void> check_workers(const TrainingState& state, const TrainingOp
         "checkpoint, or begin a run with the checkpoint's weights (run TOPOLOGY --from FILE)",
         found ? "with" : "without", which, strategies, found ? "lacks" : "has"));
   };
-  RETURN_IF_ERROR(check("workers", "local", state.outer.has_value(), options.has_outer()));
+  RETURN_IF_ERROR(check("workers", "local or tree", state.outer.has_value(), options.has_outer()));
   return check("workers that take turns", "downpour, easgd, gem or quorum", state.turns.has_value(),
                options.has_turns());
 }

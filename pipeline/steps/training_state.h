@@ -56,6 +56,13 @@ struct TrainingOptions {
     if (worker && strategy.precision == ChangePrecision::kInt8) return SumKind::kInt16;
     return lossy ? SumKind::kFloat32 : SumKind::kInt64;
   }
+  // What Views share out and loaders send are parts of micro-batches (WorkerOptions::parts).
+  std::uint32_t parts() const { return worker ? worker->parts : 1; }
+  std::uint32_t all_parts() const { return micro_batches * parts(); }
+  std::uint32_t events_of_part() const { return micro_batch / parts(); }
+  ShortIteration short_iteration_in_parts() const {
+    return {short_iteration.every, short_iteration.micro_batches * parts()};
+  }
   bool has_turns() const { return worker && strategy.takes_turns(); }
   bool has_outer() const { return worker && !strategy.takes_turns(); }
   // M, or fewer in a short iteration. Scales are those of M in both.

@@ -98,6 +98,7 @@ void update_in_turn(const StrategyOptions& strategy, std::uint32_t workers,
       return gem(strategy, change, weights);
     case StrategyKind::kSynchronous:
     case StrategyKind::kLocal:
+    case StrategyKind::kTree:
       break;
   }
   CHECK(false, "a strategy with turns");

@@ -47,28 +47,36 @@ WorkerSteps::WorkerSteps(const model::Gan& gan, const TrainingOptions& options,
 
 bool WorkerSteps::compute(const TrainingState& state, StepShare& share) {
   if (share.complete()) return false;
-  const auto contributions =
-      advance(state, share.step(), share.iteration()->micro_batch(share.computed()));
+  const MicroBatch& first = share.iteration()->micro_batch(share.computed());
+  std::size_t count = 1;
+  while (share.computed() + count < share.to_compute() &&
+         number_of(*(&first + count)) == number_of(first)) {
+    ++count;
+  }
+  const auto contributions = advance(state, share.step(), {&first, count});
   if (contributions == nullptr) return true;
-  share.add_memory(contributions, 1);
-  share.note_computed();
+  if (first.index % options_.parts() == 0) share.add_memory(contributions, 1);
+  for (std::size_t i = 0; i < count; ++i) share.note_computed();
   return true;
 }
 
 std::shared_ptr<float> WorkerSteps::compute(const TrainingState& state, std::uint64_t iteration,
                                             const MicroBatch& events) {
-  return advance(state.turns->workers.at(events.index), iteration, events);
+  return advance(state.turns->workers.at(events.index), iteration, {&events, 1});
 }
 
 template <class From>
 std::shared_ptr<float> WorkerSteps::advance(const From& from, std::uint64_t iteration,
-                                            const MicroBatch& events) {
-  if (!is_at(iteration, events.index)) begin(from, iteration, events.index);
-  if (!worker_->under_way) begin_step(events.events);
-  if (computer_.compute(worker_->state, *worker_->under_way)) return nullptr;
-  end_step();
+                                            std::span<const MicroBatch> parts) {
+  const std::uint32_t number = number_of(parts.front());
+  if (!is_at(iteration, number)) begin(from, iteration, number);
+  if (!is_done()) {
+    if (!worker_->under_way) begin_step(parts);
+    if (computer_.compute(worker_->state, *worker_->under_way) || worker_->shared) return nullptr;
+    end_step();
+  }
   if (!is_done()) return nullptr;
-  const std::vector<float> values = contributions_of(from, events.events.events);
+  const std::vector<float> values = contributions_of(from);
   const std::size_t bytes = values.size() * sizeof(float);
   model::Memory& memory = gan_.memory();
   const auto place = memory.allocate(bytes);
@@ -78,11 +86,34 @@ std::shared_ptr<float> WorkerSteps::advance(const From& from, std::uint64_t iter
   return {place, reinterpret_cast<float*>(place.get())};
 }
 
+void WorkerSteps::forget() {
+  if (worker_ && worker_->under_way) computer_.retire(std::move(*worker_->under_way));
+  worker_.reset();
+}
+
+std::optional<WorkerSteps::SharedStep> WorkerSteps::take_shared() {
+  if (!worker_ || !worker_->shared || !worker_->under_way || !worker_->under_way->complete()) {
+    return std::nullopt;
+  }
+  StepShare step = std::move(*std::exchange(worker_->under_way, std::nullopt));
+  return SharedStep{worker_->number, std::move(step), worker_->state.scales[worker_->state.slot],
+                    hash_of_state(worker_->state)};
+}
+
+runtime::Result<WorkerSteps::Again> WorkerSteps::end_shared(const StepRecord& record) {
+  CHECK(worker_ && !worker_->under_way, "a shared step");
+  if (record.header.state_minimum != record.header.state_maximum) {
+    const auto& layout = gan_.contributions(of_worker_.schedule[worker_->state.slot]);
+    return judge(record.header, layout, of_worker_).error();
+  }
+  return judge_and_apply(record);
+}
+
 // The worker begins with no scales, which are measured in its own steps, so that its bits are the
 // same wherever it is computed.
 template <class From>
 void WorkerSteps::begin(const From& from, std::uint64_t iteration, std::uint32_t number) {
-  if (worker_ && worker_->under_way) computer_.retire(std::move(*worker_->under_way));
+  forget();
   Worker& worker = worker_.emplace();
   worker.step = iteration;
   worker.number = number;
@@ -103,14 +134,18 @@ void WorkerSteps::begin(const From& from, std::uint64_t iteration, std::uint32_t
 }
 
 // Random numbers belong to an iteration and a micro-batch, as those of any run.
-void WorkerSteps::begin_step(const Batch& events) {
+void WorkerSteps::begin_step(std::span<const MicroBatch> parts) {
   Worker& worker = *worker_;
+  worker.shared = parts.size() < options_.parts();
   if (worker.state.slot == 0) {
     std::vector<MicroBatch> micro_batches;
-    const std::uint32_t each = of_worker_.micro_batch, count = of_worker_.micro_batches;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t first = (worker.iteration * count + i) * each;
-      micro_batches.push_back({worker.number * count + i, part_of(events, first, each)});
+    const std::uint32_t each = of_worker_.micro_batch;
+    const std::uint32_t count = of_worker_.micro_batches / options_.parts();
+    for (const MicroBatch& part : parts) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t first = (worker.iteration * count + i) * each;
+        micro_batches.push_back({part.index * count + i, part_of(part.events, first, each)});
+      }
     }
     worker.events =
         std::make_shared<IterationShare>(worker.state.iteration, std::move(micro_batches));
@@ -118,18 +153,21 @@ void WorkerSteps::begin_step(const Batch& events) {
   worker.under_way.emplace(gan_, of_worker_, worker.events, worker.state.slot);
 }
 
+// A flag asks for the same at the scales that were measured.
 void WorkerSteps::end_step() {
-  Worker& worker = *worker_;
-  StepShare step = std::move(*std::exchange(worker.under_way, std::nullopt));
-  const std::uint32_t slot = worker.state.slot;
-  const auto record = record_of(step, worker.state.scales[slot]);
+  StepShare step = std::move(*std::exchange(worker_->under_way, std::nullopt));
+  Again scales = worker_->state.scales[worker_->state.slot];
+  for (std::uint32_t attempt = 0; scales; ++attempt) {
+    CHECK(attempt < 2, "a second attempt is never flagged");
+    StepRecord record;
+    record.header = step.begin_header(attempt);
+    record.scales = *scales;
+    record.sums = step.add_up({0, step.sums().elements}, *scales, record.header);
+    step.finish_header(*scales, record.header);
+    record.header.state_minimum = record.header.state_maximum = {};
+    scales = judge_and_apply(record);
+  }
   computer_.retire(std::move(step));
-  if (!record) return;
-  note_losses(*record, slot);
-  // A state with few or empty fakes is judged when the workers' changes are applied.
-  const auto applied = apply(layout_, of_worker_, *record, worker.state, computer_.optimisers());
-  CHECK(applied.ok(), "nothing ends a worker");
-  if (worker.state.slot == 0) ++worker.iteration;
 }
 
 double WorkerSteps::progress() const {
@@ -142,39 +180,34 @@ bool WorkerSteps::is_done() const {
   return worker_->spoiled || worker_->iteration == options_.strategy.steps;
 }
 
-// A flag asks for the same at the scales that were measured.
-std::optional<StepRecord> WorkerSteps::record_of(const StepShare& step,
-                                                 std::vector<std::int16_t> scales) {
-  const SumLayout sums = step.sums();
-  for (std::uint32_t attempt = 0; attempt < 2; ++attempt) {
-    StepRecord record;
-    record.header = step.begin_header(attempt);
-    record.scales = scales;
-    record.sums = step.add_up({0, sums.elements}, scales, record.header);
-    step.finish_header(scales, record.header);
-    record.header.state_minimum = record.header.state_maximum = {};
-    const auto good = judge(record.header, step.layout(), of_worker_);
-    if (!good.ok()) {
-      spoil(record.header, step);
-      return std::nullopt;
-    }
-    if (*good) return record;
-    scales = scales_after(scales, record.header, of_worker_.micro_batches);
+WorkerSteps::Again WorkerSteps::judge_and_apply(const StepRecord& record) {
+  Worker& worker = *worker_;
+  const std::uint32_t slot = worker.state.slot;
+  const auto good = judge(record.header, gan_.contributions(of_worker_.schedule[slot]), of_worker_);
+  if (!good.ok()) {
+    spoil(record.header);
+    return std::nullopt;
   }
-  CHECK(false, "a second attempt is never flagged");
+  if (!*good) return scales_after(record.scales, record.header, of_worker_.micro_batches);
+  note_losses(record, slot);
+  // A state with few or empty fakes is judged when the workers' changes are applied.
+  const auto applied = apply(layout_, of_worker_, record, worker.state, computer_.optimisers());
+  CHECK(applied.ok(), "nothing ends a worker");
+  if (worker.state.slot == 0) ++worker.iteration;
+  return std::nullopt;
 }
 
 // The step of all workers is judged as the worker's is here: a number that is none, or a gradient
 // that is too large.
-void WorkerSteps::spoil(const StepHeader& header, const StepShare& step) {
+void WorkerSteps::spoil(const StepHeader& header) {
+  const model::SlotKind kind = of_worker_.schedule[worker_->state.slot];
   const bool is_number = !header.non_finite.found();
   const auto largest = std::ranges::max_element(header.exponents) - header.exponents.begin();
   const std::size_t found =
       is_number ? static_cast<std::size_t>(largest) : header.non_finite.tensor;
   const auto& layout = gan_.contributions(model::SlotKind::kWorkers);
-  std::string name = step.layout().tensors.at(found).name;
+  std::string name = gan_.contributions(kind).tensors.at(found).name;
   if (layout.find(name) < 0) {
-    const model::SlotKind kind = of_worker_.schedule[worker_->state.slot];
     name.insert(name.find('/') + 1, updated_network(kind) == kGenerator ? "g/" : "d/");
   }
   worker_->spoiled = {
@@ -196,7 +229,7 @@ void WorkerSteps::note_losses(const StepRecord& record, std::uint32_t slot) {
 }
 
 template <class From>
-std::vector<float> WorkerSteps::contributions_of(const From& from, std::uint32_t events) const {
+std::vector<float> WorkerSteps::contributions_of(const From& from) const {
   const Worker& worker = *worker_;
   const auto& layout = gan_.contributions(model::SlotKind::kWorkers);
   std::vector<float> values(static_cast<std::size_t>(layout.size));
@@ -208,7 +241,7 @@ std::vector<float> WorkerSteps::contributions_of(const From& from, std::uint32_t
       *to = static_cast<float>(worker.losses[index] / count);
     } else if (tensor.role == Role::kEmptyImages) {
       const bool all = worker.state.empty_iterations == options_.strategy.steps;
-      *to = all ? static_cast<float>(events) : 0.0f;
+      *to = all ? static_cast<float>(options_.micro_batch) : 0.0f;
     } else {
       std::ranges::copy(values_of(layout_, worker.state, tensor), to);
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,26 @@ class WorkerSteps {
   // that is under way goes on where it was, whatever the share has taken over or given up.
   bool compute(const TrainingState& state, StepShare& share);
 
+  // The end of a step of a worker whose other parts are those of other replicas: what this one
+  // contributes to its sums, with these scales. All that have parts of the worker are at the same
+  // state. Nothing is computed until the step has ended (end_shared()).
+  struct SharedStep {
+    std::uint32_t worker = 0;
+    StepShare step;
+    std::vector<std::int16_t> scales;
+    runtime::Hash128 state;
+  };
+  // Once a step.
+  std::optional<SharedStep> take_shared();
+  // Sums of that step, from all replicas. The scales of another attempt; nothing: it has ended. An
+  // Error (kDiverged): the states differ.
+  using Again = std::optional<std::vector<std::int16_t>>;
+  runtime::Result<Again> end_shared(const StepRecord& record);
+  // The step is retired, or is made again from the state before the outer step.
+  void retire(StepShare step) { computer_.retire(std::move(step)); }
+  // The worker under way begins anew.
+  void forget();
+
   // One turn at what a worker that takes turns makes of its events of an iteration. Its
   // contributions when that is complete, else null. The worker in `state` is the same in all turns.
   // Another worker or iteration begins anew.
@@ -50,6 +71,7 @@ class WorkerSteps {
     TrainingState state;
     std::shared_ptr<IterationShare> events;  // of that iteration
     std::optional<StepShare> under_way;
+    bool shared;                        // others have parts of it
     std::vector<double> losses;         // sums, per loss that is told
     std::vector<std::uint64_t> counts;  // how many steps each is of
     // A tensor of the contributions that has become unusable in it, and a number of that kind; the
@@ -60,18 +82,19 @@ class WorkerSteps {
   // `from` has the networks that the worker begins with.
   template <class From>
   std::shared_ptr<float> advance(const From& from, std::uint64_t iteration,
-                                 const MicroBatch& events);
+                                 std::span<const MicroBatch> parts);
   template <class From>
   void begin(const From& from, std::uint64_t iteration, std::uint32_t number);
-  void begin_step(const Batch& events);
+  void begin_step(std::span<const MicroBatch> parts);
   void end_step();
   void note_losses(const StepRecord& record, std::uint32_t slot);
   bool is_done() const;
-  // Sums with the scales that fit; nothing: they are of no use.
-  std::optional<StepRecord> record_of(const StepShare& step, std::vector<std::int16_t> scales);
-  void spoil(const StepHeader& header, const StepShare& step);
+  std::uint32_t number_of(const MicroBatch& part) const { return part.index / options_.parts(); }
+  // Applies sums of the worker's step, if they can be used. As of end_shared().
+  Again judge_and_apply(const StepRecord& record);
+  void spoil(const StepHeader& header);
   template <class From>
-  std::vector<float> contributions_of(const From& from, std::uint32_t events) const;
+  std::vector<float> contributions_of(const From& from) const;
 
   const model::Gan& gan_;
   const TrainingOptions& options_;

@@ -24,6 +24,8 @@ constexpr std::uint64_t kEvents = 32;
 const Words kLocal{"--set", "train.strategy={kind: local, workers: 4, steps: 2}"};
 const Words kInInt8{"--set", "train.strategy={kind: local, workers: 4, steps: 2, precision: int8}"};
 
+const Words kTree{"--set", "train.strategy={kind: tree, sites: 2, steps: 2}"};
+
 class LocalStrategy : public ClusterRun {};
 class LocalStrategyIn : public LocalStrategy, public testing::WithParamInterface<Words> {};
 
@@ -55,8 +57,43 @@ TEST_P(LocalStrategyIn, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {
   EXPECT_EQ(resumed("b", until_iteration(9) + Words{"--workers", "2"})["state_hash"].text(), whole);
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, LocalStrategyIn, testing::Values(kLocal, kInInt8),
-                         [](const auto& info) { return info.index == 0 ? "Exact" : "Int8"; });
+std::string name_of(const testing::TestParamInfo<Words>& info) {
+  return std::vector<std::string>{"Exact", "Int8", "Tree"}.at(info.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, LocalStrategyIn, testing::Values(kLocal, kInInt8, kTree),
+                         name_of);
+
+TEST_F(LocalStrategy, TreeMakesTheBitsOfLocalWithMembersSharingItsWorkers) {
+  const Words two{"--set", "train.strategy={kind: local, workers: 2, steps: 2}"};
+  const JsonValue alone = summary_of("alone", two);
+  for (const char* workers : {"1", "2", "3", "4", "5"}) {
+    for (const char* replicas : {"1", "2"}) {
+      const JsonValue summary =
+          summary_of(std::string("tree") + workers + replicas,
+                     kTree + Words{"--workers", workers, "--set",
+                                   std::string("actors.replica.count=") + replicas});
+      EXPECT_EQ(summary["state_hash"].text(), alone["state_hash"].text()) << workers << replicas;
+      EXPECT_EQ(summary["ledger"]["sum"].text(), alone["ledger"]["sum"].text());
+    }
+  }
+}
+
+TEST_F(LocalStrategy, WorkerOfASiteThatDivergesIsNamedAsOneOfLocal) {
+  const ProcessEnd end =
+      run("a", kTree + Words{"--workers", "4", "--set", "train.optimiser={g: sgd, d: sgd}", "--set",
+                             "train.learning_rate={g: 1e30, d: 1e30}"});
+  EXPECT_EQ(end.exit_code, 6) << end.err;
+  EXPECT_THAT(end.err, testing::ContainsRegex("(generator|discriminator|loss/[gd])/.* of worker "
+                                              "[01] is NaN or"));
+}
+
+TEST_F(LocalStrategy, SitesThatDoNotShareOutMicroBatchesEvenlyAreRefused) {
+  const ProcessEnd end =
+      call({"check", path("toy.yaml"), "--set", "train.strategy={kind: tree, sites: 3, steps: 2}"});
+  EXPECT_NE(end.exit_code, 0);
+  EXPECT_THAT(end.err, AllOf(HasSubstr("train.strategy.sites"), HasSubstr("evenly")));
+}
 
 TEST_F(LocalStrategy, PrecisionIsPartOfTheTopologyAndExactIsWhatItWas) {
   const Words exact{"--set",
@@ -127,8 +164,9 @@ TEST_F(LocalStrategy, StateOfARunWithoutWorkersIsRefusedByNameOfTheStrategy) {
                              std::filesystem::copy_options::overwrite_existing);
   const ProcessEnd end = call({"run", "--resume", path("a")});
   EXPECT_NE(end.exit_code, 0);
-  EXPECT_THAT(end.err, HasSubstr("trained without workers (train.strategy: local), which the "
-                                 "topology has"));
+  EXPECT_THAT(end.err,
+              HasSubstr("trained without workers (train.strategy: local or tree), which the "
+                        "topology has"));
 }
 
 TEST_F(LocalStrategy, MoreWorkersThanFitASumInInt8AreRefusedAtTheirLine) {

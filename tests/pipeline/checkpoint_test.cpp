@@ -137,8 +137,9 @@ TEST_F(CheckpointFile, StateWithAnOuterOptimiserIsOfTheThirdVersion) {
   EXPECT_EQ(hash_of_state(read->state), hash_of_state(written.state));
   EXPECT_EQ(read->state.iteration, 5u);
   EXPECT_EQ(read->state.outer->velocity, written.state.outer->velocity);
-  EXPECT_THAT(refusal(local), HasSubstr("trained without workers (train.strategy: local), which "
-                                        "the topology has: give it the strategy"));
+  EXPECT_THAT(refusal(local),
+              HasSubstr("trained without workers (train.strategy: local or tree), which "
+                        "the topology has: give it the strategy"));
   const auto without = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
   ASSERT_FALSE(without.ok());
   EXPECT_THAT(without.error().message, HasSubstr("a.h5: trained with workers"));

@@ -196,7 +196,7 @@ TEST(Sampler, PartialIterationTakesTheMicroBatchesThatAreLeftAndEachEventComesOn
     order.resize(110);
     EXPECT_EQ(taken, order);
   }
-  EXPECT_DEATH(micro_batch(sampler, 5, 2), "index < micro_batches_in");
+  EXPECT_DEATH(micro_batch(sampler, 5, 2), "index < parts_in");
 }
 
 TEST(Sampler, PartialIsAsDropWhereNoMicroBatchIsLeft) {
@@ -225,6 +225,24 @@ TEST(ShortIteration, OwnersKeepTheirSharesOfFewerMicroBatches) {
   EXPECT_EQ(some.micro_batches_in(4, 6), 6u);
   EXPECT_EQ(some.micro_batches_in(2, 6), 3u);
   EXPECT_EQ(ShortIteration{}.owners_in(0, owners), owners);
+}
+
+// Two micro-batches of twelve events in three runs, of which each of two parts has half.
+TEST(Sampler, PartHasItsShareOfEachRunOfItsMicroBatch) {
+  SamplerOptions options{.events = 30, .seed = 3, .micro_batch = 12, .micro_batches = 2};
+  options.shuffle = false;
+  options.parts = 2;
+  options.runs = 3;
+  Sampler sampler = sampler_of(options);
+  EXPECT_EQ(sampler.parts_in(0), 4u);
+  const auto part = [&](std::uint32_t index) {
+    std::vector<std::uint64_t> ids(6);
+    sampler.event_ids(0, index, ids);
+    return ids;
+  };
+  EXPECT_EQ(part(0), (std::vector<std::uint64_t>{0, 1, 4, 5, 8, 9}));
+  EXPECT_EQ(part(1), (std::vector<std::uint64_t>{2, 3, 6, 7, 10, 11}));
+  EXPECT_EQ(part(3), (std::vector<std::uint64_t>{14, 15, 18, 19, 22, 23}));
 }
 
 TEST(Sampler, WithoutShufflingTheOrderIsThatOfTheDataInEveryEpoch) {

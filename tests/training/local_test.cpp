@@ -69,6 +69,23 @@ TEST(LocalStrategy, WorkersShareOutAnIterationAndTheirIterationsAreNumberedAsTho
   EXPECT_EQ(own.iterations_per_epoch, 35u);
 }
 
+TEST(TreeStrategy, WorkersAreThoseOfLocalInPartsOfAMicroBatchEach) {
+  pipeline::TrainingOptions options;
+  options.micro_batch = 3;
+  options.micro_batches = 8;
+  options.strategy = {pipeline::StrategyKind::kTree, 2, 5, {}};
+  options = pipeline::options_between_members(options);
+  EXPECT_EQ(options.micro_batches, 2u);
+  EXPECT_EQ(options.micro_batch, 5u * 4 * 3);
+  EXPECT_EQ(options.parts(), 4u);
+  EXPECT_EQ(options.all_parts(), 8u);
+  EXPECT_EQ(options.events_of_part(), 5u * 3);
+  options.short_iteration = {7, 1};
+  EXPECT_EQ(options.short_iteration_in_parts().micro_batches, 4u);
+  EXPECT_EQ(pipeline::options_of_worker(options).parts(), 1u);
+  EXPECT_EQ(pipeline::options_of_worker(options).micro_batches, 4u);
+}
+
 // A step of four workers of the toy whose changes are summed in int8.
 class RoundedChanges : public ::testing::Test {
  protected:
@@ -269,6 +286,26 @@ TEST(LocalStrategy, OneStepEachOfGradientDescentIsASynchronousStep) {
   EXPECT_LT(largest_difference(a.discriminator.weights, b.discriminator.weights), 1e-6);
   EXPECT_GT(largest_difference(a.discriminator.weights, c.discriminator.weights), 1e-5);
   EXPECT_EQ(b.epoch_loss_steps, a.epoch_loss_steps) << "the generator has no steps";
+}
+
+TEST(TreeStrategy, HashIsThatOfLocalWhicheverReplicasHaveTheParts) {
+  const TemporaryFolder scratch;
+  const auto hash = [&](const char* strategy, int replicas, int threads) {
+    return trained(scratch, {"train.micro_batch=2", "train.micro_batches=8", "train.iterations=4",
+                             "train.epochs=20", "actors.replica.count=" + std::to_string(replicas),
+                             "actors.replica.threads=" + std::to_string(threads),
+                             std::string("train.strategy={steps: 2, ") + strategy + "}"})
+        .hash;
+  };
+  for (const char* precision : {"exact", "int8"}) {
+    const std::string with = std::string(", precision: ") + precision;
+    const std::string expected = hash(("kind: local, workers: 2" + with).c_str(), 1, 1);
+    const std::string tree = "kind: tree, sites: 2" + with;
+    for (const int replicas : {1, 2, 3, 4, 8}) {
+      EXPECT_EQ(hash(tree.c_str(), replicas, 1), expected) << replicas << " " << precision;
+    }
+    EXPECT_EQ(hash(tree.c_str(), 3, 2), expected) << precision;
+  }
 }
 
 class LocalHash : public ::testing::TestWithParam<const char*> {};

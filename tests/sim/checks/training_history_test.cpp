@@ -14,7 +14,8 @@ namespace {
 TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   std::size_t joined = 0, heads = 0, changes = 0, shared_anew = 0;
   int resumed = 0;
-  std::size_t changes_of_workers = 0, changes_of_rounded = 0, changes_of_turns = 0;
+  std::size_t changes_of_workers = 0, changes_of_rounded = 0, changes_of_turns = 0,
+              changes_of_sites = 0;
   std::size_t guests = 0, outlived = 0, most_of_one_place = 0;
   // From 9 on, so that 20 is among those that a stride of 11 plays: its run ends and is resumed.
   for (std::uint64_t seed = 9 % stride(11); seed < 900; seed += stride(11)) {
@@ -31,6 +32,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
     const bool rounded = history.strategy == Strategy::kLocalInInt8;
     if (rounded || history.strategy == Strategy::kLocal) changes_of_workers += history.end.changes;
     if (takes_turns(history.strategy)) changes_of_turns += history.end.changes;
+    if (history.strategy == Strategy::kTree) changes_of_sites += history.end.changes;
     if (rounded) changes_of_rounded += history.end.changes;
   }
   EXPECT_GT(joined, 150 / stride(11));
@@ -39,6 +41,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
   EXPECT_GT(shared_anew, 150 / stride(11));
   EXPECT_GT(changes_of_workers, 150 / stride(11));
   EXPECT_GT(changes_of_rounded, 20 / stride(11));
+  EXPECT_GT(changes_of_sites, 20 / stride(11));
   EXPECT_GT(changes_of_turns, 100 / stride(11));
   EXPECT_GT(guests, 700 / stride(11));
   EXPECT_GT(outlived, 0U) << "nobody woke in another one's place";
@@ -50,7 +53,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
 
 TEST(SimulatedTraining, WhateverHappensToARunOfAStrategyItsStateIsThatOfAnUndisturbedOne) {
   std::vector<std::size_t> changes(kStrategyWords.size());
-  for (std::uint64_t seed = 1; seed <= 7 * 64; seed += stride(8)) {
+  for (std::uint64_t seed = 1; seed <= 8 * 64; seed += stride(8)) {
     const auto strategy = static_cast<Strategy>(seed % kStrategyWords.size());
     const TrainingHistoryEnd history = play_training_history(seed, {}, strategy);
     ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;

@@ -30,6 +30,7 @@ std::string with_workers(Strategy strategy) {
   constexpr std::array kFields{"",
                                "kind: local, workers: 4",
                                "kind: local, workers: 4, precision: int8",
+                               "kind: tree, sites: 2",
                                "kind: downpour, workers: 4",
                                "kind: easgd, workers: 4",
                                "kind: gem, workers: 4",
@@ -76,6 +77,7 @@ TrainingStage& stage(const Script& script) {
 // One in four trains alone and, of the others that do not wait for two, one in three takes turns.
 Strategy strategy_of(Dice& dice, bool needs_two) {
   const bool local = dice.below(4) == 0, rounded = dice.below(2) == 0;
+  if (local && dice.below(2) == 0) return Strategy::kTree;
   if (local) return rounded ? Strategy::kLocalInInt8 : Strategy::kLocal;
   if (needs_two || dice.below(3) != 0) return Strategy::kSynchronous;
   return dice.below(2) == 0 ? Strategy::kQuorum : Strategy::kGem;

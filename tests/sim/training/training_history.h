@@ -16,9 +16,9 @@
 namespace troupe::sim {
 
 // How the workers of a run train (train.strategy).
-enum class Strategy { kSynchronous, kLocal, kLocalInInt8, kDownpour, kEasgd, kGem, kQuorum };
-inline constexpr std::array kStrategyWords{"synchronous", "local", "local-int8", "downpour",
-                                           "easgd",       "gem",   "quorum"};
+enum class Strategy { kSynchronous, kLocal, kLocalInInt8, kTree, kDownpour, kEasgd, kGem, kQuorum };
+inline constexpr std::array kStrategyWords{"synchronous", "local", "local-int8", "tree",
+                                           "downpour",    "easgd", "gem",        "quorum"};
 
 constexpr bool takes_turns(Strategy strategy) { return strategy >= Strategy::kDownpour; }
 

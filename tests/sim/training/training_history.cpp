@@ -77,7 +77,6 @@ TrainingStage& stage(const Script& script) {
 // One in four trains alone and, of the others that do not wait for two, one in three takes turns.
 Strategy strategy_of(Dice& dice, bool needs_two) {
   const bool local = dice.below(4) == 0, rounded = dice.below(2) == 0;
-  if (local && dice.below(2) == 0) return Strategy::kTree;
   if (local) return rounded ? Strategy::kLocalInInt8 : Strategy::kLocal;
   if (needs_two || dice.below(3) != 0) return Strategy::kSynchronous;
   return dice.below(2) == 0 ? Strategy::kQuorum : Strategy::kGem;
@@ -119,6 +118,8 @@ Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
   }
   script.partial = !script.needs_two && dice.below(3) == 0;
   script.strategy = strategy_of(dice, script.needs_two);
+  const bool is_tree = script.strategy == Strategy::kLocal && script.members % 2 == 0;
+  if (is_tree) script.strategy = Strategy::kTree;
   script.strategy = strategy.value_or(script.strategy);
   // Told to end, and perhaps lost while they hand over their work.
   for (ProcessId member = 2; member <= script.members; ++member) {

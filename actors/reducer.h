@@ -134,7 +134,7 @@ class Reducer final : public runtime::Actor {
   std::map<std::uint32_t, std::uint32_t> taught_, to_teach_;
   std::map<std::uint32_t, std::uint32_t> met_;  // the process of each other member that was
   std::optional<StepSums> newest_;              // the step before the next one
-  // Of a View that is not entered yet, or of a step that is not to begin yet.
+  // They belong to a View that is not entered yet, or to a step that is not to begin yet.
   std::deque<Message> early_;
   std::deque<Outbox> replicas_;
   std::map<std::uint32_t, Outbox> members_;  // the others, by number

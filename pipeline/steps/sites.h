@@ -1,6 +1,6 @@
 #pragma once
 
-// Who makes the iterations of a worker together, where a worker has several parts
+// The replicas that make a worker's iterations together, where a worker has several parts
 // (WorkerOptions::parts). Pure functions; any thread.
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Sites {
   std::uint32_t replicas_per_member = 1;
   ShortIteration short_iteration{};  // in parts
 
-  // Of the run, in this iteration.
+  // The run has so many in this iteration.
   std::uint32_t workers_in(std::uint64_t iteration) const {
     return short_iteration.micro_batches_in(iteration, workers * parts) / parts;
   }

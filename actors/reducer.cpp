@@ -241,7 +241,10 @@ void Reducer::receive_view(Context& context, const ViewMessage& told) {
   planned_.push_back(view);
   unbegun_.reset();
   if (planned_begins()) return take_planned(context);
-  if (view->has(options_.member)) meet_neighbours(context, *view);
+  const bool is_sound =
+      view->has(options_.member) &&
+      view->shares_out(options_.micro_batches * options_.sites.sites.parts, options_.replicas);
+  if (is_sound) meet_neighbours(context, *view);
   take_early(context);
 }
 
@@ -437,8 +440,8 @@ std::string Reducer::waiting_for() const {
   if (is_lagging()) {
     return fmt::format("the sums of step {} from another member", sum_.next_step());
   }
-  const std::string round = sum_.waiting_for();
   if (const std::string site = sites_.waiting_for(); !site.empty()) return site;
+  const std::string round = sum_.waiting_for();
   return round.empty() ? "contributions of the next step" : round;
 }
 

@@ -288,12 +288,15 @@ void Replica::receive_header(Context& context, const HeaderMessage& body) {
     return;
   }
   if (body.worker != kOfAll) {
+    laps_.spend(engine_->waits(), context.now());
     const auto taken = engine_->take_header_of_worker(body, hooks(context));
-    if (!taken.ok()) return end(context, taken.error());
+    // The replicas of other sites would wait for this one.
+    if (!taken.ok()) return context.fail(taken.error());
     if (!*taken) {
       return refuse(context, *engine_,
                     fmt::format("the header of step {} of worker {}", header.step, body.worker));
     }
+    laps_.spend_computing(context.now());
     return schedule(context);
   }
   if (!engine_->expects(header)) {

@@ -301,6 +301,10 @@ void StepEngine::retire(const Hooks& hooks) {
 }
 
 std::string StepEngine::waiting_for() const {
+  if (of_site_) {
+    return fmt::format("the sum of step {} of worker {} in its site",
+                       of_site_->flight.share().step(), of_site_->worker);
+  }
   if (turns_ && feed_.is_whole()) {
     const auto workers = state_.turns->next.numbers();
     return fmt::format("the turn of worker{} {} in iteration {}", workers.size() > 1 ? "s" : "",

@@ -35,15 +35,46 @@ auto strategy_kind() {
                Kind::kSynchronous);
 }
 
+auto is(pipeline::StrategyKind kind) {
+  return [kind](const pipeline::StrategyOptions& options) { return options.kind == kind; };
+}
+
+// The fields of workers that take turns.
+void add_turns(Record<pipeline::StrategyOptions>& record) {
+  using Options = pipeline::StrategyOptions;
+  using Kind = pipeline::StrategyKind;
+  record
+      .field("rate", &Options::rate, positive(), Scope::kState,
+             "Part of a worker's change that is applied in its turn, or with quorum of the mean "
+             "change of Q.")
+      .used_if("kind: downpour or quorum",
+               [](const Options& options) {
+                 return options.kind == Kind::kDownpour || options.kind == Kind::kQuorum;
+               })
+      .field("of", &Options::of,
+             integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostWorkersInTurns)),
+             Scope::kState,
+             "Q: how many of the workers a step takes, those that are ready first. An iteration's "
+             "last step takes those that are left.")
+      .used_if("kind: quorum", is(Kind::kQuorum))
+      .field("rho", &Options::rho, number(NumberRange{0.0, 1.0, true}), Scope::kState,
+             "Part of the distance between a worker and the centre by which each goes to the other "
+             "in a turn. W times rho is best not above 1.")
+      .used_if("kind: easgd", is(Kind::kEasgd))
+      .field("momentum", &Options::momentum, number(NumberRange{0.0, 0.999999, false}),
+             Scope::kState, "Share of the momentum of a worker's changes that stays.")
+      .used_if("kind: gem", is(Kind::kGem))
+      .field("kappa", &Options::kappa, positive(), Scope::kState,
+             "How many times that momentum the centre is to move.")
+      .used_if("kind: gem", is(Kind::kGem));
+}
+
 }  // namespace
 
 RecordOf<pipeline::StrategyOptions> strategy_record() {
   using Options = pipeline::StrategyOptions;
   using Kind = pipeline::StrategyKind;
   using Precision = pipeline::ChangePrecision;
-  const auto is = [](Kind kind) {
-    return [kind](const Options& options) { return options.kind == kind; };
-  };
   const auto has_outer = [](const Options& options) { return options.has_outer(); };
   const auto has_workers = [](const Options& options) { return options.has_workers(); };
   const auto names_workers = [](const Options& options) {
@@ -75,36 +106,15 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
       .field("steps", &Options::steps, integer<std::uint32_t>(1, 100'000), Scope::kState,
              "H: iterations that each makes alone. Everything else that counts iterations, but for "
              "learning rates, counts these H of all workers as one.")
-      .used_if(kWithWorkers, has_workers)
-      .field("rate", &Options::rate, positive(), Scope::kState,
-             "Part of a worker's change that is applied in its turn, or with quorum of the mean "
-             "change of Q.")
-      .used_if("kind: downpour or quorum",
-               [](const Options& options) {
-                 return options.kind == Kind::kDownpour || options.kind == Kind::kQuorum;
-               })
-      .field("of", &Options::of,
-             integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostWorkersInTurns)),
-             Scope::kState,
-             "Q: how many of the workers a step takes, those that are ready first. An iteration's "
-             "last step takes those that are left.")
-      .used_if("kind: quorum", is(Kind::kQuorum))
-      .field("rho", &Options::rho, number(NumberRange{0.0, 1.0, true}), Scope::kState,
-             "Part of the distance between a worker and the centre by which each goes to the other "
-             "in a turn. W times rho is best not above 1.")
-      .used_if("kind: easgd", is(Kind::kEasgd))
-      .field("momentum", &Options::momentum, number(NumberRange{0.0, 0.999999, false}),
-             Scope::kState, "Share of the momentum of a worker's changes that stays.")
-      .used_if("kind: gem", is(Kind::kGem))
-      .field("kappa", &Options::kappa, positive(), Scope::kState,
-             "How many times that momentum the centre is to move.")
-      .used_if("kind: gem", is(Kind::kGem))
-      .field("precision", &Options::precision,
-             newer(word<Precision>({{"exact", Precision::kExact}, {"int8", Precision::kInt8}}),
-                   Precision::kExact),
-             Scope::kState,
-             "How changes of weights are summed: `exact` takes 8 bytes each on the way, `int8` 2, "
-             "with each worker's rounded at random to 7 bits and a sign, for up to 256 workers.")
+      .used_if(kWithWorkers, has_workers);
+  add_turns(*record);
+  record
+      ->field("precision", &Options::precision,
+              newer(word<Precision>({{"exact", Precision::kExact}, {"int8", Precision::kInt8}}),
+                    Precision::kExact),
+              Scope::kState,
+              "How changes of weights are summed: `exact` takes 8 bytes each on the way, `int8` 2, "
+              "with each worker's rounded at random to 7 bits and a sign, for up to 256 workers.")
       .used_if("kind: local or tree", has_outer)
       .section("outer", &Options::outer, outer_record(), "How the mean change is applied.")
       .used_if("kind: local or tree", has_outer);

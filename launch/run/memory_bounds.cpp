@@ -46,15 +46,18 @@ Error too_large(const std::string& need, const std::string& have, const RunBound
               bounds.of_workers ? "train.strategy.steps, " : "")};
 }
 
-// In bytes, of each process that computes.
+// In bytes, of each process that computes: `computed` for each micro-batch between members, and
+// `batch` for each of its parts.
 std::vector<std::int64_t> shares(const config::Topology& topology,
                                  const std::vector<std::uint64_t>& replica_weights,
-                                 std::int64_t micro_batch_bytes) {
+                                 std::int64_t batch, std::int64_t computed) {
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
   const auto options = pipeline::options_between_members(topology.train.options);
   const auto quotas = pipeline::micro_batch_quotas(options.all_parts(), replica_weights);
   for (std::size_t replica = 0; replica < quotas.size(); ++replica) {
-    bytes[replica / topology.replica.count] += quotas[replica] * micro_batch_bytes;
+    const std::int64_t parts = quotas[replica];
+    const std::int64_t wholes = (parts + options.parts() - 1) / options.parts();
+    bytes[replica / topology.replica.count] += parts * batch + wholes * computed;
   }
   return bytes;
 }
@@ -159,7 +162,8 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   // Fakes and contributions are where they are computed.
   const std::int64_t fakes = gan->fake_elements();
-  const std::int64_t computed = (fakes + steps * elements) * std::int64_t{sizeof(float)};
+  const std::int64_t computed =
+      !on_host ? 0 : (fakes + steps * elements) * std::int64_t{sizeof(float)};
   // A worker that trains alone has a state and micro-batches of its own.
   bounds.of_workers = options.worker.has_value();
   if (options.worker) {
@@ -168,10 +172,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
     bounds.state_bytes += state_bytes(of_worker, *gan);
     bounds.arena_bytes += on_host ? worker_bytes(*gan, *options.worker) : 0;
   }
-  const std::int64_t micro_batch_bytes = sizes.batch_bytes + (on_host ? computed : 0);
-  bounds.iteration_bytes = options.all_parts() * micro_batch_bytes;
+  bounds.iteration_bytes =
+      options.all_parts() * sizes.batch_bytes + options.micro_batches * computed;
   const auto weights = config::replica_weights(topology, members);
-  bounds.share_bytes = shares(topology, weights, micro_batch_bytes);
+  bounds.share_bytes = shares(topology, weights, sizes.batch_bytes, computed);
   return bounds;
 }
 

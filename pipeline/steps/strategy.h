@@ -12,9 +12,8 @@
 //                 et al., arXiv:2311.08105), an optimiser of the server in Reddi et al.,
 //                 arXiv:2003.00295.
 //   kTree         As kLocal, bit for bit. But a worker's iterations are made by all the replicas
-//   that
-//                 have parts of it, which stand near each other (its site): each computes its parts
-//                 of a step, and exact sums of them go round a ring of the site alone.
+//                 that have parts of it (its site): each computes its parts of a step, and exact
+//                 sums of them go round a ring of the site alone. To Views a part is a micro-batch.
 //   kDownpour, kEasgd, kGem, kQuorum
 //                 Logical workers make the schedule H times alone too, and take turns: a step of
 //                 kind kWorkers is the turn of one worker, with what it has changed since its last
@@ -28,11 +27,11 @@
 // A logical worker is no process. To the sums, Views and records a worker is a micro-batch, whose
 // events are those of its H iterations. So members host workers, and one that is lost costs its H
 // iterations, which others compute again from the last state. The workers' optimisers and moving
-// statistics of kLocal go on from their exact means (Yu, Jin and Yang, arXiv:1905.03817, for
-// momentum), so no state belongs to a worker between two outer steps. One worker with rate 1 and
-// momentum 0 trains as a run without this. Workers that take turns have states of their own, which
-// are part of the training state on every member: a member that is lost takes nothing with it but
-// what it was computing.
+// statistics of kLocal and kTree go on from their exact means (Yu, Jin and Yang, arXiv:1905.03817,
+// for momentum), so no state belongs to a worker between two outer steps. One worker with rate 1
+// and momentum 0 trains as a run without this. Workers that take turns have states of their own,
+// which are part of the training state on every member: a member that is lost takes nothing with it
+// but what it was computing.
 //
 // Plain data and pure functions.
 

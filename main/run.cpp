@@ -246,11 +246,11 @@ bool is_readable_again(const std::string& topology) {
          config::shipped_text(topology);
 }
 
-// Verb and arguments that make another process the head of this run.
-std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t members) {
-  std::vector<std::string> words{
-      "run",         kHandedTopology, arguments.request.resume ? "--resume" : "--out",
-      arguments.out, "--workers",     std::to_string(members)};
+// Verb and arguments that make another process the head of this run, which `resumes`.
+std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t members,
+                                    bool resumes) {
+  std::vector<std::string> words{"run",         kHandedTopology, resumes ? "--resume" : "--out",
+                                 arguments.out, "--workers",     std::to_string(members)};
   if (arguments.json) words.emplace_back("--json");
   if (arguments.request.trace) words.emplace_back("--trace");
   if (!arguments.request.order.empty()) {
@@ -265,9 +265,8 @@ std::vector<std::string> head_words(const RunArguments& arguments, std::uint32_t
 }
 
 // And the next one, when that was lost.
-std::vector<std::string> next_head_words(RunArguments arguments, std::uint32_t members) {
-  arguments.request.resume = true;
-  std::vector<std::string> words = head_words(arguments, members);
+std::vector<std::string> next_head_words(const RunArguments& arguments, std::uint32_t members) {
+  std::vector<std::string> words = head_words(arguments, members, true);
   words.emplace_back("--head-returns");
   return words;
 }
@@ -280,7 +279,7 @@ int look_after(const config::LoadedTopology& loaded, launch::Placement placement
   if (placement.unheeded) log->warning(*placement.unheeded);
   launch::SuperviseRequest request;
   request.loaded = loaded;
-  request.head_words = head_words(arguments, placement.members);
+  request.head_words = head_words(arguments, placement.members, arguments.request.resume);
   request.next_head_words = next_head_words(arguments, placement.members);
   request.run_folder = arguments.out;
   request.placement = std::move(placement);

@@ -1,8 +1,10 @@
 #include "study/run_address.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
-#include "launch/machine/free_ports.h"
+#include "launch/machine/claimed_ports.h"
 #include "launch/machine/this_host.h"
 #include "launch/meeting/join_lines.h"
 #include "launch/meeting/key_folder.h"
@@ -21,8 +23,9 @@ runtime::Result<RunAddress> run_address(const config::ClusterSection& cluster, s
                     "trials listen; give one that is",
                     address.host)};
   }
-  ASSIGN_OR_RETURN(address.port, launch::free_ports(turn));
-  RunAddress made{address.text(), ""};
+  ASSIGN_OR_RETURN(launch::ClaimedPorts ports, launch::claim_ports(turn));
+  address.port = ports.first;
+  RunAddress made{address.text(), "", std::move(ports.claim)};
   made.dial = launch::addresses_to_dial(made.listen, made.listen, {}, launch::interface_addresses())
                   .front();
   if (!cluster.keys) return made;

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "launch/machine/free_ports.h"
+#include "launch/machine/claimed_ports.h"
 #include "launch/machine/this_host.h"
 #include "launch/meeting/key_folder.h"
 #include "launch/meeting/pmi.h"
@@ -308,10 +308,12 @@ Result<Meeting> open_meeting(const Allocation& allocation, const std::optional<s
   if (listen) {
     ASSIGN_OR_RETURN(at, runtime::parse_address(*listen));
   }
-  if (at.port == 0) {
-    ASSIGN_OR_RETURN(at.port, free_ports(0));
-  }
   Meeting meeting;
+  if (at.port == 0) {
+    ASSIGN_OR_RETURN(ClaimedPorts ports, claim_ports(0));
+    at.port = ports.first;
+    meeting.claim = std::move(ports.claim);
+  }
   meeting.listen = at.text().substr(std::string_view("tcp://").size());
   meeting.neighbours = own_endpoint();
   meeting.keys = keys ? keys : std::optional(folder);

@@ -11,6 +11,7 @@
 
 #include "launch/meeting/placement.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -47,6 +48,7 @@ struct Meeting {
   std::optional<std::string> keys{};  // folder; none: all are on this machine
   // The first leaves it for the others while it runs; "": these know where it is.
   std::string note{}, note_file{};
+  runtime::Descriptor claim{};  // of the head's ports, where they were looked for
 };
 
 // The first's part. `keys` is cluster.keys, and `listen` is cluster.listen where the topology gives

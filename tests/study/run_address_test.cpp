@@ -35,6 +35,14 @@ TEST(RunAddress, EveryAddressIsDialledAtOneOfThem) {
   EXPECT_EQ(port_of(made->dial), port_of(made->listen));
 }
 
+// Nobody listens there yet.
+TEST(RunAddress, PortsOfARunThatHasNotBegunAreLeftToIt) {
+  const auto first = run_address(listening_at("127.0.0.1:7"), 0);
+  const auto other = run_address(listening_at("127.0.0.1:7"), 0);
+  ASSERT_TRUE(first.ok() && other.ok());
+  EXPECT_NE(first->listen, other->listen);
+}
+
 // An address for documents, which no machine has.
 TEST(RunAddress, HostThatIsNotThisMachineIsRefused) {
   const auto made = run_address(listening_at("192.0.2.1:7"), 0);

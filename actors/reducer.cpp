@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "config/plan.h"
-
 namespace troupe::actors {
 namespace {
 
@@ -49,7 +47,10 @@ bool goes_to_replicas(const RingOutcome::Sending& sending) {
 }  // namespace
 
 Reducer::Reducer(ReducerOptions options)
-    : options_(std::move(options)), sum_(options_), sites_(options_.sites, options_.member) {}
+    : options_(std::move(options)),
+      sum_(options_),
+      sites_(options_.sites, options_.member),
+      teacher_(links_, options_.replay_bytes, options_.lossy) {}
 
 void Reducer::start(Context& context) {
   on<RingBucket>(&Reducer::receive_ring<RingBucket>);
@@ -68,8 +69,7 @@ void Reducer::start(Context& context) {
 }
 
 void Reducer::receive_bucket(Context& context, const BucketMessage& body, Message& message) {
-  if (!is_reducing() || body.view != view_->id) return;
-  if (outer_step(body.worker, body.step) >= end_of_view()) return keep_own(message);
+  if (!begins(body.worker, body.step, body.view, message)) return;
   runtime::Buffer part = message.take_payloads().front();
   if (body.worker != kOfAll) {
     return take_for_site(context, body.worker, body.step, message.sender_name(), [&](RingSum& sum) {
@@ -80,8 +80,7 @@ void Reducer::receive_bucket(Context& context, const BucketMessage& body, Messag
 }
 
 void Reducer::receive_header(Context& context, const HeaderMessage& body, Message& message) {
-  if (!is_reducing() || body.view != view_->id) return;
-  if (outer_step(body.worker, body.header.step) >= end_of_view()) return keep_own(message);
+  if (!begins(body.worker, body.header.step, body.view, message)) return;
   if (body.worker != kOfAll) {
     return take_for_site(context, body.worker, body.header.step, message.sender_name(),
                          [&](RingSum& sum) {
@@ -91,9 +90,12 @@ void Reducer::receive_header(Context& context, const HeaderMessage& body, Messag
   carry_out(context, sum_.contribute(body.header, message.sender_name(), context.now()));
 }
 
-// What belongs to the View that comes is contributed anew in it.
-void Reducer::keep_own(Message& message) {
-  if (planned_.empty()) early_.push_back(std::move(message));
+bool Reducer::begins(std::uint32_t worker, std::uint64_t step, pipeline::ViewId view,
+                     Message& message) {
+  if (!turns_.goes_on() || is_lagging() || view != this->view().id) return false;
+  if (sites_.outer_step(worker, step) < turns_.end()) return true;
+  if (!turns_.knows_next()) early_.push_back(std::move(message));
+  return false;
 }
 
 // A message of the ring is one of these, in this order:
@@ -110,39 +112,37 @@ void Reducer::receive_ring(Context& context, const Body& body, Message& message)
   if (id == kLesson) {
     if (!takes_lessons_) return;
     const bool complete = carry_out(context, sum_.take_given(body, message));
-    if (complete && view_ != nullptr && !is_lagging()) enter_view(context);
+    if (complete && turns_.view() != nullptr && !is_lagging()) enter_view(context);
     return;
   }
-  if (view_ == nullptr || id > view_->id) {
+  if (turns_.view() == nullptr || id > view().id) {
     early_.push_back(std::move(message));
     return;
   }
-  if (id < view_->id || (awaits_view() && !unbegun_)) return;
+  if (id < view().id || !turns_.goes_on()) return;
   const std::uint64_t step = step_of(body);
-  if (const std::uint32_t worker = worker_of(body); worker != kOfAll) {
-    if (is_lagging() || outer_step(worker, step) >= end_of_view()) {
-      return early_.push_back(std::move(message));
-    }
-    return take_for_site(context, worker, step, message.sender_name(), [&](RingSum& sum) {
-      return sum.take_ring(body, message, message.sender_name(), context.now());
-    });
-  }
-  if (step + 1 == view_->first_step) {
+  const std::uint32_t worker = worker_of(body);
+  const bool is_early = is_lagging() || sites_.outer_step(worker, step) >= turns_.end();
+  if (worker == kOfAll && step + 1 == view().first_step) {
     if (!is_lagging() || takes_lessons_) {
       return context.fail(sum_.refusal(message.sender_name(), fmt::format("step {}", step)));
     }
     if (carry_out(context, sum_.take_given(body, message))) enter_view(context);
-  } else if (is_lagging() || step >= end_of_view()) {
+  } else if (is_early) {
     early_.push_back(std::move(message));
-  } else {
+  } else if (worker == kOfAll) {
     carry_out(context, sum_.take_ring(body, message, message.sender_name(), context.now()));
+  } else {
+    take_for_site(context, worker, step, message.sender_name(), [&](RingSum& sum) {
+      return sum.take_ring(body, message, message.sender_name(), context.now());
+    });
   }
 }
 
 template <class Take>
 void Reducer::take_for_site(Context& context, std::uint32_t worker, std::uint64_t step,
                             std::string_view who, const Take& take) {
-  SiteRings::Ring* const ring = sites_.find(*view_, sum_.next_step(), worker, step);
+  SiteRings::Ring* const ring = sites_.find(view(), sum_.next_step(), worker, step);
   if (ring == nullptr) {
     return context.fail(sum_.refusal(who, fmt::format("step {} of worker {}", step, worker)));
   }
@@ -151,111 +151,65 @@ void Reducer::take_for_site(Context& context, std::uint32_t worker, std::uint64_
   for (const RingOutcome::Sending& sending : followed->sendings) {
     if (goes_to_replicas(sending)) {
       for (const std::uint32_t replica : ring->replicas) {
-        replicas_[replica].post(message_of(sending, worker));
-        replicas_[replica].flush(context);
+        tell_replica(context, replica, message_of(sending, worker));
       }
     } else {
-      Outbox& outbox = outbox_to(context, ring->members[sending.to]);
-      outbox.post(message_of(sending, worker));
-      outbox.flush(context);
+      links_.post(context, ring->members[sending.to], message_of(sending, worker));
     }
   }
 }
 
-std::uint64_t Reducer::outer_step(std::uint32_t worker, std::uint64_t step) const {
-  return worker == kOfAll ? step : step / options_.sites.steps;
-}
-
-bool Reducer::awaits_view() const {
-  if (!planned_.empty()) return halted_for_ > planned_.back()->id;
-  return view_ == nullptr || halted_for_ > view_->id;
-}
-
-bool Reducer::is_reducing() const {
-  return view_ != nullptr && (!awaits_view() || unbegun_) && !is_lagging();
-}
-
-std::uint64_t Reducer::end_of_view() const {
-  if (!planned_.empty()) return planned_.front()->first_step;
-  return awaits_view() && unbegun_ ? *unbegun_ : UINT64_MAX;
+void Reducer::tell_replica(Context& context, std::uint32_t replica, Message message) {
+  replicas_[replica].post(std::move(message));
+  replicas_[replica].flush(context);
 }
 
 void Reducer::receive_halt(Context& context, const Halt& halt) {
-  if (halt.change < halted_for_ || (view_ != nullptr && halt.change <= view_->id)) return;
-  // A member that learns, and is in no View yet, begins none.
-  const bool planned = halt.planned && view_ != nullptr;
-  std::uint64_t unbegun = sum_.next_step();
-  if (planned)
-    unbegun = planned_.empty() ? std::max({sum_.unbegun(), sites_.unbegun(), unbegun_.value_or(0)})
-                               : planned_.back()->first_step;
-  if (!planned) {
+  if (turns_.is_past(halt)) return;
+  const auto unbegun = turns_.halt(halt, std::max(sum_.unbegun(), sites_.unbegun()));
+  if (!unbegun) {
     // The steps under way are contributed again, in another View. Lessons go on meanwhile. Sums
     // that another member was giving it are given again.
     sum_.forget(takes_lessons_);
     sites_.forget();
-    planned_.clear();
   }
-  halted_for_ = halt.change;
-  unbegun_ = planned ? std::optional(unbegun) : std::nullopt;
-  context.send_control("coordinator", Message::of(Halted{halted_for_, sum_.next_step(), unbegun,
-                                                         kept_bytes(), view_}));
-}
-
-std::uint64_t Reducer::kept_bytes() const {
-  std::uint64_t bytes = newest_ ? newest_->bytes() : 0;
-  for (const auto& [member, process] : taught_) {
-    const auto outbox = members_.find(member);
-    if (outbox != members_.end()) bytes += static_cast<std::uint64_t>(outbox->second.bytes());
-  }
-  return bytes;
+  const std::uint64_t next_step = sum_.next_step();
+  context.send_control("coordinator",
+                       Message::of(Halted{halt.change, next_step, unbegun.value_or(next_step),
+                                          teacher_.kept_bytes(), turns_.view()}));
 }
 
 std::string Reducer::fault_of(const pipeline::View& view) const {
   if (!view.has(options_.member)) return "that it is no member of";
+  const bool has_begun = turns_.view() != nullptr;
   // A member that learns may have been given more since it said how far it was.
   const bool may_be_further = takes_lessons_ || view.is_new(options_.member);
-  if (view_ != nullptr && !may_be_further &&
+  if (has_begun && !may_be_further &&
       view.reached[view.position_of(options_.member)] != sum_.next_step()) {
     return fmt::format("for which it should be at another step than {}", sum_.next_step());
   }
-  if (view_ == nullptr && !may_be_further && view.lags(options_.member)) {
+  if (!has_begun && !may_be_further && view.lags(options_.member)) {
     return "for which it should have made a step before";
   }
-  if (view.gives(options_.member) && (!newest_ || newest_->step + 1 != view.first_step)) {
+  if (view.gives(options_.member) && !teacher_.has_step(view.first_step - 1)) {
     return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
   }
-  if (!view.shares_out(options_.micro_batches * options_.sites.sites.parts, options_.replicas)) {
-    return "whose micro-batches are not those of its members";
-  }
+  if (!shares_out(view)) return "whose micro-batches are not those of its members";
   return {};
 }
 
+bool Reducer::shares_out(const pipeline::View& view) const {
+  return view.shares_out(options_.micro_batches * options_.sites.sites.parts, options_.replicas);
+}
+
 void Reducer::receive_view(Context& context, const ViewMessage& told) {
-  const ViewPointer& view = told.view;
-  const pipeline::ViewId known = view_ == nullptr ? pipeline::ViewId{} : view_->id;
-  if (view->id <= known || view->id < halted_for_) return;
-  if (!unbegun_ || view->id > halted_for_) {
-    planned_.clear();
-    return take_view(context, view);
-  }
-  planned_.push_back(view);
-  unbegun_.reset();
-  if (planned_begins()) return take_planned(context);
-  const bool is_sound =
-      view->has(options_.member) &&
-      view->shares_out(options_.micro_batches * options_.sites.sites.parts, options_.replicas);
-  if (is_sound) meet_neighbours(context, *view);
+  const ViewTurns::Turn turn = turns_.tell(told.view);
+  if (turn == ViewTurns::Turn::kNow) return take_view(context, told.view);
+  if (turn == ViewTurns::Turn::kPast) return;
+  if (const auto next = turns_.take_planned(sum_.next_step())) return take_view(context, next);
+  const bool is_sound = told.view->has(options_.member) && shares_out(*told.view);
+  if (is_sound) meet_neighbours(context, *told.view);
   take_early(context);
-}
-
-bool Reducer::planned_begins() const {
-  return !planned_.empty() && planned_.front()->first_step == sum_.next_step();
-}
-
-void Reducer::take_planned(Context& context) {
-  const ViewPointer view = planned_.front();
-  planned_.pop_front();
-  take_view(context, view);
 }
 
 // The new View: this member begins to reduce, unless it lacks sums itself.
@@ -265,15 +219,14 @@ void Reducer::take_view(Context& context, const ViewPointer& view) {
                   fmt::format("coordinator told of View {}, {}", text_of(view->id), fault)});
     return;
   }
-  if (view_ == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
-  view_ = view;
+  if (turns_.view() == nullptr && !takes_lessons_) sum_.begin_at(view->first_step);
+  turns_.enter(view);
   // Messages that wait for lost members are not meant for others that come in their place.
-  std::erase_if(members_, [&](const auto& each) {
-    return !view_->has(each.first) && !taught_.contains(each.first);
-  });
-  sum_.enter(*view_);
+  links_.forget_if(
+      [&](std::uint32_t member) { return !view->has(member) && !teacher_.teaches(member); });
+  sum_.enter(*view);
   sites_.forget();
-  meet_neighbours(context, *view_);
+  meet_neighbours(context, *view);
   if (is_lagging()) {
     take_early(context);
   } else {
@@ -283,14 +236,15 @@ void Reducer::take_view(Context& context, const ViewPointer& view) {
 
 void Reducer::enter_view(Context& context) {
   takes_lessons_ = false;
-  if (const auto next = view_->gives_to(options_.member)) send_sums(context, *next, view_->id);
-  std::erase_if(taught_, [&](const auto& each) { return view_->has(each.first); });
-  for (Outbox& replica : replicas_) {
-    replica.post(Message::of(ViewMessage{view_}));
-    replica.flush(context);
+  if (const auto lacks = view().gives_to(options_.member)) {
+    teacher_.give(context, *lacks, view().id);
+  }
+  teacher_.let_in(view());
+  for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+    tell_replica(context, i, Message::of(ViewMessage{turns_.view()}));
   }
   // Another change may have been planned before this View began.
-  if (planned_begins()) return take_planned(context);
+  if (const auto next = turns_.take_planned(sum_.next_step())) return take_view(context, next);
   take_early(context);
 }
 
@@ -300,32 +254,15 @@ void Reducer::take_early(Context& context) {
 }
 
 void Reducer::receive_teach(Context& context, const Teach& teach) {
-  // A process that was taught before is not any more.
-  if (taught_.erase(teach.member) > 0 || teach.begins) members_.erase(teach.member);
-  to_teach_.erase(teach.member);
-  if (!teach.begins) return;
-  const auto met = met_.find(teach.member);
-  if (met != met_.end() && met->second == teach.process) {
-    begin_to_teach(context, teach.member, teach.process);
-  } else {
-    // Messages for a node that cannot be reached would wait here, and every step with them.
-    to_teach_[teach.member] = teach.process;
-    meet(context, teach.member);
-  }
+  if (const auto pupil = teacher_.told(context, teach)) begin_to_teach(context, *pupil);
 }
 
 void Reducer::receive_neighbour_met(Context& context, const NeighbourMet& met) {
-  const auto name = config::member_process(met.node);
-  if (!name) return;
-  met_[name->member] = name->process;
-  const auto waits = to_teach_.find(name->member);
-  if (waits == to_teach_.end() || waits->second != name->process) return;
-  to_teach_.erase(waits);
-  begin_to_teach(context, name->member, name->process);
+  if (const auto pupil = teacher_.met(met)) begin_to_teach(context, *pupil);
 }
 
 void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& message) {
-  if (view_ != nullptr || takes_lessons_) {
+  if (turns_.view() != nullptr || takes_lessons_) {
     return context.fail(sum_.refusal(message.sender_name(), "a lesson"));
   }
   takes_lessons_ = true;
@@ -335,63 +272,21 @@ void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& me
 // The replica sends the state between the sums that it was sent before ShareState and those that
 // come after it, so that state and lessons fit. A member of the View that this one has halted for
 // is lost, and another process learns in its place.
-void Reducer::begin_to_teach(Context& context, std::uint32_t member, std::uint32_t process) {
-  if (view_ == nullptr || (view_->has(member) && halted_for_ <= view_->id)) return;
-  if (!taught_.emplace(member, process).second) return;
-  Outbox& outbox = outbox_to(context, member);
-  outbox.post(Message::of(Lesson{sum_.next_step()}));
-  outbox.flush(context);
-  replicas_.front().post(Message::of(ShareState{member, process}));
-  replicas_.front().flush(context);
-}
-
-void Reducer::pass_on(Context& context) {
-  for (const auto& [member, process] : std::map(taught_)) {
-    // A member of the View, or of the next one, is never too slow, because it needs what it lacks
-    // until it enters. All that waits for any other one are lessons.
-    const bool may_be_member = view_->has(member) || awaits_view() || !planned_.empty();
-    Outbox& outbox = outbox_to(context, member);
-    if (!may_be_member && outbox.bytes() > options_.replay_bytes) {
-      taught_.erase(member);
-      outbox.clear();
-      context.send_control("coordinator", Message::of(TooSlow{member, process}));
-    } else {
-      send_sums(context, member, kLesson);
-    }
-  }
-}
-
-void Reducer::send_sums(Context& context, std::uint32_t member, pipeline::ViewId view) {
-  Outbox& outbox = outbox_to(context, member);
-  for (const auto& [number, bucket] : newest_->buckets) {
-    outbox.post(Message::of(newest_->body(number, true, view, options_.lossy), {bucket.sum}));
-    outbox.flush(context);
-  }
-  outbox.post(Message::of(RingHeader{newest_->header, true, view}));
-  outbox.flush(context);
+void Reducer::begin_to_teach(Context& context, const Teacher::Pupil& pupil) {
+  if (turns_.view() == nullptr) return;
+  if (view().has(pupil.member) && !turns_.has_halted_for_another()) return;
+  if (!teacher_.begin(context, pupil, sum_.next_step())) return;
+  tell_replica(context, 0, Message::of(ShareState{pupil.member, pupil.process}));
 }
 
 void Reducer::meet_neighbours(Context& context, const pipeline::View& view) {
   const pipeline::BucketRoutes routes(static_cast<std::uint32_t>(view.ring.size()), view.rows);
   for (const std::uint32_t position : routes.next_of(view.position_of(options_.member))) {
-    meet(context, view.ring[position]);
+    links_.meet(context, view.ring[position]);
   }
-  for (const std::uint32_t member : sites_.next_in_rings(view)) meet(context, member);
+  for (const std::uint32_t member : sites_.next_in_rings(view)) links_.meet(context, member);
 }
 
-void Reducer::meet(Context& context, std::uint32_t member) {
-  const runtime::PortId port = context.out(fmt::format("ring.{}", member));
-  if (port.valid()) context.meet(port);
-}
-
-Outbox& Reducer::outbox_to(Context& context, std::uint32_t member) {
-  const auto [found, added] = members_.try_emplace(member);
-  if (added) found->second = Outbox(context.out(fmt::format("ring.{}", member)));
-  return found->second;
-}
-
-// Sums for the replicas and what goes round the ring leave on different links, as far as each has
-// credit, so that neither holds up the other.
 bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed) {
   if (!followed.ok()) {
     context.fail(followed.error());
@@ -400,14 +295,11 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
   RingOutcome& outcome = *followed;
   for (const RingOutcome::Sending& sending : outcome.sendings) {
     if (goes_to_replicas(sending)) {
-      for (Outbox& replica : replicas_) {
-        replica.post(message_of(sending));
-        replica.flush(context);
+      for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
+        tell_replica(context, i, message_of(sending));
       }
     } else {
-      Outbox& outbox = outbox_to(context, view_->ring[sending.to]);
-      outbox.post(message_of(sending));
-      outbox.flush(context);
+      links_.post(context, view().ring[sending.to], message_of(sending));
     }
   }
   if (outcome.ended && samples_.is_heard()) {
@@ -418,25 +310,29 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
   if (!outcome.summed) return false;
   sites_.forget_before(sum_.next_step());
   // A member that is alone keeps nothing, because nobody could lack it.
-  const bool is_alone = view_ != nullptr && view_->ring.size() == 1 && taught_.empty();
-  if (!is_alone) newest_ = std::move(outcome.summed);
-  pass_on(context);
+  const bool has_view = turns_.view() != nullptr;
+  const bool is_alone = has_view && view().ring.size() == 1 && teacher_.teaches_nobody();
+  if (!is_alone) teacher_.keep(std::move(*outcome.summed));
+  teacher_.pass_on(context, [&](std::uint32_t member) {
+    return view().has(member) || turns_.awaits_next() || turns_.knows_next();
+  });
   // The step before the View's own first one leads into that.
-  if (planned_begins() && sum_.next_step() > view_->first_step) take_planned(context);
+  if (has_view && sum_.next_step() > view().first_step) {
+    if (const auto next = turns_.take_planned(sum_.next_step())) take_view(context, next);
+  }
   return true;
 }
 
 void Reducer::credit_returned(Context& context, std::string_view) {
   for (Outbox& replica : replicas_) replica.flush(context);
-  for (auto& [member, outbox] : members_) outbox.flush(context);
+  links_.flush(context);
 }
 
 std::string Reducer::waiting_for() const {
-  if (view_ == nullptr)
+  if (turns_.view() == nullptr) {
     return takes_lessons_ ? "a View that it is in" : "the beginning of training";
-  if (awaits_view() && sum_.next_step() >= unbegun_.value_or(0)) {
-    return "the View after " + text_of(view_->id);
   }
+  if (turns_.stands_still(sum_.next_step())) return "the View after " + text_of(view().id);
   if (is_lagging()) {
     return fmt::format("the sums of step {} from another member", sum_.next_step());
   }

@@ -34,17 +34,17 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
 #include "actors/messages.h"
 #include "actors/outbox.h"
+#include "actors/ring_links.h"
 #include "actors/ring_sum.h"
 #include "actors/sample_teller.h"
 #include "actors/site_rings.h"
+#include "actors/teacher.h"
+#include "actors/view_turns.h"
 #include "config/topology.h"
 #include "runtime/actor.h"
 
@@ -82,62 +82,42 @@ class Reducer final : public runtime::Actor {
   void receive_neighbour_met(Context& context, const NeighbourMet& met);
   void receive_lesson(Context& context, const Lesson& lesson, Message& message);
 
-  // It is in a View, nothing under way is forgotten, and it lacks no sums of the steps before.
-  bool is_reducing() const;
-  // It was told to halt for a change, and the next View is not told.
-  bool awaits_view() const;
-  // The step of all members that this one, of the worker or of all, belongs to.
-  std::uint64_t outer_step(std::uint32_t worker, std::uint64_t step) const;
-  // A contribution of a replica of the node to a step that is not to begin yet.
-  void keep_own(Message& message);
-  // The first step that it does not begin in its View, as far as it knows.
-  std::uint64_t end_of_view() const;
+  const pipeline::View& view() const { return *turns_.view(); }
   // It lacks the sums of the step before the View's first.
-  bool is_lagging() const { return sum_.next_step() < view_->first_step; }
+  bool is_lagging() const { return sum_.next_step() < view().first_step; }
+  // True: the step that a replica of the node contributes to is begun, or begins now. Else what
+  // has come waits, or is dropped: what belongs to the View that comes is contributed anew in it.
+  bool begins(std::uint32_t worker, std::uint64_t step, pipeline::ViewId view, Message& message);
   // Why a View cannot be meant for this node; "": it can.
   std::string fault_of(const pipeline::View& view) const;
-  // All before the next planned View is made.
-  bool planned_begins() const;
-  void take_planned(Context& context);
+  bool shares_out(const pipeline::View& view) const;
   void take_view(Context& context, const ViewPointer& view);
   // It has all sums of the steps before the View: begins to reduce in it.
   void enter_view(Context& context);
   void take_early(Context& context);
-  void begin_to_teach(Context& context, std::uint32_t member, std::uint32_t process);
-  // A step is made: the members that learn get its sums too.
-  void pass_on(Context& context);
-  void send_sums(Context& context, std::uint32_t member, pipeline::ViewId view);
+  void begin_to_teach(Context& context, const Teacher::Pupil& pupil);
   // The members that this one sends to in the View.
   void meet_neighbours(Context& context, const pipeline::View& view);
-  // The member's node gets a connection before there is something to send.
-  void meet(Context& context, std::uint32_t member);
-  Outbox& outbox_to(Context& context, std::uint32_t member);
-  std::uint64_t kept_bytes() const;  // see Halted
   // True: all of a step's sums are here.
   bool carry_out(Context& context, runtime::Result<RingOutcome> followed);
   // What has come belongs to a step of this worker: `take` gives it to its ring.
   template <class Take>
   void take_for_site(Context& context, std::uint32_t worker, std::uint64_t step,
                      std::string_view who, const Take& take);
+  // Messages to replicas of the node and to other members leave on different links, as far as each
+  // has credit, so that neither holds up the other.
+  void tell_replica(Context& context, std::uint32_t replica, Message message);
 
   ReducerOptions options_;
   RingSum sum_;
   SiteRings sites_;
-  ViewPointer view_;                 // null: training has not begun
-  std::deque<ViewPointer> planned_;  // Views that begin at a later step, in order
-  pipeline::ViewId halted_for_;      // the newest change
-  // That change is planned: the first step that it does not begin before it knows the View.
-  std::optional<std::uint64_t> unbegun_;
+  ViewTurns turns_;
   bool takes_lessons_ = false;  // it is taught, and in no View yet
-  // Members that learn, with the process of each (messages.h: Teach); and those that are to be
-  // taught as soon as it is met.
-  std::map<std::uint32_t, std::uint32_t> taught_, to_teach_;
-  std::map<std::uint32_t, std::uint32_t> met_;  // the process of each other member that was
-  std::optional<StepSums> newest_;              // the step before the next one
   // They belong to a View that is not entered yet, or to a step that is not to begin yet.
   std::deque<Message> early_;
   std::deque<Outbox> replicas_;
-  std::map<std::uint32_t, Outbox> members_;  // the others, by number
+  RingLinks links_;
+  Teacher teacher_;
   SampleTeller samples_;
 };
 

@@ -29,6 +29,11 @@ class SiteRings {
   SiteRings(SiteOptions options, std::uint32_t member)
       : options_(std::move(options)), member_(member) {}
 
+  // The step of all members that this one, of the worker or of all, belongs to.
+  std::uint64_t outer_step(std::uint32_t worker, std::uint64_t step) const {
+    return worker == kOfAll ? step : step / options_.steps;
+  }
+
   struct Ring {
     RingSum sum;
     std::vector<std::uint32_t> members;   // in its order

@@ -9,8 +9,8 @@ core for itself.
 changes: gan3d_12, a member on each host. Another one joins at the far site, and is drained again.
 Told is how long the steps around each change of the View took, and those of the same slot nearby.
 
-strategies: gan3d_25, micro-batches of one event, eight an iteration, a member on each host. The far
-one shares its core with two busy programs, so it is a third as fast. Each way to exchange
+strategies: gan3d_25, micro-batches of one event, 24 an iteration, a member on each host. The far
+one shares its core with two busy programs, so it is about half as fast. Each way to exchange
 (train.strategy) trains for as long without deaths, and then while the far member is killed (kill
 -9) every 30 s and another one joins at once. Told are the events per second as a share of the two
 members' rates alone, and the bytes for each event that the line carried in both directions. How
@@ -33,19 +33,19 @@ import slow_cable
 
 RATE, DELAY = 100e6, 0.05
 SLOTS = 4
-OF_WORKERS = "workers: 8, steps: 10"
+OF_WORKERS = "workers: 12, steps: 10"
 STRATEGIES = {
     "synchronous": "{kind: synchronous}",
     "local": f"{{kind: local, {OF_WORKERS}, outer: {{rate: 1, momentum: 0}}}}",
     "local, int8": f"{{kind: local, {OF_WORKERS}, outer: {{rate: 1, momentum: 0}}, precision: int8}}",
-    "downpour": f"{{kind: downpour, {OF_WORKERS}, rate: 0.125}}",
+    "downpour": f"{{kind: downpour, {OF_WORKERS}, rate: 0.08}}",
 }
 TOPOLOGY = """name: far
 model: {zoo: ZOO}
 data: {train: synthetic, schema: lcd-fixed, synthetic: {events: 2000, seed: 1},
        preprocessing: {power: POWER}}
-train: {epochs: 10000, micro_batch: SIZE, micro_batches: 8, seed: 1}
-actors: {checkpointer: {every: none}, validator: {every: none}}
+train: {epochs: 10000, micro_batch: SIZE, micro_batches: 24, seed: 1}
+actors: {replica: {threads: 1}, checkpointer: {every: none}, validator: {every: none}}
 cluster: {rebalance: false}
 """
 
@@ -139,30 +139,32 @@ def changes(sites, small):
 
 
 def train(sites, hosts, strategy, seconds, life):
-    """Events, seconds, bytes on the line and deaths of a run that is ended in time; the far member
-    lives so long, or to the end where that is None."""
+    """Events, seconds and bytes on the line from the end of the first iteration to that of the last
+    one in time, and deaths; the far member lives so long, or to the end where that is None."""
     head, out, address = sites.run(hosts, [f"train.strategy={STRATEGIES[strategy]}"] +
-                                   (["cluster.assign=[3, 1]"] if len(hosts) > 1 else []))
+                                   (["cluster.assign=[2, 1]"] if len(hosts) > 1 else []))
     far = sites.join(1, address) if len(hosts) > 1 else None
-    begin, deaths, lines = None, 0, runs.Tail(f"{out}/metrics.jsonl")
+    told, deaths, events, tail = [], 0, 0, runs.Tail(f"{out}/metrics.jsonl")
     while head.runs():
         now = time.monotonic()
-        if begin is None and any('"step"' in line for line in lines.lines()):
-            begin, carried, dies = now, sites.hosts.carried(), now + (life or 2 * seconds)
-        if begin is not None and now > begin + seconds:
+        for line in map(json.loads, tail.lines()):
+            if line["kind"] == "step" and line["slot"] in ("d_real", "workers"):
+                events += line["events"] if told else 0
+                told.append((now, sites.hosts.carried()))
+                if len(told) == 1:
+                    dies = now + (life or 2 * seconds)
+        if told and now > told[0][0] + seconds:
             break
-        if begin is not None and far is not None and now > dies:
+        if told and far is not None and now > dies:
             far.kill()
             far, deaths, dies = sites.join(1, address), deaths + 1, now + life
         time.sleep(0.02)
     if not head.runs():
         head.fail("it ended while it should train")
-    took, carried = time.monotonic() - begin, sites.hosts.carried() - carried
     sites.end(head)
     if far is not None:
         far.kill()
-    events = 8 * (1 if strategy == "synchronous" else 10)  # of an iteration
-    return events * runs.summary_of(out)["iterations"], took, carried, deaths
+    return events, told[-1][0] - told[0][0], told[-1][1] - told[0][1], deaths
 
 
 def strategies(sites, _):
@@ -171,7 +173,7 @@ def strategies(sites, _):
     seconds, life = 90, 30
     rates = []
     for host in (0, 1):
-        events, took, _, _ = train(sites, [host], "synchronous", seconds / 3, None)
+        events, took, _, _ = train(sites, [host], "synchronous", seconds / 2, None)
         rates.append(events / took)
     print(f"one member alone: {rates[0]:.1f} and {rates[1]:.1f} events/s; {seconds} s each")
     print(f"{'':<14}{'':<10}{'events/s':>10}{'of both':>9}{'KB an event':>13}{'deaths':>8}")

@@ -7,6 +7,7 @@
 
 #include "config/plan.h"
 #include "runtime/base/name_list.h"
+#include "runtime/transport/resolve.h"
 
 namespace troupe::actors {
 namespace {
@@ -166,7 +167,8 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
     teller_.tell_change(context, {{.name = peer.node, .state = "dead", .cause = error.message}});
     return;
   }
-  arrive(roster_, *member);
+  const auto address = runtime::parse_address(peer.address);
+  arrive(roster_, *member, address.ok() ? address->host : "");
   if (returns) {
     // One that comes for the first time waits until the others go on.
     if (joins) return;

@@ -58,7 +58,10 @@ void StepEngine::begin(const pipeline::TrainingState& state) {
 Feed StepEngine::enter(ViewPointer view) {
   const bool was_of_site = is_of_site();
   view_ = std::move(view);
-  begins_anew_ = was_of_site || is_of_site();
+  // Parts of a worker that are still to be taken over from members of the View before begin it
+  // anew.
+  const bool lacks_parts = begins_anew_ && !feed_.is_whole();
+  begins_anew_ = was_of_site || lacks_parts || is_of_site();
   // A turn is contributed anew from what is ready.
   if (turns_) flights_.clear();
   std::vector<IterationFeed::Share> shares;

@@ -39,6 +39,12 @@ void Teacher::let_in(const pipeline::View& view) {
   std::erase_if(taught_, [&](const auto& each) { return view.has(each.first); });
 }
 
+void Teacher::dismiss_all() {
+  for (const auto& [member, process] : taught_) links_.forget(member);
+  taught_.clear();
+  to_teach_.clear();
+}
+
 std::uint64_t Teacher::kept_bytes() const {
   std::uint64_t bytes = newest_ ? newest_->bytes() : 0;
   for (const auto& [member, process] : taught_) {

@@ -32,6 +32,8 @@ class Teacher {
   bool begin(runtime::Context& context, const Pupil& pupil, std::uint64_t next_step);
   // Its members learn no longer.
   void let_in(const pipeline::View& view);
+  // Nobody learns any longer.
+  void dismiss_all();
   bool teaches(std::uint32_t member) const { return taught_.contains(member); }
   bool teaches_nobody() const { return taught_.empty(); }
 

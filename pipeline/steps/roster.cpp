@@ -7,6 +7,7 @@
 
 #include "pipeline/steps/places.h"
 #include "runtime/base/error.h"
+#include "runtime/base/network_range.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -22,9 +23,23 @@ void expel(Roster& roster, std::uint32_t member, const Error& error) {
   lose(roster, member, error, "dead");
 }
 
-// The leader teaches, because it sends snapshots anyway.
+// Of those that are equally near the leader teaches, because it sends snapshots anyway.
+std::uint32_t nearest_teacher(const Roster& roster, std::uint32_t member) {
+  const std::set<std::uint32_t> present = roster.membership.present();
+  std::uint32_t nearest = *present.begin();
+  const auto nearness = [&](std::uint32_t each) {
+    return runtime::NetworkRange::bits_alike(roster.members[each].host,
+                                             roster.members[member].host);
+  };
+  for (const std::uint32_t each : present) {
+    if (roster.members[each].leaves_because) continue;
+    if (nearness(each) > nearness(nearest)) nearest = each;
+  }
+  return nearest;
+}
+
 void teach(Roster& roster, std::uint32_t member) {
-  const std::uint32_t teacher = *roster.membership.present().begin();
+  const std::uint32_t teacher = nearest_teacher(roster, member);
   Member& pupil = roster.members[member];
   pupil.teacher = teacher;
   pupil.awaits_view = true;
@@ -278,8 +293,9 @@ void begin(Roster& roster) {
   roster.actions.push_back(std::move(first));
 }
 
-void arrive(Roster& roster, std::uint32_t member) {
+void arrive(Roster& roster, std::uint32_t member, const std::string& host) {
   roster.members[member].state = Member::State::kHere;
+  roster.members[member].host = host;
   if (roster.phase == Phase::kTraining) teach(roster, member);
 }
 

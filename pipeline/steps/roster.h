@@ -10,8 +10,9 @@
 //   loss of the last one that makes steps ends the run, with the last committed state saved.
 // - A member that is told to leave first hands over its micro-batches, so that nothing is computed
 //   twice, unless that takes longer than handover_grace.
-// - A member that comes while the run trains learns first, from the leader. When it has shown that
-//   it applies steps as the others do, it is admitted with the next View. Until then its loss costs
+// - A member that comes while the run trains learns first, from one that is likely to be near: the
+//   one whose address begins most like its own, or else the leader. When it has shown that it
+//   applies steps as the others do, it is admitted with the next View. Until then its loss costs
 //   nobody anything.
 // - When a teacher is lost before its pupil has everything, the pupil is expelled and may join
 //   again. A member that alone has what others still lack may not leave before one of them has it.
@@ -131,6 +132,7 @@ struct Roster {
     State state = State::kAwaited;
     std::uint32_t process = 1;  // which of those that are this member one after the other
     bool is_connected = false;  // the head's node has not parted with it
+    std::string host;           // the number of the address that it comes from; "": it has none
     // From whom it learns, or gets what it still lacks in its first View.
     std::optional<std::uint32_t> teacher;
     bool awaits_view = false;  // it is taught, and in no View
@@ -203,8 +205,8 @@ struct Roster {
 void halt(Roster& roster);
 // The first View begins.
 void begin(Roster& roster);
-// A member is here that was not lost.
-void arrive(Roster& roster, std::uint32_t member);
+// A member is here that was not lost; `host`: see Roster::Member.
+void arrive(Roster& roster, std::uint32_t member, const std::string& host = "");
 // A member is gone, with its process ("dead") or because it left ("ended").
 void lose(Roster& roster, std::uint32_t member, const runtime::Error& error,
           std::string_view state);

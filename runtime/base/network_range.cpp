@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <string>
 
@@ -64,6 +65,20 @@ bool NetworkRange::has(std::string_view address) const {
     if ((bytes[at] & mask) != (bytes_[at] & mask)) return false;
   }
   return true;
+}
+
+int NetworkRange::bits_alike(std::string_view address, std::string_view other) {
+  Bytes bytes, others;
+  bool is_v4 = false, other_is_v4 = false;
+  if (!read(address, bytes, is_v4) || !read(other, others, other_is_v4)) return 0;
+  if (is_v4 != other_is_v4) return 0;
+  int bits = 0;
+  for (std::size_t i = is_v4 ? kV4At : 0; i < bytes.size(); ++i) {
+    const auto differing = static_cast<unsigned char>(bytes[i] ^ others[i]);
+    bits += std::countl_zero(differing);
+    if (differing != 0) break;
+  }
+  return bits;
 }
 
 }  // namespace troupe::runtime

@@ -20,6 +20,9 @@ class NetworkRange {
   // Whether the numeric address, IPv6 with or without brackets, lies in it; false for anything
   // else. An IPv4 address lies in IPv4 ranges only, and in "any".
   bool has(std::string_view address) const;
+  // How many bits two such addresses begin with alike. 0: one is anything else, or of IPv4 where
+  // the other is of IPv6.
+  static int bits_alike(std::string_view address, std::string_view other);
 
  private:
   // IPv4 addresses stand in their place among those of IPv6.

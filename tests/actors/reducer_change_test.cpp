@@ -82,6 +82,14 @@ TEST(ReducerChange, AnotherProcessOfAMemberThatIsTaughtLearnsFromTheBeginning) {
       << "what waited for the one before it is let go of";
 }
 
+// The next head does not know who learned, and may have another process learn from another member.
+TEST(ReducerChange, WhoLearnedUnderAnotherHeadIsTaughtNoMore) {
+  Scene scene = with_newcomer();
+  scene.root(halt({2, 1})).newcomer_wakes();
+  EXPECT_THAT(scene.run(), Contains("halted 2.1 at 4"));
+  EXPECT_THAT(scene.taught, ElementsAre("lesson from 3")) << "what waited is let go of";
+}
+
 // Too few are left for a View without the lost member.
 TEST(ReducerChange, AnotherProcessOfALostMemberLearnsWhileTheOthersWait) {
   Scene scene;

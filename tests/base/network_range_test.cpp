@@ -32,6 +32,17 @@ TEST(NetworkRange, TellsBothKindsOfAddressesApart) {
   EXPECT_TRUE(has("any", "fd00::1"));
 }
 
+TEST(NetworkRange, CountsTheBitsThatAddressesBeginWithAlike) {
+  EXPECT_EQ(NetworkRange::bits_alike("10.1.2.3", "10.1.2.3"), 32);
+  EXPECT_EQ(NetworkRange::bits_alike("10.1.2.3", "10.1.2.2"), 31);
+  EXPECT_EQ(NetworkRange::bits_alike("10.1.2.3", "10.2.2.3"), 14);
+  EXPECT_EQ(NetworkRange::bits_alike("10.1.2.3", "200.1.2.3"), 0);
+  EXPECT_EQ(NetworkRange::bits_alike("fd00::1", "[fd00::3]"), 126);
+  EXPECT_EQ(NetworkRange::bits_alike("::ffff:10.1.2.3", "::ffff:10.1.2.3"), 128);
+  EXPECT_EQ(NetworkRange::bits_alike("10.1.2.3", "::ffff:10.1.2.3"), 0);
+  EXPECT_EQ(NetworkRange::bits_alike("node-a", "node-a"), 0);
+}
+
 TEST(NetworkRange, WhatIsNoAddressIsInNone) {
   EXPECT_FALSE(has("any", "node-a"));
   EXPECT_FALSE(has("any", ""));

@@ -181,6 +181,23 @@ TEST(Roster, NewcomerLearnsFromTheLeaderAndIsAdmittedWhenItHasShownThatItCan) {
   EXPECT_THAT(halted(roster, 2, 7), ElementsAre("View 1.2 of 0 1 2 from 8"));
 }
 
+TEST(Roster, NewcomerLearnsFromTheMemberOfTheNearestAddressThatStays) {
+  const auto teacher_of = [](const std::string& host, bool leaves) {
+    Roster roster = run_of(5, 1);
+    const char* hosts[] = {"10.1.0.1", "10.1.0.2", "10.2.0.1", "10.2.0.2"};
+    for (std::uint32_t member = 0; member < 4; ++member)
+      roster.members[member].host = hosts[member];
+    if (leaves) roster.members[2].leaves_because = "";
+    return after(roster, [&] { arrive(roster, 4, host); });
+  };
+  EXPECT_THAT(teacher_of("10.2.0.9", false), ElementsAre("2 teaches 4"));
+  EXPECT_THAT(teacher_of("10.2.0.2", false), ElementsAre("3 teaches 4"));
+  EXPECT_THAT(teacher_of("10.2.0.9", true), ElementsAre("3 teaches 4"));
+  EXPECT_THAT(teacher_of("10.1.0.9", false), ElementsAre("0 teaches 4"));
+  EXPECT_THAT(teacher_of("fd00::1", false), ElementsAre("0 teaches 4"));
+  EXPECT_THAT(teacher_of("", false), ElementsAre("0 teaches 4"));
+}
+
 TEST(Roster, NewcomerThatIsLostFailsOrIsTooSlowCostsTheOthersNothing) {
   Roster roster = run_of(3, 1);
   arrive(roster, 2);

@@ -66,5 +66,12 @@ TEST(SimulatedTraining, WhateverHappensToARunOfAStrategyItsStateIsThatOfAnUndist
   EXPECT_THAT(changes, testing::Each(testing::Gt(0U)));
 }
 
+// The second change comes before the member has the parts that it takes over in the first one.
+TEST(SimulatedTraining, PartsThatAreStillTakenOverInAnotherViewBeginTheirWorkerAnew) {
+  const TrainingHistoryEnd history = play_training_history(2944, {}, Strategy::kTree);
+  EXPECT_FALSE(history.failure) << *history.failure;
+  EXPECT_GE(history.end.changes, 3U);
+}
+
 }  // namespace
 }  // namespace troupe::sim

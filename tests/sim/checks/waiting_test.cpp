@@ -202,8 +202,8 @@ TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) 
   std::size_t sent_away = 0;
   for (std::uint64_t after = 1150; after < 1270; after += 3 * stride(3)) {
     SimDisk disk;
-    // The messages of member.0 to it are held up while it learns.
-    const std::vector<Death> deaths{{after, 2, true, 1, 4, 1s}};
+    // The messages of member.1, which is nearest, to it are held up while it learns.
+    const std::vector<Death> deaths{{after, 1, true, 2, 4, 1s}};
     const TrainingEnd end =
         play_training(stage, 7, 3, stage.initial_state(), disk, Fate::kNothing, deaths, {200ms});
     ASSERT_EQ(fault_of(stage, end), "") << "after " << after;

@@ -184,6 +184,9 @@ class Company final : public NetworkWatcher {
     process.factory = actors::make_actor_factory(rest_.back());
     if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
+    // There are two sites, and newcomers learn from members of their own.
+    const std::size_t id = world_.processes();
+    process.address = fmt::format("tcp://10.{}.{}.{}:1", member % 2, id / 250, id % 250);
     if (may_return_) process.gate.head_returns_within = kOrphanAfter;
     return world_.add(setup.plan, config::member_name(member, number), std::move(process));
   }

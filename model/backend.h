@@ -21,8 +21,9 @@
 
 namespace troupe::model {
 
-// The type of the factors whose products convolutions sum. Everything else is float: weights as the
-// optimiser has them, images between operations, sums, gradients, dense layers, batch norm, losses.
+// The type of the factors whose products convolutions and large dense layers sum. Everything else
+// is float: weights as the optimiser has them, images between operations, sums, gradients, small
+// dense layers, batch norm, losses.
 enum class Precision : std::uint8_t { kFp32, kBf16 };
 
 struct MemorySize {
@@ -150,7 +151,7 @@ std::unique_ptr<Backend> make_reference_backend(DataType type);
 
 // The numerics class of portable kernels, on hosts and devices.
 inline const char* portable_class(Precision precision) {
-  return precision == Precision::kFp32 ? "portable float32 3" : "portable bfloat16 3";
+  return precision == Precision::kFp32 ? "portable float32 3" : "portable bfloat16 4";
 }
 
 // Our own kernels: the same bits on every host that has AVX2 and fused multiply-add, with kBf16

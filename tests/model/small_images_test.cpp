@@ -116,7 +116,7 @@ TEST(SmallImages, HaveTheBitsOfTheirNumericsClass) {
   EXPECT_EQ((*fp32)->numerics_class(), std::string("portable float32 3"));
   EXPECT_EQ(digest_of_results(**fp32), 12985665522868034655u);
   const auto bf16 = make_portable_backend(Precision::kBf16);
-  EXPECT_EQ((*bf16)->numerics_class(), std::string("portable bfloat16 3"));
+  EXPECT_EQ((*bf16)->numerics_class(), std::string("portable bfloat16 4"));
   EXPECT_EQ(digest_of_results(**bf16), 8837433343944113228u);
 }
 

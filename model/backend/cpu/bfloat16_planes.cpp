@@ -39,7 +39,25 @@ HWY_INLINE void store_values(Vector value, Bfloat16* to) {
   hn::StoreU(rounded_in_halves(value), hn::Rebind<std::uint16_t, Tag>(), &to->bits);
 }
 
+void rows_to_pairs(std::int64_t rows, std::int64_t columns, std::int64_t stride, const float* from,
+                   Bfloat16Pair* pairs) {
+  const std::int64_t whole = columns / kLanes * kLanes;
+  for (std::int64_t row = 0; row < rows; row += 2, from += 2 * stride, pairs += columns) {
+    const float* second = row + 1 < rows ? from + stride : nullptr;
+    for (std::int64_t i = 0; i < whole; i += kLanes) {
+      store_pairs(hn::LoadU(Tag(), from + i),
+                  second != nullptr ? hn::LoadU(Tag(), second + i) : hn::Zero(Tag()), pairs + i);
+    }
+    for (std::int64_t i = whole; i < columns; ++i) {
+      pairs[i] = {to_bfloat16(from[i]), to_bfloat16(second != nullptr ? second[i] : 0.0f)};
+    }
+  }
+}
+
 void inputs_to_pairs(const PlaneSizes& p, const float* numbers, Bfloat16Pair* pairs) {
+  if (!p.tiles) {
+    return HWY_NAMESPACE::rows_to_pairs(p.channels, p.plane, p.plane, numbers, pairs);
+  }
   const std::int64_t stride = p.channels * p.plane;
   const std::int64_t all_pairs = (p.channels + 1) / 2;
   for (std::int64_t pair = 0; pair < all_pairs; ++pair) {
@@ -47,17 +65,11 @@ void inputs_to_pairs(const PlaneSizes& p, const float* numbers, Bfloat16Pair* pa
     const bool two = 2 * pair + 1 < p.channels;
     for (std::int64_t i = 0; i < p.plane; i += kLanes) {
       Bfloat16Pair* to = pairs + pair * p.plane + i;
-      const float* second = first + p.plane;
-      if (!p.tiles) {
-        store_pairs(hn::LoadU(Tag(), first + i),
-                    two ? hn::LoadU(Tag(), second + i) : hn::Zero(Tag()), to);
-        continue;
-      }
       Vector d[kPoints];
       load_numbers(first + i, stride, kPoints, d);
       const auto a = transformed_inputs(d);
       if (two) {
-        load_numbers(second + i, stride, kPoints, d);
+        load_numbers(first + p.plane + i, stride, kPoints, d);
         const auto b = transformed_inputs(d);
         for (int k = 0; k < kPoints; ++k) {
           store_pairs(a.at[k], b.at[k], to + k * all_pairs * p.plane);
@@ -103,6 +115,19 @@ void derivatives_to_values(const PlaneSizes& p, int outputs, const float* number
   });
 }
 
+void columns_to_pairs(std::int64_t rows, std::int64_t columns, const float* from,
+                      Bfloat16Pair* pairs) {
+  const std::int64_t whole = columns / kLanes * kLanes;
+  for (std::int64_t row = 0; row < rows; ++row, from += columns, pairs += (columns + 1) / 2) {
+    for (std::int64_t i = 0; i < whole; i += kLanes) {
+      store_values(hn::LoadU(Tag(), from + i), &pairs[i / 2].first);
+    }
+    for (std::int64_t i = whole; i < columns; i += 2) {
+      pairs[i / 2] = {to_bfloat16(from[i]), to_bfloat16(i + 1 < columns ? from[i + 1] : 0.0f)};
+    }
+  }
+}
+
 }  // namespace troupe::model::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -113,6 +138,8 @@ namespace troupe::model::cpu {
 HWY_EXPORT(inputs_to_pairs);
 HWY_EXPORT(inputs_to_values);
 HWY_EXPORT(derivatives_to_values);
+HWY_EXPORT(rows_to_pairs);
+HWY_EXPORT(columns_to_pairs);
 
 void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16Pair* pairs) {
   HWY_DYNAMIC_DISPATCH(inputs_to_pairs)(sizes, numbers, pairs);
@@ -124,6 +151,16 @@ void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16* values) 
 
 void derivatives_to(const PlaneSizes& sizes, int outputs, const float* numbers, Bfloat16* values) {
   HWY_DYNAMIC_DISPATCH(derivatives_to_values)(sizes, outputs, numbers, values);
+}
+
+void rows_to_pairs(std::int64_t rows, std::int64_t columns, std::int64_t stride, const float* from,
+                   Bfloat16Pair* pairs) {
+  HWY_DYNAMIC_DISPATCH(rows_to_pairs)(rows, columns, stride, from, pairs);
+}
+
+void columns_to_pairs(std::int64_t rows, std::int64_t columns, const float* from,
+                      Bfloat16Pair* pairs) {
+  HWY_DYNAMIC_DISPATCH(columns_to_pairs)(rows, columns, from, pairs);
 }
 
 }  // namespace troupe::model::cpu

@@ -24,4 +24,12 @@ void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16* values);
 // By A, of `outputs` numbers with tiles.
 void derivatives_to(const PlaneSizes& sizes, int outputs, const float* numbers, Bfloat16* values);
 
+// Rows of floats, `stride` floats apart, of any length: to [pair of rows][column], where an odd
+// row's partner is zero.
+void rows_to_pairs(std::int64_t rows, std::int64_t columns, std::int64_t stride, const float* from,
+                   Bfloat16Pair* pairs);
+// To [row][pair of columns], where an odd column's partner is zero.
+void columns_to_pairs(std::int64_t rows, std::int64_t columns, const float* from,
+                      Bfloat16Pair* pairs);
+
 }  // namespace troupe::model::cpu

@@ -29,16 +29,18 @@ std::int64_t vector_lanes() { return kLanes; }
 
 // The sums of the block stay in registers over all taps and channels, and are stored once. Each is
 // one chain in the order of taps and channels, so the bits do not depend on how outputs and
-// positions are cut into blocks.
-template <class Arithmetic, class Element, int kOutputs, int kVectors>
+// positions are cut into blocks. kSideBySide: output_stride is 1, so that places of weights are
+// known when this is compiled.
+template <class Arithmetic, class Element, bool kSideBySide, int kOutputs, int kVectors>
 HWY_NOINLINE void multiply_block(const PlaneProduct<Element>& p, std::int64_t output,
                                  std::int64_t position) {
   const Tag tag;
+  const std::int64_t output_stride = kSideBySide ? 1 : p.output_stride;
   Vector sums[kOutputs][kVectors];
   for (auto& row : sums) {
     for (Vector& sum : row) sum = hn::Zero(tag);
   }
-  const Element* weights = p.weights + output;
+  const Element* weights = p.weights + output * output_stride;
   for (const Element* tap : p.taps) {
     const Element* values = tap + position;
     for (std::int64_t c = 0; c < p.channels; ++c) {
@@ -47,7 +49,7 @@ HWY_NOINLINE void multiply_block(const PlaneProduct<Element>& p, std::int64_t ou
       for (int v = 0; v < kVectors; ++v) value[v] = Arithmetic::load(values + v * kLanes);
 #pragma GCC unroll 8
       for (int o = 0; o < kOutputs; ++o) {
-        const auto weight = Arithmetic::broadcast(weights + o);
+        const auto weight = Arithmetic::broadcast(weights + o * output_stride);
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
           sums[o][v] = Arithmetic::multiply_add(value[v], weight, sums[o][v]);
@@ -69,32 +71,32 @@ template <class Element>
 using MultiplyBlock = void (*)(const PlaneProduct<Element>&, std::int64_t output,
                                std::int64_t position);
 
-template <class Arithmetic, class Element, int kOutputs, int kVectors>
+template <class Arithmetic, class Element, bool kSideBySide, int kOutputs, int kVectors>
 constexpr MultiplyBlock<Element> multiply_block_of() {
   if constexpr (kOutputs <= kMostOutputs<Arithmetic> &&
                 kVectors <= vectors_beside<Arithmetic>(kOutputs)) {
-    return &multiply_block<Arithmetic, Element, kOutputs, kVectors>;
+    return &multiply_block<Arithmetic, Element, kSideBySide, kOutputs, kVectors>;
   }
   return nullptr;
 }
 
-template <class Arithmetic, class Element, int kOutputs, int... kVectors>
+template <class Arithmetic, class Element, bool kSideBySide, int kOutputs, int... kVectors>
 constexpr std::array<MultiplyBlock<Element>, 8> multiply_blocks_of(
     std::integer_sequence<int, kVectors...>) {
-  return {multiply_block_of<Arithmetic, Element, kOutputs, kVectors + 1>()...};
+  return {multiply_block_of<Arithmetic, Element, kSideBySide, kOutputs, kVectors + 1>()...};
 }
 
 // [outputs - 1][vectors - 1].
-template <class Arithmetic, class Element, int... kOutputs>
+template <class Arithmetic, class Element, bool kSideBySide, int... kOutputs>
 constexpr std::array<std::array<MultiplyBlock<Element>, 8>, 8> all_multiply_blocks(
     std::integer_sequence<int, kOutputs...> eight) {
-  return {multiply_blocks_of<Arithmetic, Element, kOutputs + 1>(eight)...};
+  return {multiply_blocks_of<Arithmetic, Element, kSideBySide, kOutputs + 1>(eight)...};
 }
 
-template <class Arithmetic, class Element>
-void multiply(const PlaneProduct<Element>& product) {
+template <class Arithmetic, bool kSideBySide, class Element>
+void multiply_in_blocks(const PlaneProduct<Element>& product) {
   static constexpr auto kBlocks =
-      all_multiply_blocks<Arithmetic, Element>(std::make_integer_sequence<int, 8>());
+      all_multiply_blocks<Arithmetic, Element, kSideBySide>(std::make_integer_sequence<int, 8>());
   [[maybe_unused]] const typename Arithmetic::Environment environment;
   in_parts(
       product.outputs, kMostOutputs<Arithmetic>, [&](std::int64_t output, std::int64_t outputs) {
@@ -104,6 +106,15 @@ void multiply(const PlaneProduct<Element>& product) {
                    blocks[static_cast<std::size_t>(vectors - 1)](product, output, vector * kLanes);
                  });
       });
+}
+
+template <class Arithmetic, class Element>
+void multiply(const PlaneProduct<Element>& product) {
+  if (product.output_stride == 1) {
+    multiply_in_blocks<Arithmetic, true>(product);
+  } else {
+    multiply_in_blocks<Arithmetic, false>(product);
+  }
 }
 
 void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats>(product); }

@@ -29,15 +29,15 @@ std::int64_t vector_lanes();
 bool multiplies_pairs_at_once();
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of
-//   taps[t][c channel_stride + q] weights[(t channels + c) all_outputs + o].
+//   taps[t][c channel_stride + q] weights[(t channels + c) weights_stride + o output_stride].
 // Element is float, or Bfloat16Pair: then every channel here is two, added as bfloat16.h says.
 template <class Element>
 struct PlaneProduct {
   std::span<const Element* const> taps;
   std::int64_t channels = 0, channel_stride = 0;
   const Element* weights = nullptr;
-  std::int64_t outputs = 0, weights_stride = 0;  // the latter: all_outputs
-  std::int64_t positions = 0;                    // a multiple of kPositionLanes
+  std::int64_t outputs = 0, weights_stride = 0, output_stride = 1;
+  std::int64_t positions = 0;  // a multiple of kPositionLanes
   float* sums = nullptr;
   std::int64_t sums_stride = 0;
 };

@@ -384,15 +384,15 @@ std::shared_ptr<Record<Topology>> model_record() {
       .field("losses", gan, CodecOf<GanDescription>(std::make_shared<LossesCodec>()), Scope::kState,
              "A loss for each output of the discriminator, or of the network; null takes an output "
              "of the zoo's model out, with the layers that only it needs.")
-      .field(
-          "precision", within(&Topology::model, &ModelSection::precision),
-          word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
-          Scope::kState,
-          "`bf16`: convolutions round what they multiply to bfloat16, except where they sum "
-          "over one channel without a stride, or are in groups, and add in single precision. All "
-          "else, weights included, is in single precision. By `kernels: fastest` tensor cores "
-          "round those of one channel too, "
-          "and devices without them round none.")
+      .field("precision", within(&Topology::model, &ModelSection::precision),
+             word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
+             Scope::kState,
+             "`bf16`: convolutions and dense layers round what they multiply to bfloat16, and add "
+             "in single precision, except convolutions that sum over one channel without a stride "
+             "or are in groups, and dense layers with fewer than 16 inputs or whose units are no "
+             "multiple of 16. All else, weights included, is in single precision. By `kernels: "
+             "fastest` tensor cores round convolutions of one channel too and no dense layers, "
+             "and devices without them round nothing.")
       .field("kernels", within(&Topology::model, &ModelSection::kernels),
              word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),
              Scope::kState,

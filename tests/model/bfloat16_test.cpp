@@ -1,5 +1,5 @@
 // Numbers of eight bits, and that their products are the ones bfloat16.h defines on every kind of
-// vector.
+// vector; and dense layers, which are made of them.
 
 #include "model/backend/cpu/bfloat16.h"
 
@@ -94,6 +94,9 @@ std::vector<Bfloat16Pair> some_pairs(Draw& draw, std::int64_t count) {
 
 // For hosts that have less than this one, and for this one.
 constexpr std::int64_t kTargets[] = {HWY_AVX2, HWY_AVX3, 0};
+std::string name_of_target(std::int64_t target) {
+  return target == 0 ? "All" : target == HWY_AVX2 ? "Avx2" : "Avx512";
+}
 
 class OfEveryVector : public testing::TestWithParam<std::int64_t> {
  protected:
@@ -215,11 +218,7 @@ TEST_P(OfEveryVector, PlanesAreRoundedAsNumbersAreAndAnOddChannelHasAZeroPartner
 }
 
 INSTANTIATE_TEST_SUITE_P(Bfloat16, OfEveryVector, testing::ValuesIn(kTargets),
-                         [](const auto& test) {
-                           return test.param == 0          ? "All"
-                                  : test.param == HWY_AVX2 ? "Avx2"
-                                                           : "Avx512";
-                         });
+                         [](const auto& test) { return name_of_target(test.param); });
 
 TEST(Bfloat16, HostsThatHaveTheInstructionUseIt) {
   // What Highway wants besides it.
@@ -227,6 +226,155 @@ TEST(Bfloat16, HostsThatHaveTheInstructionUseIt) {
     GTEST_SKIP() << "this host has no vectors for it";
   }
   EXPECT_EQ(cpu::multiplies_pairs_at_once(), __builtin_cpu_supports("avx512bf16") != 0);
+}
+
+// The sum of a(i) b(i), of which the second of a pair is added first.
+template <class A, class B>
+float sum_of_pairs(std::int64_t count, const A& a, const B& b) {
+  float sum = 0.0F;
+  for (std::int64_t i = 0; i < count; i += 2) {
+    const bool two = i + 1 < count;
+    sum = added(Bfloat16Pair{to_bfloat16(a(i)), to_bfloat16(two ? a(i + 1) : 0.0F)},
+                Bfloat16Pair{to_bfloat16(b(i)), to_bfloat16(two ? b(i + 1) : 0.0F)}, sum);
+  }
+  return sum;
+}
+
+// Element (row, column) of a matrix with so many columns.
+auto matrix(const std::vector<float>& values, std::int64_t columns) {
+  return [&values, columns](std::int64_t row, std::int64_t column) {
+    return values[static_cast<std::size_t>(row * columns + column)];
+  };
+}
+
+std::vector<float> y_of(const DenseForward& d, const Operands<float>& given) {
+  const auto x = matrix(given[0], d.inputs), kernel = matrix(given[1], d.units);
+  std::vector<float> y;
+  for (std::int64_t n = 0; n < d.batch; ++n) {
+    for (std::int64_t u = 0; u < d.units; ++u) {
+      const float sum = sum_of_pairs(
+          d.inputs, [&](auto i) { return x(n, i); }, [&](auto i) { return kernel(i, u); });
+      y.push_back(d.bias ? sum + given[2][static_cast<std::size_t>(u)] : sum);
+    }
+  }
+  return y;
+}
+
+std::vector<float> dx_of(const DenseBackwardInput& d, const Operands<float>& given) {
+  const auto dy = matrix(given[0], d.units), kernel = matrix(given[1], d.units);
+  std::vector<float> dx;
+  for (std::int64_t n = 0; n < d.batch; ++n) {
+    for (std::int64_t i = 0; i < d.inputs; ++i) {
+      dx.push_back(sum_of_pairs(
+          d.units, [&](auto u) { return dy(n, u); }, [&](auto u) { return kernel(i, u); }));
+    }
+  }
+  return dx;
+}
+
+std::vector<float> dkernel_of(const DenseBackwardParameters& d, const Operands<float>& given) {
+  const auto x = matrix(given[0], d.inputs), dy = matrix(given[1], d.units);
+  std::vector<float> dkernel;
+  for (std::int64_t i = 0; i < d.inputs; ++i) {
+    for (std::int64_t u = 0; u < d.units; ++u) {
+      dkernel.push_back(sum_of_pairs(
+          d.batch, [&](auto n) { return x(n, i); }, [&](auto n) { return dy(n, u); }));
+    }
+  }
+  return dkernel;
+}
+
+// Sizes that fill blocks and vectors and that do not, odd ones.
+struct Sizes {
+  std::int64_t batch, inputs, units;
+};
+constexpr Sizes kLarge[] = {{1, 16, 16}, {2, 17, 32}, {3, 33, 112}, {17, 40, 64}, {32, 19, 208}};
+
+class LargeDense : public OfEveryVector {
+ protected:
+  Operands<float> result_of(const Operation& operation, Operands<float> operands) const {
+    const OnlyTargets only(GetParam());
+    run_operation(**make_portable_backend(Precision::kBf16), operation, operands);
+    return operands;
+  }
+};
+
+TEST_P(LargeDense, IsItsDefinitionInEveryDirection) {
+  Draw draw(1);
+  for (const Sizes& s : kLarge) {
+    for (const bool bias : {false, true}) {
+      const DenseForward forward{s.batch, s.inputs, s.units, bias};
+      const DenseBackwardInput input{s.batch, s.inputs, s.units};
+      const DenseBackwardParameters parameters{s.batch, s.inputs, s.units, bias};
+      // A factor brings some sums near the subnormal numbers.
+      for (const float factor : {1.0F, 0x1p-62F}) {
+        const auto given = [&](const Operation& operation) {
+          Operands<float> operands = converted<float>(random_operands(operation, draw));
+          for (float& value : operands[0]) value *= factor;
+          for (float& value : operands[1]) value *= factor;
+          return operands;
+        };
+        Operands<float> operands = given(forward);
+        EXPECT_TRUE(same_bits({result_of(forward, operands)[3]}, {y_of(forward, operands)}))
+            << s.batch << ' ' << s.inputs << ' ' << s.units;
+        operands = given(input);
+        EXPECT_TRUE(same_bits({result_of(input, operands)[2]}, {dx_of(input, operands)}))
+            << s.batch << ' ' << s.inputs << ' ' << s.units;
+        operands = given(parameters);
+        EXPECT_TRUE(
+            same_bits({result_of(parameters, operands)[2]}, {dkernel_of(parameters, operands)}))
+            << s.batch << ' ' << s.inputs << ' ' << s.units;
+      }
+    }
+  }
+}
+
+// The result of the reference in float, which rounds nothing but sums.
+TEST_P(LargeDense, IsNearFp32AndHasItsGradientOfTheBias) {
+  const auto reference = make_reference_backend(DataType::kFloat32);
+  Draw draw(2);
+  for (const Sizes& s : kLarge) {
+    for (const Operation& operation :
+         {Operation(DenseForward{s.batch, s.inputs, s.units, true}),
+          Operation(DenseBackwardInput{s.batch, s.inputs, s.units}),
+          Operation(DenseBackwardParameters{s.batch, s.inputs, s.units, true})}) {
+      Operands<float> want = converted<float>(random_operands(operation, draw));
+      const Operands<float> found = result_of(operation, want);
+      run_operation(*reference, operation, want);
+      for (std::size_t k = 0; k < want.size(); ++k) {
+        for (std::size_t i = 0; i < want[k].size(); ++i) {
+          // Two roundings of 2^-9, of products below 1 that add up at random.
+          ASSERT_NEAR(found[k][i], want[k][i], 0.01 * std::sqrt(s.batch + s.inputs + s.units))
+              << operation_name(operation);
+        }
+      }
+      if (std::holds_alternative<DenseBackwardParameters>(operation)) {
+        EXPECT_TRUE(same_bits({found[3]}, {want[3]}));
+        EXPECT_FALSE(same_bits({found[2]}, {want[2]}));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Bfloat16, LargeDense, testing::ValuesIn(kTargets),
+                         [](const auto& test) { return name_of_target(test.param); });
+
+TEST(SmallDense, StaysFloatWithBf16) {
+  const auto bf16 = make_portable_backend(Precision::kBf16), fp32 = make_portable_backend();
+  if (!fp32.ok()) GTEST_SKIP() << fp32.error().message;
+  (*bf16)->prepare_thread();
+  Draw draw(3);
+  for (const Sizes& s : {Sizes{5, 15, 32}, Sizes{5, 300, 1}, Sizes{5, 32, 17}}) {
+    for (const Operation& operation :
+         {Operation(DenseForward{s.batch, s.inputs, s.units, true}),
+          Operation(DenseBackwardInput{s.batch, s.inputs, s.units}),
+          Operation(DenseBackwardParameters{s.batch, s.inputs, s.units, true})}) {
+      Operands<float> found = converted<float>(random_operands(operation, draw)), want = found;
+      run_operation(**bf16, operation, found);
+      run_operation(**fp32, operation, want);
+      EXPECT_TRUE(same_bits(found, want)) << operation_name(operation) << ' ' << s.inputs;
+    }
+  }
 }
 
 }  // namespace

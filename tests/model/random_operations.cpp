@@ -155,7 +155,8 @@ std::vector<Operation> random_operations(Draw& draw) {
   const ConvolutionGeometry g =
       draw.between(0, 1) == 0 ? random_geometry(draw) : random_upsampled_geometry(draw);
   const std::int64_t batch = draw.between(1, 4), channels = draw.between(1, 9);
-  const std::int64_t inputs = draw.between(1, 600), units = draw.between(1, 70);
+  const std::int64_t inputs = draw.between(1, 600), drawn = draw.between(1, 70);
+  const std::int64_t units = drawn % 2 == 0 ? (drawn + 15) / 16 * 16 : drawn;  // some whole vectors
   const std::int64_t rows = draw.between(1, 200), elements = draw.between(1, 3000);
   const Extent in = random_extent(draw, 2, 7), few = random_extent(draw, 1, 3);
   const Extent pad = random_extent(draw, 0, 2);

@@ -1,10 +1,16 @@
 // Everything but convolutions and batch norm.
 
+#include "model/backend/cpu/dense.h"
 #include "model/backend/cpu/dropout.h"
 #include "model/backend/device/channel_totals.h"
 
 namespace troupe::model::device {
 namespace {
+
+template <class Dense>
+int in_pairs(const Maker& make, const Dense& dense) {
+  return int{cpu::dense_in_pairs(make.precision, dense.inputs, dense.units)};
+}
 
 long as_long(std::int64_t value) { return static_cast<long>(value); }
 
@@ -95,7 +101,7 @@ WindowSizes pooling(const Pool& p) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseForward& dense) {
-  return operation_kernel(0, [=, run = make.kernel("dense_forward"),
+  return operation_kernel(0, [=, pairs = in_pairs(make, dense), run = make.kernel("dense_forward"),
                               run_rest = make.kernel("dense_forward_rest")](const GroupCall& call) {
     const std::int64_t rest = dense.units % 16, fused = dense.units - rest;
     if (fused > 0) {
@@ -104,7 +110,8 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseForward& dense
               .value(as_int(dense.batch))
               .value(as_int(dense.inputs))
               .value(as_int(dense.units))
-              .value(int{dense.bias}));
+              .value(int{dense.bias})
+              .value(pairs));
     }
     if (rest > 0) {
       run_rest.blocks(dense.batch * rest, Launcher::kItems, call.group.count,
@@ -116,26 +123,30 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseForward& dense
   });
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardInput& dense) {
-  return operation_kernel(0, [=, run = make.kernel("dense_backward_input")](const GroupCall& call) {
+  return operation_kernel(0, [=, pairs = in_pairs(make, dense),
+                              run = make.kernel("dense_backward_input")](const GroupCall& call) {
     run(dense.batch * dense.inputs, call.group.count,
         call.with({0, 1, 2})
             .value(as_int(dense.batch))
             .value(as_int(dense.inputs))
-            .value(as_int(dense.units)));
+            .value(as_int(dense.units))
+            .value(pairs));
   });
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DenseBackwardParameters& dense) {
-  return operation_kernel(0, [=, of_kernel = make.kernel("dense_backward_kernel"),
-                              of_bias = make.kernel("dense_backward_bias")](const GroupCall& call) {
-    of_kernel(dense.inputs * dense.units, call.group.count,
-              call.with({0, 1, 2})
-                  .value(as_int(dense.batch))
-                  .value(as_int(dense.inputs))
-                  .value(as_int(dense.units)));
-    if (!dense.bias) return;
-    of_bias(dense.units, call.group.count,
-            call.with({1, 3}).value(as_int(dense.batch)).value(as_int(dense.units)));
-  });
+  return operation_kernel(
+      0, [=, pairs = in_pairs(make, dense), of_kernel = make.kernel("dense_backward_kernel"),
+          of_bias = make.kernel("dense_backward_bias")](const GroupCall& call) {
+        of_kernel(dense.inputs * dense.units, call.group.count,
+                  call.with({0, 1, 2})
+                      .value(as_int(dense.batch))
+                      .value(as_int(dense.inputs))
+                      .value(as_int(dense.units))
+                      .value(pairs));
+        if (!dense.bias) return;
+        of_bias(dense.units, call.group.count,
+                call.with({1, 3}).value(as_int(dense.batch)).value(as_int(dense.units)));
+      });
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const PadForward& pad) {

@@ -126,7 +126,7 @@ std::unique_ptr<Kernel> operation_kernel(std::size_t scratch, Launch launch) {
 struct Maker {
   Device& device;
   std::int64_t group;
-  Precision precision;                    // of convolutions by ordinary arithmetic
+  Precision precision;                    // of products by ordinary arithmetic
   std::optional<Precision> tensor_cores;  // of convolutions, where these make them
 
   Launcher kernel(std::string_view name) const { return {device, name}; }

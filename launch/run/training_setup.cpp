@@ -256,6 +256,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.membership.replicas_per_member = setup.topology.replica.count;
   options.membership.weights = setup.replica_weights;
   options.membership.micro_batches = setup.options.all_parts();
+  options.membership.parts = setup.options.parts();
   options.membership.steps_per_iteration = static_cast<std::uint32_t>(slots);
   options.membership.end_step = setup.iterations * slots;
   // Lossy sums depend on who computes what.

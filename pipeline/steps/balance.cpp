@@ -24,6 +24,13 @@ double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {
   return seconds;
 }
 
+// How many micro-batches each replica owns.
+std::vector<std::uint32_t> counts(std::span<const std::uint32_t> owners, std::size_t replicas) {
+  std::vector<std::uint32_t> quotas(replicas, 0);
+  for (const std::uint32_t owner : owners) ++quotas.at(owner);
+  return quotas;
+}
+
 }  // namespace
 
 // Speeds become integer weights with a mean of kMeanWeight, because every member must divide the
@@ -31,10 +38,10 @@ double longest(std::span<const std::uint32_t> quotas, const Speeds& speeds) {
 // judged by the longest time of a replica under it.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
-                               const std::vector<bool>& present, const WorthwhileGain& gain) {
+                               const std::vector<bool>& present, const WorthwhileGain& gain,
+                               std::uint32_t parts) {
   CHECK(weights.size() == speeds.size() && present.size() == speeds.size(), "one of each replica");
-  std::vector<std::uint32_t> quotas(speeds.size(), 0);
-  for (const std::uint32_t owner : owners) ++quotas.at(owner);
+  const std::vector<std::uint32_t> quotas = counts(owners, speeds.size());
   double sum = 0.0;
   int measured = 0;
   for (std::size_t replica = 0; replica < speeds.size(); ++replica) {
@@ -61,8 +68,8 @@ std::optional<Balance> balance(std::span<const std::uint32_t> owners,
   }
   result.seconds_now = longest(quotas, assumed);
   const auto count = static_cast<std::uint32_t>(owners.size());
-  result.owners = assign_micro_batches(count, those_here);
-  result.seconds_then = longest(micro_batch_quotas(count, those_here), assumed);
+  result.owners = assign_micro_batches(count, those_here, parts);
+  result.seconds_then = longest(counts(result.owners, speeds.size()), assumed);
   const double saved = result.seconds_now - result.seconds_then;
   if (saved < gain.share * result.seconds_now || saved < gain.seconds) return std::nullopt;
   return result;
@@ -124,14 +131,15 @@ std::optional<Balance> Balancer::judge(std::span<const std::uint32_t> owners,
   if (has_shared_) gain.share *= 2;
   // A single slow round proves nothing. The first that does not speak for a change starts the count
   // anew, and where the mean does not justify it yet, more rounds are waited for.
-  const bool speaks_for_it = balance(owners, weights, speeds(told_), present, gain).has_value();
+  const bool speaks_for_it =
+      balance(owners, weights, speeds(told_), present, gain, parts_).has_value();
   if (rounds_ == 0) sums_.assign(told_.size(), {});
   rounds_ = speaks_for_it ? rounds_ + 1 : 0;
   if (rounds_ == 0) return std::nullopt;
   add_round();
   if (rounds_ < kRounds) return std::nullopt;
   gain.share = 1.0 - (1.0 - gain.share) / (1.0 + kErrorsToGain * error(owners));
-  auto better = balance(owners, weights, speeds(sums_), present, gain);
+  auto better = balance(owners, weights, speeds(sums_), present, gain, parts_);
   if (!better) return std::nullopt;
   rounds_ = 0;
   has_shared_ = true;

@@ -35,7 +35,8 @@ struct Balance {
 // None: an owner was not measured, or the gain is too small.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
-                               const std::vector<bool>& present, const WorthwhileGain& gain = {});
+                               const std::vector<bool>& present, const WorthwhileGain& gain = {},
+                               std::uint32_t parts = 1);
 
 // Gathers evidence until a change is justified. A round is over when all owners have told what they
 // took for some iterations. A change has to be worthwhile by the speeds of each of some rounds in a
@@ -46,7 +47,9 @@ class Balancer {
  public:
   static constexpr int kRounds = 3;  // at least
 
-  explicit Balancer(std::size_t replicas) : told_(replicas), sums_(replicas) {}
+  // `parts`: see assign_micro_batches().
+  explicit Balancer(std::size_t replicas, std::uint32_t parts = 1)
+      : parts_(parts), told_(replicas), sums_(replicas) {}
 
   // The replica computed so many micro-batches in so many seconds, both over 0.
   void measure(std::uint32_t replica, double micro_batches, double seconds);
@@ -70,6 +73,7 @@ class Balancer {
   // The standard error of the owners' mean times, relative to these.
   double error(std::span<const std::uint32_t> owners) const;
 
+  std::uint32_t parts_;
   // `told_` belongs to the round under way, `sums_` to the rounds that count as evidence. A replica
   // that owns nothing any more keeps its last measured pace.
   std::vector<Pace> told_, sums_;

@@ -36,7 +36,7 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.ring = options_.ring;
   view_.rows = ring_rows(view_.ring, options_.costs);
   view_.reached.assign(view_.ring.size(), first_step);
-  view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_));
+  view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_), options_.parts);
   for (const std::uint32_t member : present_) least_[member] = first_step;
   return view_;
 }
@@ -292,7 +292,7 @@ View Membership::next_view() const {
       const bool is_here = present_.contains(replica / options_.replicas_per_member);
       if (is_here && weights[replica] == 0) weights[replica] = 1;
     }
-    return reassign_micro_batches(owners, weights);
+    return reassign_micro_batches(owners, weights, options_.parts);
   };
   // If those that have made a step are lost, the others make it after all, in its iteration.
   std::uint64_t next_step = view.first_step;
@@ -311,7 +311,8 @@ View Membership::next_view() const {
   }
   if (assigns) {
     view.later.push_back(
-        {new_iteration, assign_micro_batches(options_.micro_batches, weights_of(participants()))});
+        {new_iteration,
+         assign_micro_batches(options_.micro_batches, weights_of(participants()), options_.parts)});
   }
   return view;
 }

@@ -32,6 +32,7 @@ struct MembershipOptions {
   // Weight of each replica of these members, some above 0, and of all that may join.
   std::vector<std::uint64_t> weights{1};
   std::uint32_t micro_batches = 1;  // M
+  std::uint32_t parts = 1;          // so many of them are a worker (assign_micro_batches())
   std::uint32_t steps_per_iteration = 1;
   // With fewer members no steps are made: they halt, and go on when there are enough again.
   std::uint32_t min_members = 1;

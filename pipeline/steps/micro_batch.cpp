@@ -28,6 +28,46 @@ std::uint64_t checked_total(std::uint64_t count, std::span<const std::uint64_t> 
   return total;
 }
 
+// Of the members that can work the first ones: about as fast as so many of the workers take that
+// are left, and so many that each of the others has one.
+std::size_t site_size(std::span<const std::uint32_t> members, std::span<const std::uint64_t> speeds,
+                      std::uint64_t workers) {
+  std::uint64_t all = 0, sum = speeds[members.front()];
+  for (const std::uint32_t member : members) all += speeds[member];
+  std::size_t size = 1;
+  while (size + workers <= members.size() &&
+         (2 * sum + speeds[members[size]]) * workers <= 2 * all) {
+    sum += speeds[members[size++]];
+  }
+  return workers == 1 ? members.size() : size;
+}
+
+std::vector<std::uint32_t> whole_sites(std::uint32_t workers, std::uint32_t parts,
+                                       std::span<const std::uint64_t> speeds) {
+  std::vector<std::uint32_t> able;
+  for (std::uint32_t member = 0; member < speeds.size(); ++member) {
+    if (speeds[member] > 0) able.push_back(member);
+  }
+  std::vector<std::uint32_t> owners;
+  if (able.size() < workers) {
+    for (const std::uint32_t member : assign_micro_batches(workers, speeds)) {
+      owners.insert(owners.end(), parts, member);
+    }
+    return owners;
+  }
+  std::span<const std::uint32_t> left(able);
+  for (std::uint32_t worker = 0; worker < workers; ++worker) {
+    const auto site = left.first(site_size(left, speeds, workers - worker));
+    left = left.subspan(site.size());
+    std::vector<std::uint64_t> of_site;
+    for (const std::uint32_t member : site) of_site.push_back(speeds[member]);
+    for (const std::uint32_t place : assign_micro_batches(parts, of_site)) {
+      owners.push_back(site[place]);
+    }
+  }
+  return owners;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> micro_batch_quotas(std::uint32_t count,
@@ -50,9 +90,12 @@ std::vector<std::uint32_t> micro_batch_quotas(std::uint32_t count,
 }
 
 std::vector<std::uint32_t> assign_micro_batches(std::uint32_t count,
-                                                std::span<const std::uint64_t> speeds) {
+                                                std::span<const std::uint64_t> speeds,
+                                                std::uint32_t parts) {
   std::vector<std::uint32_t> owners;
   const std::vector<std::uint32_t> quotas = micro_batch_quotas(count, speeds);
+  CHECK(count % parts == 0, "whole workers");
+  if (parts > 1) return whole_sites(count / parts, parts, speeds);
   for (std::uint32_t member = 0; member < quotas.size(); ++member) {
     owners.insert(owners.end(), quotas[member], member);
   }
@@ -70,7 +113,8 @@ std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owner
 
 // One by one, in order of the index, so that every member finds the same result.
 std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t> owners,
-                                                  std::span<const std::uint64_t> speeds) {
+                                                  std::span<const std::uint64_t> speeds,
+                                                  std::uint32_t parts) {
   const std::uint64_t count = owners.size();
   const std::uint64_t total = checked_total(count, speeds);
   const auto survives = [&](std::uint32_t owner) {
@@ -80,19 +124,22 @@ std::vector<std::uint32_t> reassign_micro_batches(std::span<const std::uint32_t>
   for (const std::uint32_t owner : owners) {
     if (survives(owner)) ++owned[owner];
   }
+  std::vector<std::uint32_t> able;
+  for (std::uint32_t member = 0; member < speeds.size(); ++member) {
+    if (speeds[member] > 0) able.push_back(member);
+  }
   std::vector<std::uint32_t> result(owners.begin(), owners.end());
-  for (std::uint32_t& owner : result) {
-    if (survives(owner)) continue;
-    std::uint32_t best = 0;
-    while (speeds[best] == 0) ++best;
-    for (std::uint32_t member = best + 1; member < speeds.size(); ++member) {
-      if (speeds[member] > 0 && shortfall(count, speeds[member], owned[member], total) >
-                                    shortfall(count, speeds[best], owned[best], total)) {
-        best = member;
-      }
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (survives(result[i])) continue;
+    std::vector<std::uint32_t> keepers;
+    for (const std::uint32_t owner : owners.subspan(i / parts * parts, parts)) {
+      if (survives(owner)) keepers.push_back(owner);
     }
-    owner = best;
-    ++owned[best];
+    const std::vector<std::uint32_t>& takers = keepers.empty() ? able : keepers;
+    result[i] = *std::ranges::max_element(takers, {}, [&](std::uint32_t member) {
+      return shortfall(count, speeds[member], owned[member], total);
+    });
+    ++owned[result[i]];
   }
   return result;
 }

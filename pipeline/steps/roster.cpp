@@ -225,7 +225,7 @@ Roster::Roster(RosterOptions of_run)
       membership(options.membership),
       members(options.names.size()),
       quarrels(options.parting_grace, options.accused_grace),
-      balancer(options.membership.weights.size()) {
+      balancer(options.membership.weights.size(), options.membership.parts) {
   const std::uint32_t replicas = options.membership.replicas_per_member;
   CHECK(members.size() * replicas == options.membership.weights.size(), "a place for each member");
   for (const std::uint32_t member : options.membership.ring) training.merge(replicas_of(member));

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <random>
+#include <set>
 
 namespace troupe::pipeline {
 namespace {
@@ -54,6 +57,53 @@ TEST(MicroBatch, EveryIndexHasExactlyOneOwner) {
 TEST(MicroBatch, RangesAreContiguous) {
   EXPECT_EQ(assign_micro_batches(5, WorkerSpeeds{2, 1, 2}), (Members{0, 0, 1, 2, 2}));
   EXPECT_EQ(micro_batches_of(Members{0, 0, 1, 2, 2}, 2), (Members{3, 4}));
+}
+
+TEST(MicroBatch, WorkersOfSitesHaveMembersOfTheirOwn) {
+  const struct {
+    std::uint32_t workers, parts;
+    WorkerSpeeds speeds;
+    Members owners;
+  } table[] = {
+      {2, 4, {1, 1}, {0, 0, 0, 0, 1, 1, 1, 1}},
+      {2, 4, {1, 1, 1, 1}, {0, 0, 1, 1, 2, 2, 3, 3}},
+      {2, 4, {1, 1, 1}, {0, 0, 1, 1, 2, 2, 2, 2}},
+      {2, 4, {3, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 2, 3}},
+      {2, 4, {0, 1, 0, 1}, {1, 1, 1, 1, 3, 3, 3, 3}},
+      {3, 2, {1, 1}, {0, 0, 0, 0, 1, 1}},  // fewer members than workers: whole ones
+      {1, 2, {1, 1, 1}, {0, 1}},           // nobody has less than a part
+  };
+  for (const auto& row : table) {
+    EXPECT_EQ(assign_micro_batches(row.workers * row.parts, row.speeds, row.parts), row.owners);
+  }
+}
+
+// Whatever the speeds are, and whoever is lost: as long as there are members enough nobody has
+// parts of two workers, and orphans go to their own site while it has anybody.
+TEST(MicroBatch, NobodyIsOfTwoSitesAndSitesKeepTheirPartsWhileTheyHaveAnybody) {
+  std::mt19937 dice(7);
+  const auto draw = [&](std::uint32_t most) { return static_cast<std::uint32_t>(dice() % most); };
+  for (int round = 0; round < 2000; ++round) {
+    const std::uint32_t workers = 1 + draw(4), parts = 2 + draw(4);
+    WorkerSpeeds speeds(workers + draw(8), 0);
+    for (auto& speed : speeds) speed = 1 + draw(1000);
+    const Members owners = assign_micro_batches(workers * parts, speeds, parts);
+    std::vector<std::set<std::uint32_t>> sites(speeds.size());
+    for (std::uint32_t i = 0; i < owners.size(); ++i) sites[owners[i]].insert(i / parts);
+    for (const auto& of_member : sites) ASSERT_LE(of_member.size(), 1u) << "round " << round;
+    for (auto& speed : speeds) speed *= draw(3) == 0 ? 0 : 1;
+    if (std::ranges::all_of(speeds, [](auto speed) { return speed == 0; })) continue;
+    const Members after = reassign_micro_batches(owners, speeds, parts);
+    for (std::uint32_t worker = 0; worker < workers; ++worker) {
+      std::set<std::uint32_t> left, then;
+      for (std::uint32_t i = worker * parts; i < (worker + 1) * parts; ++i) {
+        if (speeds[owners[i]] > 0) left.insert(owners[i]);
+        then.insert(after[i]);
+        ASSERT_GT(speeds[after[i]], 0u) << "round " << round;
+      }
+      if (!left.empty()) ASSERT_EQ(then, left) << "round " << round;
+    }
+  }
 }
 
 TEST(MicroBatch, SurvivorsKeepWhatTheyHave) {

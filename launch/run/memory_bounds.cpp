@@ -53,9 +53,13 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
                                  std::int64_t batch, std::int64_t computed) {
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
   const auto options = pipeline::options_between_members(topology.train.options);
-  const auto quotas = pipeline::micro_batch_quotas(options.all_parts(), replica_weights);
-  for (std::size_t replica = 0; replica < quotas.size(); ++replica) {
-    const std::int64_t parts = quotas[replica];
+  std::vector<std::int64_t> owned(replica_weights.size());
+  for (const std::uint32_t owner :
+       pipeline::assign_micro_batches(options.all_parts(), replica_weights, options.parts())) {
+    ++owned[owner];
+  }
+  for (std::size_t replica = 0; replica < owned.size(); ++replica) {
+    const std::int64_t parts = owned[replica];
     const std::int64_t wholes = (parts + options.parts() - 1) / options.parts();
     bytes[replica / topology.replica.count] += parts * batch + wholes * computed;
   }

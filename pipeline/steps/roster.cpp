@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/steps/nearest_member.h"
 #include "pipeline/steps/places.h"
 #include "runtime/base/error.h"
-#include "runtime/base/network_range.h"
 
 namespace troupe::pipeline {
 namespace {
@@ -23,23 +23,8 @@ void expel(Roster& roster, std::uint32_t member, const Error& error) {
   lose(roster, member, error, "dead");
 }
 
-// Of those that are equally near the leader teaches, because it sends snapshots anyway.
-std::uint32_t nearest_teacher(const Roster& roster, std::uint32_t member) {
-  const std::set<std::uint32_t> present = roster.membership.present();
-  std::uint32_t nearest = *present.begin();
-  const auto nearness = [&](std::uint32_t each) {
-    return runtime::NetworkRange::bits_alike(roster.members[each].host,
-                                             roster.members[member].host);
-  };
-  for (const std::uint32_t each : present) {
-    if (roster.members[each].leaves_because) continue;
-    if (nearness(each) > nearness(nearest)) nearest = each;
-  }
-  return nearest;
-}
-
 void teach(Roster& roster, std::uint32_t member) {
-  const std::uint32_t teacher = nearest_teacher(roster, member);
+  const std::uint32_t teacher = nearest_member(roster, member);
   Member& pupil = roster.members[member];
   pupil.teacher = teacher;
   pupil.awaits_view = true;

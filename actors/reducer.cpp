@@ -168,8 +168,7 @@ void Reducer::receive_halt(Context& context, const Halt& halt) {
   if (turns_.is_past(halt)) return;
   // Another head does not know who learned from whom. It has others come in their places, and may
   // have them learn elsewhere.
-  const bool is_of_another_head = turns_.view() != nullptr && halt.change.term != view().id.term;
-  if (is_of_another_head) teacher_.dismiss_all();
+  if (turns_.is_of_another_head(halt)) teacher_.dismiss_all();
   const auto unbegun = turns_.halt(halt, std::max(sum_.unbegun(), sites_.unbegun()));
   if (!unbegun) {
     // The steps under way are contributed again, in another View. Lessons go on meanwhile. Sums

@@ -3,6 +3,7 @@
 // The Views that a Reducer (reducer.h) is told of: the one that it is in, those that begin at a
 // later step, and the change of which the next View is not told yet. One thread.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -31,6 +32,10 @@ class ViewTurns {
   // A change that is not newer than all that it knows.
   bool is_past(const Halt& halt) const {
     return halt.change < halted_for_ || (view_ != nullptr && halt.change <= view_->id);
+  }
+  // It knows no change by the head that tells it to halt.
+  bool is_of_another_head(const Halt& halt) const {
+    return view_ != nullptr && halt.change.term != std::max(halted_for_, view_->id).term;
   }
   // The first step that it does not begin before it knows the next View, if the change is planned;
   // `unbegun`: nothing of that step or a later one is here. Nothing: it forgets what is under way.

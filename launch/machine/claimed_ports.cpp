@@ -46,17 +46,16 @@ Result<bool> are_free(std::uint16_t port) {
   return true;
 }
 
-// A name that one socket of the machine has at a time, and that goes with it. Without one: somebody
-// has it.
-Result<Descriptor> claim(std::uint16_t port) {
-  ASSIGN_OR_RETURN(Descriptor socket, open_socket(AF_UNIX));
+// Gives the socket a name that one of the machine has at a time, and that goes with it. True:
+// another one has it. Where such names are forbidden nothing is claimed.
+bool is_claimed(std::uint16_t port, const Descriptor& socket) {
   const std::string name = fmt::format("troupe ports {}", port);
   sockaddr_un at{};
   at.sun_family = AF_UNIX;
   name.copy(&at.sun_path[1], name.size());  // behind a 0: not in the file system
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::bind(socket.number(), reinterpret_cast<sockaddr*>(&at), bytes) != 0) socket.close();
-  return socket;
+  return ::bind(socket.number(), reinterpret_cast<sockaddr*>(&at), bytes) != 0 &&
+         errno == EADDRINUSE;
 }
 
 }  // namespace
@@ -68,10 +67,10 @@ Result<ClaimedPorts> claim_ports(std::uint32_t turn) {
   for (std::uint32_t i = 0; i < kCount; i += 3) {
     const auto port = static_cast<std::uint16_t>(kFirst + (begin + i) % kCount);
     // Claimed first: one who looks before may be told so by a socket that another looks with.
-    ASSIGN_OR_RETURN(Descriptor claimed, claim(port));
-    if (!claimed.is_open()) continue;
+    ASSIGN_OR_RETURN(Descriptor claim, open_socket(AF_UNIX));
+    if (is_claimed(port, claim)) continue;
     ASSIGN_OR_RETURN(const bool free, are_free(port));
-    if (free) return ClaimedPorts{port, std::move(claimed)};
+    if (free) return ClaimedPorts{port, std::move(claim)};
   }
   return runtime::Error{ErrorKind::kUsage, "no three neighbouring ports from 20000 on are free"};
 }

@@ -28,8 +28,8 @@ std::uint64_t checked_total(std::uint64_t count, std::span<const std::uint64_t> 
   return total;
 }
 
-// Of the members that can work the first ones: about as fast as so many of the workers take that
-// are left, and so many that each of the others has one.
+// How many of the first members make a site: about as fast as one of the workers that are left, and
+// so few that each of the others has a member.
 std::size_t site_size(std::span<const std::uint32_t> members, std::span<const std::uint64_t> speeds,
                       std::uint64_t workers) {
   std::uint64_t all = 0, sum = speeds[members.front()];

@@ -15,7 +15,8 @@ std::uint32_t nearest_member(const Roster& roster, std::uint32_t member) {
   };
   for (const std::uint32_t each : present) {
     if (roster.members[each].leaves_because) continue;
-    if (nearness(each) > nearness(nearest)) nearest = each;
+    const bool first_leaves = roster.members[nearest].leaves_because.has_value();
+    if (first_leaves || nearness(each) > nearness(nearest)) nearest = each;
   }
   return nearest;
 }

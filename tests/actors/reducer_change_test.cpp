@@ -83,11 +83,24 @@ TEST(ReducerChange, AnotherProcessOfAMemberThatIsTaughtLearnsFromTheBeginning) {
 }
 
 // The next head does not know who learned, and may have another process learn from another member.
-TEST(ReducerChange, WhoLearnedUnderAnotherHeadIsTaughtNoMore) {
+TEST(ReducerChange, PupilsOfAnotherHeadAreTaughtNoMore) {
   Scene scene = with_newcomer();
   scene.root(halt({2, 1})).newcomer_wakes();
   EXPECT_THAT(scene.run(), Contains("halted 2.1 at 4"));
   EXPECT_THAT(scene.taught, ElementsAre("lesson from 3")) << "what waited is let go of";
+}
+
+// No View of that head was told, as too few members are left.
+TEST(ReducerChange, PupilsOfTheHeadThatHaltsAgainAreTaughtOn) {
+  constexpr ViewId kOfNext{2, 2};
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).root(Message::of(NeighbourMet{"member.3"}));
+  scene.root(halt({2, 1})).root(Message::of(Teach{3, true})).root(halt(kOfNext));
+  scene.root(view(kOfNext, {0, 1, 2})).newcomer_wakes();
+  scene.replica(own_bucket(kOfNext, 5)).replica(own_header(kOfNext, 1));
+  scene.other(ring_bucket(kOfNext, 42)).other(ring_header(kOfNext));
+  EXPECT_THAT(scene.run(), Contains("sum 3.0: 42"));
+  EXPECT_GT(scene.taught.size(), 1U) << "no more than the lesson's beginning";
 }
 
 // Too few are left for a View without the lost member.

@@ -78,7 +78,7 @@ TEST(MicroBatch, WorkersOfSitesHaveMembersOfTheirOwn) {
   }
 }
 
-// Whatever the speeds are, and whoever is lost: as long as there are members enough nobody has
+// At any speeds and after any loss: as long as there are members enough nobody has
 // parts of two workers, and orphans go to their own site while it has anybody.
 TEST(MicroBatch, NobodyIsOfTwoSitesAndSitesKeepTheirPartsWhileTheyHaveAnybody) {
   std::mt19937 dice(7);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -182,20 +183,21 @@ TEST(Roster, NewcomerLearnsFromTheLeaderAndIsAdmittedWhenItHasShownThatItCan) {
 }
 
 TEST(Roster, NewcomerLearnsFromTheMemberOfTheNearestAddressThatStays) {
-  const auto teacher_of = [](const std::string& host, bool leaves) {
+  const auto teacher_of = [](const std::string& host, std::optional<std::uint32_t> leaves) {
     Roster roster = run_of(5, 1);
     const char* hosts[] = {"10.1.0.1", "10.1.0.2", "10.2.0.1", "10.2.0.2"};
     for (std::uint32_t member = 0; member < 4; ++member)
       roster.members[member].host = hosts[member];
-    if (leaves) roster.members[2].leaves_because = "";
+    if (leaves) roster.members[*leaves].leaves_because = "";
     return after(roster, [&] { arrive(roster, 4, host); });
   };
-  EXPECT_THAT(teacher_of("10.2.0.9", false), ElementsAre("2 teaches 4"));
-  EXPECT_THAT(teacher_of("10.2.0.2", false), ElementsAre("3 teaches 4"));
-  EXPECT_THAT(teacher_of("10.2.0.9", true), ElementsAre("3 teaches 4"));
-  EXPECT_THAT(teacher_of("10.1.0.9", false), ElementsAre("0 teaches 4"));
-  EXPECT_THAT(teacher_of("fd00::1", false), ElementsAre("0 teaches 4"));
-  EXPECT_THAT(teacher_of("", false), ElementsAre("0 teaches 4"));
+  EXPECT_THAT(teacher_of("10.2.0.9", {}), ElementsAre("2 teaches 4"));
+  EXPECT_THAT(teacher_of("10.2.0.2", {}), ElementsAre("3 teaches 4"));
+  EXPECT_THAT(teacher_of("10.2.0.9", 2), ElementsAre("3 teaches 4"));
+  EXPECT_THAT(teacher_of("10.1.0.9", {}), ElementsAre("0 teaches 4"));
+  EXPECT_THAT(teacher_of("fd00::1", {}), ElementsAre("0 teaches 4"));
+  EXPECT_THAT(teacher_of("", {}), ElementsAre("0 teaches 4"));
+  EXPECT_THAT(teacher_of("", 0), ElementsAre("1 teaches 4"));
 }
 
 TEST(Roster, NewcomerThatIsLostFailsOrIsTooSlowCostsTheOthersNothing) {

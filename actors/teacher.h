@@ -30,14 +30,14 @@ class Teacher {
   std::optional<Pupil> met(const NeighbourMet& met);
   // Gives it the sums from `next_step` on. False: it has begun before.
   bool begin(runtime::Context& context, const Pupil& pupil, std::uint64_t next_step);
-  // Its members learn no longer.
+  // The members of the View learn no longer.
   void let_in(const pipeline::View& view);
   // Nobody learns any longer.
   void dismiss_all();
   bool teaches(std::uint32_t member) const { return taught_.contains(member); }
   bool teaches_nobody() const { return taught_.empty(); }
 
-  // Until the next step is made. None: no step is.
+  // The sums of the newest step, in place of those before.
   void keep(StepSums sums) { newest_ = std::move(sums); }
   bool has_step(std::uint64_t step) const { return newest_ && newest_->step == step; }
   std::uint64_t kept_bytes() const;  // see Halted

@@ -163,6 +163,8 @@ def train(sites, hosts, strategy, seconds, life):
         time.sleep(0.02)
     if not head.runs():
         head.fail("it ended while it should train")
+    if events == 0:
+        head.fail(f"no second iteration ended within {seconds} s")
     sites.end(head)
     if far is not None:
         far.kill()

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/kernel_call.h"
@@ -75,17 +78,21 @@ HWY_INLINE DoubleVector tanh(DoubleVector x) {
   return hn::IfThenElse(hn::Lt(size, set(0x1p-8)), small, hn::CopySign(value, x));
 }
 
-// The logarithm of numbers from 1 to 2.
+// The logarithm of positive numbers that are neither subnormal nor infinite.
 HWY_INLINE DoubleVector logarithm(DoubleVector x) {
   const Doubles tag;
+  const hn::RebindToUnsigned<Doubles> words;
   const auto set = [&](double value) { return hn::Set(tag, value); };
   namespace math = runtime::math;
-  const auto one = set(1.0), half = set(0.5);
-  const auto is_two = hn::Ge(x, set(2.0));
-  auto mantissa = hn::IfThenElse(is_two, hn::Mul(x, half), x);
-  auto exponent = hn::IfThenElseZero(is_two, one);
+  const auto one = set(1.0);
+  const auto bits = hn::BitCast(words, x);
+  // As the lowest bits of 2^52 the exponent's are a whole number.
+  const auto raised = hn::Or(hn::ShiftRight<52>(bits), hn::BitCast(words, set(0x1p52)));
+  auto exponent = hn::Sub(hn::BitCast(tag, raised), set(0x1p52 + 1023.0));
+  const auto fraction_bits = hn::And(bits, hn::Set(words, 0xFFFFFFFFFFFFFu));
+  auto mantissa = hn::BitCast(tag, hn::Or(fraction_bits, hn::BitCast(words, one)));
   const auto is_large = hn::Gt(mantissa, set(std::numbers::sqrt2));
-  mantissa = hn::IfThenElse(is_large, hn::Mul(mantissa, half), mantissa);
+  mantissa = hn::IfThenElse(is_large, hn::Mul(mantissa, set(0.5)), mantissa);
   exponent = hn::IfThenElse(is_large, hn::Add(exponent, one), exponent);
   const auto s = hn::Div(hn::Sub(mantissa, one), hn::Add(mantissa, one));
   const auto fraction = hn::Mul(hn::Mul(set(2.0), s), horner(math::kAtanh, hn::Mul(s, s)));
@@ -255,6 +262,50 @@ void activate_backward(const Activation& activation, const float* known, const f
   }
 }
 
+// The logarithm of a float above zero is within +-104, so arguments keep within kMostExponent.
+constexpr double kMostPower = 6.7;
+constexpr double kMostFloat = std::numeric_limits<float>::max();
+constexpr double kNever = -1.0;  // a size that no argument has
+
+void raise(double exponent, const float* x, float* y, std::int64_t count) {
+  const Doubles tag;
+  const auto at_zero = hn::Set(tag, runtime::math::pow(0.0, exponent));
+  const auto p = hn::Set(tag, exponent);
+  over_vectors(
+      x, count, std::abs(exponent) <= kMostPower ? kMostFloat : kNever,
+      [&](std::int64_t i) {
+        const auto v = load_doubles(x + i);
+        const auto value = exponential(hn::Mul(p, logarithm(v)));
+        const auto chosen = hn::IfThenElse(hn::Le(v, hn::Zero(tag)), at_zero, value);
+        hn::StoreU(hn::DemoteTo(HalfFloats(), chosen), HalfFloats(), y + i);
+      },
+      [&](std::int64_t i, std::int64_t end) {
+        const std::array<void*, 2> places{const_cast<float*>(x + i), y + i};
+        reference::run<float>(PowerForward{end - i, exponent}, KernelCall{places, {}});
+      });
+}
+
+void raise_backward(double exponent, const float* x, const float* dy, float* dx,
+                    std::int64_t count) {
+  const Doubles tag;
+  const HalfFloats floats;
+  const auto p = hn::Set(tag, exponent), less = hn::Set(tag, exponent - 1.0);
+  over_vectors(
+      x, count, std::abs(exponent - 1.0) <= kMostPower ? kMostFloat : kNever,
+      [&](std::int64_t i) {
+        const auto v = load_doubles(x + i);
+        const auto slope = hn::Mul(p, exponential(hn::Mul(less, logarithm(v))));
+        const auto value = hn::Mul(hn::DemoteTo(floats, slope), hn::LoadU(floats, dy + i));
+        const auto is_low = hn::Le(hn::LoadU(floats, x + i), hn::Zero(floats));
+        hn::StoreU(hn::IfThenElse(is_low, hn::Zero(floats), value), floats, dx + i);
+      },
+      [&](std::int64_t i, std::int64_t end) {
+        const std::array<void*, 3> places{const_cast<float*>(x + i), const_cast<float*>(dy + i),
+                                          dx + i};
+        reference::run<float>(PowerBackward{end - i, exponent}, KernelCall{places, {}});
+      });
+}
+
 void exponentials(double* values, std::int64_t count) {
   const Doubles tag;
   std::int64_t i = 0;
@@ -278,16 +329,19 @@ namespace troupe::model::cpu {
 
 HWY_EXPORT(activate);
 HWY_EXPORT(activate_backward);
+HWY_EXPORT(raise);
+HWY_EXPORT(raise_backward);
 HWY_EXPORT(exponentials);
 
 namespace {
 
 constexpr std::int64_t kElementsAtOnce = 1 << 15;  // by one thread
 
+// An activation or a power, forward or backward.
 template <class Op>
-class ActivationKernel final : public Kernel {
+class ElementKernel final : public Kernel {
  public:
-  explicit ActivationKernel(const Op& activation) : activation_(activation) {}
+  explicit ElementKernel(const Op& operation) : operation_(operation) {}
 
   void run(std::span<void* const> operands, const runtime::RandomPosition& random,
            std::byte* scratch) const override {
@@ -295,7 +349,7 @@ class ActivationKernel final : public Kernel {
   }
   void run_together(std::span<void* const> operands, const runtime::RandomPosition& random,
                     const Crew& crew) const override {
-    const std::int64_t elements = activation_.elements;
+    const std::int64_t elements = operation_.elements;
     crew.run((elements + kElementsAtOnce - 1) / kElementsAtOnce, [&](std::int64_t i, int) {
       run_elements(operands, random,
                    {i * kElementsAtOnce, std::min((i + 1) * kElementsAtOnce, elements)});
@@ -309,16 +363,22 @@ class ActivationKernel final : public Kernel {
     const auto* x = call.operand<const float>(0) + first;
     if constexpr (std::is_same_v<Op, ActivationForward>) {
       HWY_DYNAMIC_DISPATCH(activate)
-      (activation_.activation, x, call.operand<float>(1) + first, count);
-    } else {
+      (operation_.activation, x, call.operand<float>(1) + first, count);
+    } else if constexpr (std::is_same_v<Op, PowerForward>) {
+      HWY_DYNAMIC_DISPATCH(raise)(operation_.exponent, x, call.operand<float>(1) + first, count);
+    } else if constexpr (std::is_same_v<Op, ActivationBackward>) {
       HWY_DYNAMIC_DISPATCH(activate_backward)
-      (activation_.activation, x, call.operand<const float>(1) + first,
+      (operation_.activation, x, call.operand<const float>(1) + first,
        call.operand<float>(2) + first, count);
+    } else {
+      HWY_DYNAMIC_DISPATCH(raise_backward)
+      (operation_.exponent, x, call.operand<const float>(1) + first, call.operand<float>(2) + first,
+       count);
     }
   }
 
  private:
-  Op activation_;
+  Op operation_;
 };
 
 // Several short rows at once fill vectors.
@@ -374,11 +434,19 @@ std::unique_ptr<Kernel> choose(const Op& operation) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const ActivationForward& activation) {
-  return choose<ActivationKernel<ActivationForward>>(activation);
+  return choose<ElementKernel<ActivationForward>>(activation);
 }
 
 std::unique_ptr<Kernel> make_kernel(const ActivationBackward& activation) {
-  return choose<ActivationKernel<ActivationBackward>>(activation);
+  return choose<ElementKernel<ActivationBackward>>(activation);
+}
+
+std::unique_ptr<Kernel> make_kernel(const PowerForward& power) {
+  return choose<ElementKernel<PowerForward>>(power);
+}
+
+std::unique_ptr<Kernel> make_kernel(const PowerBackward& power) {
+  return choose<ElementKernel<PowerBackward>>(power);
 }
 
 std::unique_ptr<Kernel> make_kernel(const SoftmaxForward& softmax) {

@@ -1,7 +1,8 @@
 #pragma once
 
-// Activations with exponentials, several elements at once through Highway (plane_vectors.h), and
-// the others as the reference has them; the same values as the reference's bit by bit.
+// Powers, and activations with exponentials, several elements at once through Highway
+// (plane_vectors.h), and the others as the reference has them; the same values as the reference's
+// bit by bit.
 
 #include <memory>
 
@@ -12,6 +13,8 @@ namespace troupe::model::cpu {
 
 std::unique_ptr<Kernel> make_kernel(const ActivationForward& activation);
 std::unique_ptr<Kernel> make_kernel(const ActivationBackward& activation);
+std::unique_ptr<Kernel> make_kernel(const PowerForward& power);
+std::unique_ptr<Kernel> make_kernel(const PowerBackward& power);
 std::unique_ptr<Kernel> make_kernel(const SoftmaxForward& softmax);
 
 }  // namespace troupe::model::cpu

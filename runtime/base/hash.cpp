@@ -1,6 +1,9 @@
 #include "runtime/base/hash.h"
 
 #include <xxhash.h>
+#ifdef __x86_64__
+#include <xxh_x86dispatch.h>  // the same functions by the widest vectors of the host
+#endif
 
 #include <fmt/format.h>
 

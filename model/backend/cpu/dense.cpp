@@ -1,6 +1,7 @@
 #include "model/backend/cpu/dense.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "model/backend/cpu/bfloat16_planes.h"
 #include "model/backend/cpu/in_parts.h"
@@ -172,14 +173,17 @@ class PairsForwardKernel final : public Kernel {
   const std::size_t inputs_, weights_;
 };
 
-// Samples are positions, and some rows of the kernel at a time are the weights.
-class PairsInputKernel final : public Kernel {
+// Samples are positions, and some rows of the kernel at a time are the weights. Element is float,
+// or Bfloat16Pair of two units.
+template <class Element>
+class InputKernel final : public Kernel {
  public:
-  explicit PairsInputKernel(const DenseBackwardInput& dense)
+  explicit InputKernel(const DenseBackwardInput& dense)
       : dense_(dense),
+        depth_(dense.units / kUnitsEach),
         samples_((dense.batch + kPositionLanes - 1) / kPositionLanes * kPositionLanes),
-        derivatives_(plan_.add_array<Bfloat16Pair>(dense.units / 2 * samples_)),
-        weights_(plan_.add_array<Bfloat16Pair>(kRows * dense.units / 2)),
+        derivatives_(plan_.add_array<Element>(depth_ * samples_)),
+        weights_(plan_.add_array<Element>(kInPairs ? kRows * depth_ : 0)),
         sums_(plan_.add_floats(kRows * samples_)) {}
 
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
@@ -189,22 +193,19 @@ class PairsInputKernel final : public Kernel {
     const KernelCall call{operands, random, scratch};
     const auto* kernel = call.operand<const float>(1);
     auto* dx = call.operand<float>(2);
-    auto* weights = scratch_at<Bfloat16Pair>(scratch, weights_);
     auto* sums = scratch_at<float>(scratch, sums_);
-    const std::int64_t pairs = dense_.units / 2;
-    const Bfloat16Pair* planes = arrange(call.operand<const float>(0), scratch);
+    const Element* planes = arrange(call.operand<const float>(0), scratch);
     in_parts(dense_.inputs, kRows, [&](std::int64_t row, std::int64_t rows) {
-      columns_to_pairs(rows, dense_.units, kernel + row * dense_.units, weights);
-      multiply_planes(PlaneProduct<Bfloat16Pair>{.taps = {&planes, 1},
-                                                 .channels = pairs,
-                                                 .channel_stride = samples_,
-                                                 .weights = weights,
-                                                 .outputs = rows,
-                                                 .weights_stride = 1,
-                                                 .output_stride = pairs,
-                                                 .positions = samples_,
-                                                 .sums = sums,
-                                                 .sums_stride = samples_});
+      multiply(PlaneProduct<Element>{.taps = {&planes, 1},
+                                     .channels = depth_,
+                                     .channel_stride = samples_,
+                                     .weights = weights_of(kernel, row, rows, scratch),
+                                     .outputs = rows,
+                                     .weights_stride = 1,
+                                     .output_stride = depth_,
+                                     .positions = samples_,
+                                     .sums = sums,
+                                     .sums_stride = samples_});
       for (std::int64_t n = 0; n < dense_.batch; ++n) {
         float* to = dx + n * dense_.inputs + row;
         for (std::int64_t i = 0; i < rows; ++i) to[i] = sums[i * samples_ + n];
@@ -213,23 +214,50 @@ class PairsInputKernel final : public Kernel {
   }
 
  private:
+  static constexpr bool kInPairs = std::is_same_v<Element, Bfloat16Pair>;
+  static constexpr std::int64_t kUnitsEach = kInPairs ? 2 : 1;
   static constexpr std::int64_t kRows = 8;
 
-  // [pair of units][sample]; samples that are not there are zero.
-  const Bfloat16Pair* arrange(const float* dy, std::byte* scratch) const {
-    auto* to = scratch_at<Bfloat16Pair>(scratch, derivatives_);
-    for (std::int64_t u = 0; u < dense_.units; u += 2, to += samples_) {
+  static void multiply(const PlaneProduct<Element>& product) {
+    if constexpr (kInPairs) {
+      multiply_planes(product);
+    } else {
+      multiply_planes_unfused(product);
+    }
+  }
+
+  // [unit, or pair of units][sample]; samples that are not there are zero.
+  const Element* arrange(const float* dy, std::byte* scratch) const {
+    auto* to = scratch_at<Element>(scratch, derivatives_);
+    for (std::int64_t u = 0; u < dense_.units; u += kUnitsEach, to += samples_) {
       for (std::int64_t n = 0; n < dense_.batch; ++n) {
         const float* from = dy + n * dense_.units + u;
-        to[n] = {to_bfloat16(from[0]), to_bfloat16(from[1])};
+        if constexpr (kInPairs) {
+          to[n] = {to_bfloat16(from[0]), to_bfloat16(from[1])};
+        } else {
+          to[n] = *from;
+        }
       }
-      std::fill(to + dense_.batch, to + samples_, Bfloat16Pair{});
+      std::fill(to + dense_.batch, to + samples_, Element{});
     }
-    return scratch_at<Bfloat16Pair>(scratch, derivatives_);
+    return scratch_at<Element>(scratch, derivatives_);
+  }
+
+  // [row][unit, or pair of units].
+  const Element* weights_of(const float* kernel, std::int64_t row, std::int64_t rows,
+                            std::byte* scratch) const {
+    const float* first = kernel + row * dense_.units;
+    if constexpr (kInPairs) {
+      auto* weights = scratch_at<Bfloat16Pair>(scratch, weights_);
+      columns_to_pairs(rows, dense_.units, first, weights);
+      return weights;
+    } else {
+      return first;
+    }
   }
 
   const DenseBackwardInput dense_;
-  const std::int64_t samples_;
+  const std::int64_t depth_, samples_;
   ScratchPlan plan_;
   const std::size_t derivatives_, weights_, sums_;
 };
@@ -279,6 +307,11 @@ std::unique_ptr<Kernel> make_kernel(const DenseForward& dense) {
   return reference::make_kernel<float>(dense);
 }
 
+std::unique_ptr<Kernel> make_kernel(const DenseBackwardInput& dense) {
+  if (in_vectors(dense.units)) return std::make_unique<InputKernel<float>>(dense);
+  return reference::make_kernel<float>(dense);
+}
+
 std::unique_ptr<Kernel> make_kernel(const DenseBackwardParameters& dense) {
   if (in_vectors(dense.units)) return std::make_unique<ParameterKernel>(dense);
   return reference::make_kernel<float>(dense);
@@ -290,10 +323,8 @@ std::unique_ptr<Kernel> make_portable_kernel(const DenseForward& dense, Precisio
 }
 
 std::unique_ptr<Kernel> make_portable_kernel(const DenseBackwardInput& dense, Precision precision) {
-  if (!dense_in_pairs(precision, dense.inputs, dense.units)) {
-    return reference::make_kernel<float>(dense);
-  }
-  return std::make_unique<PairsInputKernel>(dense);
+  if (!dense_in_pairs(precision, dense.inputs, dense.units)) return make_kernel(dense);
+  return std::make_unique<InputKernel<Bfloat16Pair>>(dense);
 }
 
 std::unique_ptr<Kernel> make_portable_kernel(const DenseBackwardParameters& dense,

@@ -5,7 +5,7 @@
 // of fewer, are the reference's.
 //
 // Order of accumulation, in float with fused multiply-adds: y over inputs, then the bias; dkernel
-// over samples.
+// over samples. dx is summed over units, with products rounded by themselves as the reference's.
 //
 // With bf16 layers that are large enough multiply pairs of bfloat16 (bfloat16.h): of inputs for y,
 // of units for dx, of samples for dkernel, in ascending order; an odd one's partner is zero. x, dy
@@ -24,6 +24,7 @@ inline bool dense_in_pairs(Precision precision, std::int64_t inputs, std::int64_
 }
 
 std::unique_ptr<Kernel> make_kernel(const DenseForward& dense);
+std::unique_ptr<Kernel> make_kernel(const DenseBackwardInput& dense);
 std::unique_ptr<Kernel> make_kernel(const DenseBackwardParameters& dense);
 std::unique_ptr<Kernel> make_portable_kernel(const DenseForward& dense, Precision precision);
 std::unique_ptr<Kernel> make_portable_kernel(const DenseBackwardInput& dense, Precision precision);

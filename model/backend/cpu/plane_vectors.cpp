@@ -119,6 +119,10 @@ void multiply(const PlaneProduct<Element>& product) {
 
 void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats>(product); }
 
+void multiply_unfused_planes(const PlaneProduct<float>& product) {
+  multiply<UnfusedFloats>(product);
+}
+
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
 // Numbers whose products and sums are subnormal or nearly so, exceed the largest number, cancel, or
@@ -210,6 +214,7 @@ namespace troupe::model::cpu {
 HWY_EXPORT(vector_lanes);
 HWY_EXPORT(multiplies_pairs_at_once);
 HWY_EXPORT(multiply_float_planes);
+HWY_EXPORT(multiply_unfused_planes);
 HWY_EXPORT(multiply_pair_planes);
 HWY_EXPORT(add_planes);
 
@@ -225,6 +230,10 @@ bool multiplies_pairs_at_once() { return HWY_DYNAMIC_DISPATCH(multiplies_pairs_a
 
 void multiply_planes(const PlaneProduct<float>& product) {
   HWY_DYNAMIC_DISPATCH(multiply_float_planes)(product);
+}
+
+void multiply_planes_unfused(const PlaneProduct<float>& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_unfused_planes)(product);
 }
 
 void multiply_planes(const PlaneProduct<Bfloat16Pair>& product) {

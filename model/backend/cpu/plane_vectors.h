@@ -4,11 +4,12 @@
 // image row follows the other, channel by channel. Through Highway, which chooses the widest
 // instructions of the host: AVX-512 or AVX2, both with fused multiply-add.
 //
-// The bits do not depend on this choice. Every element is one chain of fused multiply-adds in the
-// order given here. Sums over positions are formed in sixteen lanes, position modulo 16, which are
-// added as ((l + l+8) + (l+4 + l+12)) and so on. The thread's setting for subnormals applies. With
-// bfloat16 a link of the chain is a pair of numbers (bfloat16.h), multiplied by AVX512-BF16 on
-// hosts that have it and where it gives the promised bits.
+// The bits do not depend on this choice. Every element is one chain of multiply-adds, fused but
+// where a name says otherwise, in the order given here. Sums over positions are formed in sixteen
+// lanes, position modulo 16, which are added as ((l + l+8) + (l+4 + l+12)) and so on. The thread's
+// setting for subnormals applies. With bfloat16 a link of the chain is a pair of numbers
+// (bfloat16.h), multiplied by AVX512-BF16 on hosts that have it and where it gives the promised
+// bits.
 
 #include <cstdint>
 #include <span>
@@ -43,6 +44,8 @@ struct PlaneProduct {
 };
 void multiply_planes(const PlaneProduct<float>& product);
 void multiply_planes(const PlaneProduct<Bfloat16Pair>& product);
+// With products that are rounded before they are added, as the reference has them.
+void multiply_planes_unfused(const PlaneProduct<float>& product);
 
 // sum[q] = sum over planes p, ascending, of planes[p][q].
 void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum);

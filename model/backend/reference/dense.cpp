@@ -24,33 +24,14 @@ void run(const DenseForward& dense, const KernelCall& call) {
 
 template <class T>
 void run(const DenseBackwardInput& dense, const KernelCall& call) {
-  // At a time: a vector of sums, none of which waits for another, and gradients that stay in the
-  // cache.
-  constexpr std::int64_t kEvents = 16, kUnits = 64;
   const auto* dy = call.operand<const T>(0);
   const auto* kernel = call.operand<const T>(1);
   auto* dx = call.operand<T>(2);
-  std::fill_n(dx, dense.batch * dense.inputs, T{0});
-  T gradients[kUnits][kEvents] = {};  // of events that are not there: 0, or old ones
-  for (std::int64_t b = 0; b < dense.batch; b += kEvents) {
-    const std::int64_t events = std::min(kEvents, dense.batch - b);
-    for (std::int64_t u = 0; u < dense.units; u += kUnits) {
-      const std::int64_t units = std::min(kUnits, dense.units - u);
-      for (std::int64_t e = 0; e < events; ++e) {
-        const T* from = dy + (b + e) * dense.units + u;
-        for (std::int64_t k = 0; k < units; ++k) gradients[k][e] = from[k];
-      }
-      for (std::int64_t i = 0; i < dense.inputs; ++i) {
-        const T* row = kernel + i * dense.units + u;
-        T* first = dx + b * dense.inputs + i;
-        T sums[kEvents] = {};
-        for (std::int64_t e = 0; e < events; ++e) sums[e] = first[e * dense.inputs];
-        for (std::int64_t k = 0; k < units; ++k) {
-#pragma omp simd
-          for (std::int64_t e = 0; e < kEvents; ++e) sums[e] += gradients[k][e] * row[k];
-        }
-        for (std::int64_t e = 0; e < events; ++e) first[e * dense.inputs] = sums[e];
-      }
+  for (std::int64_t b = 0; b < dense.batch; ++b, dy += dense.units) {
+    for (std::int64_t i = 0; i < dense.inputs; ++i) {
+      T sum{};
+      for (std::int64_t u = 0; u < dense.units; ++u) sum += dy[u] * kernel[i * dense.units + u];
+      *dx++ = sum;
     }
   }
 }

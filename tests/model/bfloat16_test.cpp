@@ -220,12 +220,12 @@ TEST_P(OfEveryVector, PlanesAreRoundedAsNumbersAreAndAnOddChannelHasAZeroPartner
 INSTANTIATE_TEST_SUITE_P(Bfloat16, OfEveryVector, testing::ValuesIn(kTargets),
                          [](const auto& test) { return name_of_target(test.param); });
 
-TEST(Bfloat16, HostsThatHaveTheInstructionUseIt) {
+TEST(Bfloat16, HostsThatHaveTheInstructionsKnowIt) {
   // What Highway wants besides it.
   if ((hwy::SupportedTargets() & (HWY_AVX3_DL | (HWY_AVX3_DL - 1))) == 0) {
     GTEST_SKIP() << "this host has no vectors for it";
   }
-  EXPECT_EQ(cpu::multiplies_pairs_at_once(), __builtin_cpu_supports("avx512bf16") != 0);
+  EXPECT_EQ(cpu::has_bfloat16_instructions(), __builtin_cpu_supports("avx512bf16") != 0);
 }
 
 // The sum of a(i) b(i), of which the second of a pair is added first.

@@ -154,7 +154,7 @@ struct RoundAtOnce {
 template <class Use>
 void with_rounding(const Use& use) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-  if (cpu::multiplies_pairs_at_once()) return use(RoundAtOnce());
+  if (cpu::has_bfloat16_instructions()) return use(RoundAtOnce());
 #endif
   use(RoundInSteps());
 }

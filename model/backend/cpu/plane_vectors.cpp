@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -173,14 +174,46 @@ bool instruction_is_as_promised() {
   return true;
 }
 
+bool has_bfloat16_instructions() {
+  static const bool has = __builtin_cpu_supports("avx512bf16") != 0 && instruction_is_as_promised();
+  return has;
+}
+
+// The least time that some products of a block took.
+template <class Arithmetic>
+std::chrono::nanoseconds time_products() {
+  constexpr std::int64_t kPairs = 128, kOutputs = 8, kPositions = 3 * kLanes;
+  std::array<Bfloat16Pair, kPairs * kPositions> values{};
+  std::array<Bfloat16Pair, kPairs * kOutputs> weights{};
+  std::array<float, kOutputs * kPositions> sums{};
+  const Bfloat16Pair* tap = values.data();
+  const PlaneProduct<Bfloat16Pair> product{.taps = {&tap, 1},
+                                           .channels = kPairs,
+                                           .channel_stride = kPositions,
+                                           .weights = weights.data(),
+                                           .outputs = kOutputs,
+                                           .weights_stride = kOutputs,
+                                           .positions = kPositions,
+                                           .sums = sums.data(),
+                                           .sums_stride = kPositions};
+  auto least = std::chrono::nanoseconds::max();
+  for (int round = 0; round < 20; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    multiply<Arithmetic>(product);
+    least = std::min<std::chrono::nanoseconds>(least, std::chrono::steady_clock::now() - begin);
+  }
+  return least;
+}
+
 bool multiplies_pairs_at_once() {
   static const bool at_once =
-      __builtin_cpu_supports("avx512bf16") != 0 && instruction_is_as_promised();
+      has_bfloat16_instructions() && time_products<PairsAtOnce>() < time_products<PairsInTurn>();
   return at_once;
 }
 
 #else
 
+bool has_bfloat16_instructions() { return false; }
 bool multiplies_pairs_at_once() { return false; }
 
 #endif
@@ -212,6 +245,7 @@ HWY_AFTER_NAMESPACE();
 namespace troupe::model::cpu {
 
 HWY_EXPORT(vector_lanes);
+HWY_EXPORT(has_bfloat16_instructions);
 HWY_EXPORT(multiplies_pairs_at_once);
 HWY_EXPORT(multiply_float_planes);
 HWY_EXPORT(multiply_unfused_planes);
@@ -225,6 +259,8 @@ bool plane_vectors_supported() {
 }
 
 std::int64_t vector_lanes() { return HWY_DYNAMIC_DISPATCH(vector_lanes)(); }
+
+bool has_bfloat16_instructions() { return HWY_DYNAMIC_DISPATCH(has_bfloat16_instructions)(); }
 
 bool multiplies_pairs_at_once() { return HWY_DYNAMIC_DISPATCH(multiplies_pairs_at_once)(); }
 

@@ -25,8 +25,11 @@ inline constexpr std::int64_t kPositionLanes = 16;
 bool plane_vectors_supported();
 // Floats in a vector of those that run: 8 or 16.
 std::int64_t vector_lanes();
-// True if pairs of bfloat16 are multiplied by the host's instruction. The first call tries the
-// instruction, which takes a moment and needs rounding to the nearest. It allocates nothing.
+// True if this host has AVX512-BF16, and its products have the promised bits. The first call tries
+// them, which takes a moment and needs rounding to the nearest. It allocates nothing.
+bool has_bfloat16_instructions();
+// True if it also is faster by them, and so multiplies pairs by them. Some processors take twice as
+// long for a pair as for a fused multiply-add, or longer. The first call tries that, too.
 bool multiplies_pairs_at_once();
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of

@@ -28,8 +28,8 @@ std::int64_t vector_lanes();
 // True if this host has AVX512-BF16, and its products have the promised bits. The first call tries
 // them, which takes a moment and needs rounding to the nearest. It allocates nothing.
 bool has_bfloat16_instructions();
-// True if it also is faster by them, and so multiplies pairs by them. Some processors take twice as
-// long for a pair as for a fused multiply-add, or longer. The first call tries that, too.
+// True if it also is faster by them, and so multiplies pairs by them. Some processors are
+// slower by them than by two fused multiply-adds. The first call tries that, too.
 bool multiplies_pairs_at_once();
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of

@@ -172,8 +172,8 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   told.outlook =
       pipeline::outlook(facts, burst ? std::optional(limits_of(*burst)) : std::nullopt, told.doubt);
   told.iterations = setup.iterations;
-  told.events_per_iteration = std::uint64_t{micro_batches} * setup.options.micro_batch;
-  told.speed = pace.speed * setup.options.micro_batch;
+  told.events_per_iteration = std::uint64_t{micro_batches} * setup.options.events_of_part();
+  told.speed = pace.speed * setup.options.events_of_part();
   told.assumptions = assumptions_of(pools, accounts, pace, facts);
   if (loaded.topology.train.scaling == config::Scaling::kWeak) {
     told.assumptions.push_back(

@@ -275,23 +275,37 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   return options;
 }
 
-pipeline::IterationWork iteration_work(const TrainingSetup& setup) {
-  pipeline::IterationWork work;
-  work.micro_batches = setup.options.all_parts();
-  work.bucket_bytes = static_cast<double>(setup.topology.reducer.segment_bytes);
-  work.workers_per_member = setup.topology.replica.count;
-  work.by_speed = setup.topology.cluster.rebalance && setup.topology.cluster.shares.empty();
-  const auto lossy = setup.options.lossy;
-  for (const model::SlotKind slot : setup.options.schedule) {
-    const auto layout =
-        pipeline::sum_layout(setup.gan->contributions(slot), setup.options.gradient_sums());
+namespace {
+
+// That members sum in each step of a schedule.
+std::vector<double> step_bytes(const pipeline::TrainingOptions& options, const model::Gan& gan) {
+  std::vector<double> all;
+  const auto lossy = options.lossy;
+  for (const model::SlotKind slot : options.schedule) {
+    const auto layout = pipeline::sum_layout(gan.contributions(slot), options.gradient_sums());
     const auto floats = static_cast<std::size_t>(layout.floats());
     const auto integers = static_cast<std::size_t>(layout.elements - layout.front.size);
     const auto rounded = static_cast<std::size_t>(layout.rounded());
     const std::size_t bytes = sizeof(std::int64_t) * integers + sizeof(std::int16_t) * rounded +
                               (lossy ? pipeline::encoded_bytes(*lossy, floats) : 0);
-    work.step_bytes.push_back(static_cast<double>(bytes));
+    all.push_back(static_cast<double>(bytes));
   }
+  return all;
+}
+
+}  // namespace
+
+pipeline::IterationWork iteration_work(const TrainingSetup& setup) {
+  pipeline::IterationWork work;
+  work.micro_batches = setup.options.all_parts();
+  work.step_bytes = step_bytes(setup.options, *setup.gan);
+  work.bucket_bytes = static_cast<double>(setup.topology.reducer.segment_bytes);
+  work.workers_per_member = setup.topology.replica.count;
+  work.by_speed = setup.topology.cluster.rebalance && setup.topology.cluster.shares.empty();
+  if (setup.options.parts() == 1) return work;
+  work.parts = setup.options.parts();
+  work.site_iterations = setup.options.strategy.steps;
+  work.site_step_bytes = step_bytes(pipeline::options_of_worker(setup.options), *setup.gan);
   return work;
 }
 

@@ -27,6 +27,11 @@ struct IterationWork {
   std::uint32_t workers_per_member = 1;  // which share its place in the ring
   // Micro-batches are shared out by speed; else all workers get as many.
   bool by_speed = true;
+  // Where these are parts of logical workers, so many of one (pipeline/steps/sites.h): members that
+  // share one sum, in a ring of their own, each step of so many iterations of its schedule.
+  std::uint32_t parts = 1;
+  std::uint32_t site_iterations = 1;
+  std::vector<double> site_step_bytes{};
 };
 
 // A line from a member of the ring to the next, and how evenly members compute.

@@ -70,6 +70,28 @@ TEST(IterationTime, SumsOnceForAllWorkersOfAMember) {
   EXPECT_DOUBLE_EQ(summing(8), of_two_members);
 }
 
+// Two workers of four parts. Each makes ten iterations of two steps, whose sums are in the ring of
+// its site: between n members 2 (n - 1) / n of the bytes go over each line.
+TEST(IterationTime, SumsInEachIterationWithinASite) {
+  IterationWork work{.micro_batches = 8, .step_bytes = {2e8}, .parts = 4};
+  work.site_iterations = 10;
+  work.site_step_bytes = {1e8, 3e8};
+  const auto time = [&](std::uint32_t workers) {
+    return time_of(work, {{workers, 1.0}},
+                   {.bytes_per_second = 1e9, .message_seconds = 0.0, .deviation = 0.0});
+  };
+  EXPECT_NEAR(time(2).summing, 0.2, 1e-9) << "each site has one member";
+  EXPECT_NEAR(time(4).summing, 0.3 + 10 * 0.4, 1e-9) << "two and two";
+  EXPECT_NEAR(time(5).summing, 0.32 + 10 * 1.6 / 3, 1e-9) << "two and three";
+  EXPECT_NEAR(time(3).computing, 4.0, 1e-9) << "one member has a worker to itself";
+  work.workers_per_member = 2;
+  EXPECT_NEAR(time(4).summing, 0.2, 1e-9) << "sites within a member";
+  EXPECT_NEAR(time(8).summing, 0.3 + 10 * 0.4, 1e-9);
+  // However many there are, a site is one ring.
+  work = {.micro_batches = 128, .parts = 64, .site_step_bytes = {1e8}};
+  EXPECT_NEAR(time(128).summing, 2 * 63 / 64.0 * 0.1, 1e-9);
+}
+
 // bench/scaling_model.py takes the quantile from its library: 1.298 s of computing and a deviation
 // of 1 % make 7.7 ms with 2 members and 42.0 ms with 1,024.
 TEST(IterationTime, WaitsForTheSlowest) {

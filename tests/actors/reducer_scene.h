@@ -36,7 +36,7 @@ class Scene {
   Scene& newcomer_wakes() { return say("newcomer", runtime::Message::of(StopTraining{})); }
 
   // What the coordinator and the replica heard: "halted 1.2 at 3", "view 1.1", "sum 3.0: 7",
-  // "header 3.0", "too slow: 3", "share with 3".
+  // "header 3.0", "too slow: 3", "share with 3"; behind a step of a worker "of worker 0".
   std::vector<std::string> run() {
     Play play;
     play.actor("coordinator", speaker("", true));
@@ -46,6 +46,7 @@ class Scene {
     options.micro_batches = 3;
     options.events = 0;
     options.replay_bytes = 0;
+    options.sites = sites;
     play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
     play.actor("replica.1", speaker("contributions", false));
     play.actor("other", speaker("ring", false));
@@ -60,6 +61,8 @@ class Scene {
     end = play.run(1);
     return std::exchange(heard_, {});
   }
+
+  SiteOptions sites;  // none by itself
 
   // To the members: "on 1.1: bucket 3.0", "gives 1.2: header 3.0", of parts and sums.
   std::vector<std::string> passed_on;
@@ -133,22 +136,27 @@ class Scene {
       return "view " + pipeline::text_of(told->view->id);
     }
     if (const auto* bucket = message.as<BucketMessage>()) {
-      return fmt::format("sum {}.{}: {}", bucket->step, bucket->attempt,
+      return fmt::format("sum {}.{}{}: {}", bucket->step, bucket->attempt, of(bucket->worker),
                          message.payloads().front().as<std::int64_t>()[0]);
     }
     if (const auto* header = message.as<HeaderMessage>()) {
-      return fmt::format("header {}.{}", header->header.step, header->header.attempt);
+      return fmt::format("header {}.{}{}", header->header.step, header->header.attempt,
+                         of(header->worker));
     }
     if (const auto* bucket = message.as<RingBucket>()) {
-      return fmt::format("{} {}: bucket {}.{}", bucket->summed ? "gives" : "on",
+      return fmt::format("{} {}: bucket {}.{}{}", bucket->summed ? "gives" : "on",
                          pipeline::text_of(bucket->bucket.view), bucket->bucket.step,
-                         bucket->bucket.attempt);
+                         bucket->bucket.attempt, of(bucket->bucket.worker));
     }
     const auto* header = message.as<RingHeader>();
     CHECK(header != nullptr, "nobody says anything else");
-    return fmt::format("{} {}: header {}.{}", header->combined ? "gives" : "on",
-                       pipeline::text_of(header->view), header->header.step,
-                       header->header.attempt);
+    return fmt::format("{} {}: header {}.{}{}", header->combined ? "gives" : "on",
+                       pipeline::text_of(header->view), header->header.step, header->header.attempt,
+                       of(header->worker));
+  }
+
+  static std::string of(std::uint32_t worker) {
+    return worker == kOfAll ? "" : fmt::format(" of worker {}", worker);
   }
 
   std::map<std::string, std::vector<std::pair<int, std::shared_ptr<runtime::Message>>>> cues_;
@@ -171,31 +179,35 @@ inline runtime::Message halt(pipeline::ViewId change, bool planned = false) {
 
 // Steps have one bucket of one element; the home of it and of the header is position 0.
 inline runtime::Message own_bucket(pipeline::ViewId view, std::int64_t value,
-                                   std::uint64_t step = 3) {
-  return runtime::Message::of(BucketMessage{step, 0, 0, 0, 1, pipeline::SumKind::kInt64, view},
-                              {runtime::Buffer::copy_of(std::as_bytes(std::span(&value, 1)))});
+                                   std::uint64_t step = 3, std::uint32_t worker = kOfAll) {
+  return runtime::Message::of(
+      BucketMessage{step, 0, 0, 0, 1, pipeline::SumKind::kInt64, view, worker},
+      {runtime::Buffer::copy_of(std::as_bytes(std::span(&value, 1)))});
 }
 
 inline runtime::Message own_header(pipeline::ViewId view, std::uint32_t micro_batches,
-                                   std::uint64_t step = 3) {
+                                   std::uint64_t step = 3, std::uint32_t worker = kOfAll) {
   HeaderMessage message;
   message.view = view;
+  message.worker = worker;
   message.header.step = step;
   message.header.micro_batches = micro_batches;
   return runtime::Message::of(std::move(message));
 }
 
 inline runtime::Message ring_bucket(pipeline::ViewId view, std::int64_t value,
-                                    std::uint64_t step = 3, bool summed = true) {
+                                    std::uint64_t step = 3, bool summed = true,
+                                    std::uint32_t worker = kOfAll) {
   return runtime::Message::of(
-      RingBucket{{step, 0, 0, 0, 1, pipeline::SumKind::kInt64, view}, summed, std::nullopt},
+      RingBucket{{step, 0, 0, 0, 1, pipeline::SumKind::kInt64, view, worker}, summed, std::nullopt},
       {runtime::Buffer::copy_of(std::as_bytes(std::span(&value, 1)))});
 }
 
 inline runtime::Message ring_header(pipeline::ViewId view, std::uint64_t step = 3,
-                                    bool combined = true) {
+                                    bool combined = true, std::uint32_t worker = kOfAll) {
   RingHeader message;
   message.view = view;
+  message.worker = worker;
   message.header.step = step;
   message.header.micro_batches = 3;
   message.combined = combined;

@@ -228,6 +228,7 @@ void Reducer::take_view(Context& context, const ViewPointer& view) {
   links_.forget_if(
       [&](std::uint32_t member) { return !view->has(member) && !teacher_.teaches(member); });
   sum_.enter(*view);
+  sites_.forget();
   meet_neighbours(context, *view);
   if (is_lagging()) {
     take_early(context);

@@ -81,6 +81,8 @@ def work(rank, model, processes, events, iterations, folder):
         same = torch.equal(lowest, highest) and bool(torch.isfinite(own).all())
         print(f"seconds {seconds:.6f}" if same else "error the processes hold different weights",
               flush=True)
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()  # its threads may not see the process end
 
 
 def main():

@@ -277,7 +277,7 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
 
 namespace {
 
-// That members sum in each step of a schedule.
+// Bytes that members sum in each step of a schedule.
 std::vector<double> step_bytes(const pipeline::TrainingOptions& options, const model::Gan& gan) {
   std::vector<double> all;
   const auto lossy = options.lossy;

@@ -21,15 +21,15 @@ struct Crew {
 // An iteration, whoever makes it.
 struct IterationWork {
   std::uint32_t micro_batches = 1;
-  // That members sum in each step of the schedule; empty: not known, and taken as nothing.
+  // Bytes that members sum in each step of the schedule; empty: not known, and taken as nothing.
   std::vector<double> step_bytes{};
   double bucket_bytes = 1 << 20;
   std::uint32_t workers_per_member = 1;  // which share its place in the ring
   // Micro-batches are shared out by speed; else all workers get as many.
   bool by_speed = true;
-  // Where these are parts of logical workers, so many of one (pipeline/steps/sites.h): members that
-  // share one sum, in a ring of their own, each step of so many iterations of its schedule.
+  // Micro-batches of one logical worker, where the members of a site share them (steps/sites.h).
   std::uint32_t parts = 1;
+  // Iterations that they make together for each of this one, and the bytes of their steps.
   std::uint32_t site_iterations = 1;
   std::vector<double> site_step_bytes{};
 };

@@ -1,7 +1,7 @@
 #include "runtime/base/hash.h"
 
 #include <xxhash.h>
-#ifdef __x86_64__
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
 #include <xxh_x86dispatch.h>  // the same functions by the widest vectors of the host
 #endif
 

@@ -1,5 +1,6 @@
 // What a Reducer makes of steps of a worker, which the members of a site make among themselves.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

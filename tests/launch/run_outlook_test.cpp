@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/temporary_folder.h"

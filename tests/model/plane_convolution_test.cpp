@@ -108,7 +108,17 @@ void expect_same_bits(const Convolution& convolution, std::uint64_t seed, Precis
   Operands<float> with_all = given;
   const auto kernel = ours_for(convolution, precision);
   EXPECT_EQ(cpu::vector_lanes(), 16);
-  run_kernel(*kernel, with_all);
+  {
+    const PairsAtOnceIs at_once(true);
+    run_kernel(*kernel, with_all);
+  }
+  {
+    const PairsAtOnceIs in_turn(false);
+    Operands<float> all_in_turn = given;
+    run_kernel(*kernel, all_in_turn);
+    EXPECT_TRUE(same_bits(all_in_turn, with_all))
+        << operation_name(convolution) << " seed " << seed;
+  }
   for (const std::int64_t target : {HWY_AVX2, HWY_AVX3}) {
     const OnlyTargets only(target);
     EXPECT_EQ(cpu::vector_lanes(), target == HWY_AVX2 ? 8 : 16);

@@ -5,7 +5,8 @@
 // of fewer, are the reference's.
 //
 // Order of accumulation, in float with fused multiply-adds: y over inputs, then the bias; dkernel
-// over samples. dx is summed over units, with products rounded by themselves as the reference's.
+// over samples. dx is summed over units, with products rounded by themselves as the reference's;
+// there samples are positions, and no unit is left over.
 //
 // With bf16 layers that are large enough multiply pairs of bfloat16 (bfloat16.h): of inputs for y,
 // of units for dx, of samples for dkernel, in ascending order; an odd one's partner is zero. x, dy

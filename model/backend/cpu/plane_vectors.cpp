@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 #include "model/backend/cpu/in_parts.h"
 #include "model/backend/float_environment.h"
+#include "runtime/base/clock.h"
 
 // This file is compiled once for each kind of vector, in a namespace of its own. Highway needs a
 // scalar one, which never runs. Targets up to HWY_AVX3_DL (better ones have smaller numbers) are
@@ -179,9 +179,15 @@ bool has_bfloat16_instructions() {
   return has;
 }
 
-// The least time that some products of a block took.
 template <class Arithmetic>
-std::chrono::nanoseconds time_products() {
+runtime::Duration time_of(const PlaneProduct<Bfloat16Pair>& product) {
+  const auto begin = runtime::steady_now();
+  multiply<Arithmetic>(product);
+  return runtime::steady_now() - begin;
+}
+
+// Compares the least times that both ways take for some products of a block.
+bool is_faster_at_once() {
   constexpr std::int64_t kPairs = 128, kOutputs = 8, kPositions = 3 * kLanes;
   std::array<Bfloat16Pair, kPairs * kPositions> values{};
   std::array<Bfloat16Pair, kPairs * kOutputs> weights{};
@@ -196,18 +202,17 @@ std::chrono::nanoseconds time_products() {
                                            .positions = kPositions,
                                            .sums = sums.data(),
                                            .sums_stride = kPositions};
-  auto least = std::chrono::nanoseconds::max();
+  auto at_once = runtime::Duration::max(), in_turn = at_once;
   for (int round = 0; round < 20; ++round) {
-    const auto begin = std::chrono::steady_clock::now();
-    multiply<Arithmetic>(product);
-    least = std::min<std::chrono::nanoseconds>(least, std::chrono::steady_clock::now() - begin);
+    at_once = std::min(at_once, time_of<PairsAtOnce>(product));
+    in_turn = std::min(in_turn, time_of<PairsInTurn>(product));
   }
-  return least;
+  return at_once < in_turn;
 }
 
 bool multiplies_pairs_at_once() {
-  static const bool at_once =
-      has_bfloat16_instructions() && time_products<PairsAtOnce>() < time_products<PairsInTurn>();
+  if (pairs_at_once_for_tests) return has_bfloat16_instructions() && *pairs_at_once_for_tests;
+  static const bool at_once = has_bfloat16_instructions() && is_faster_at_once();
   return at_once;
 }
 

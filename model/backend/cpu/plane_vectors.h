@@ -8,10 +8,10 @@
 // where a name says otherwise, in the order given here. Sums over positions are formed in sixteen
 // lanes, position modulo 16, which are added as ((l + l+8) + (l+4 + l+12)) and so on. The thread's
 // setting for subnormals applies. With bfloat16 a link of the chain is a pair of numbers
-// (bfloat16.h), multiplied by AVX512-BF16 on hosts that have it and where it gives the promised
-// bits.
+// (bfloat16.h), multiplied by AVX512-BF16 on hosts where that has the promised bits and is faster.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "model/backend/cpu/bfloat16.h"
@@ -28,9 +28,11 @@ std::int64_t vector_lanes();
 // True if this host has AVX512-BF16, and its products have the promised bits. The first call tries
 // them, which takes a moment and needs rounding to the nearest. It allocates nothing.
 bool has_bfloat16_instructions();
-// True if it also is faster by them, and so multiplies pairs by them. Some processors are
-// slower by them than by two fused multiply-adds. The first call tries that, too.
+// True if pairs are multiplied by them, because they are faster here than two fused multiply-adds.
+// The first call tries that, too.
 bool multiplies_pairs_at_once();
+// Takes the place of that trial in tests.
+inline std::optional<bool> pairs_at_once_for_tests;
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of
 //   taps[t][c channel_stride + q] weights[(t channels + c) weights_stride + o output_stride].

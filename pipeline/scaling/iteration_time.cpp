@@ -45,7 +45,7 @@ double ring_seconds(double bytes, double members, double bucket_bytes, const Rin
   return has_rows ? std::min(seconds(1.0), seconds(rows)) : seconds(1.0);
 }
 
-// Of all workers, crew by crew.
+// Weights and speeds of all workers, crew by crew.
 struct Workers {
   std::vector<std::uint64_t> weights;
   std::vector<double> speeds;
@@ -76,7 +76,7 @@ double computing_seconds(std::span<const std::uint32_t> owners, std::span<const 
   return seconds;
 }
 
-// Of the site with most members.
+// Takes the site with most members.
 double site_seconds(const IterationWork& work, const RingLine& line,
                     std::span<const std::uint32_t> owners) {
   std::size_t most = 1;

@@ -20,6 +20,7 @@ namespace {
 using cpu::Bfloat16;
 using cpu::Bfloat16Pair;
 using cpu::kPoints;
+using cpu::RoundedFloat;
 
 // For hosts that have less than this one, and for this one.
 constexpr std::int64_t kHosts[] = {HWY_AVX2, HWY_AVX3, 0};
@@ -100,6 +101,19 @@ void expect_pairs(const cpu::Rearrangement& r, const std::vector<float>& image) 
   expect_equal_planes(all_found, all_judged);
 }
 
+void expect_planes_of_pairs(const cpu::Rearrangement& r, const std::vector<float>& image) {
+  const std::int64_t planes = (r.channels + 1) / 2 * 2;
+  std::vector<RoundedFloat> judge(size_of_points(r, planes)), found(judge.size(), {1.0f});
+  cpu::inputs_to({true, r.channels, r.plane}, planes_of_numbers(r, image).data(), judge.data());
+  cpu::cells_to(r, image.data(), planes * r.plane, found.data());
+  for (std::size_t i = 0; i < judge.size(); ++i) {
+    if (std::isnan(found[i].value) && std::isnan(judge[i].value)) continue;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(found[i].value),
+              std::bit_cast<std::uint32_t>(judge[i].value))
+        << "element " << i;
+  }
+}
+
 void expect_values(const cpu::Rearrangement& r, const std::vector<float>& image) {
   std::vector<Bfloat16> judge(size_of_points(r, r.channels)), found(judge.size(), {0x1234});
   cpu::inputs_to({true, r.channels, r.plane}, planes_of_numbers(r, image).data(), judge.data());
@@ -132,6 +146,7 @@ class CellsOfEveryVector : public testing::TestWithParam<std::int64_t> {
       const auto tiles = random_tiles(draw, kPoints, draw.between(2, 6));
       const auto image = random_image(tiles, kind, draw);
       expect_pairs(tiles, image);
+      expect_planes_of_pairs(tiles, image);
       expect_values(tiles, image);
       const std::int64_t outputs = draw.between(2, 6);
       const auto derivatives = random_tiles(draw, outputs, outputs);

@@ -23,6 +23,7 @@ namespace {
 using cpu::Bfloat16;
 using cpu::Bfloat16Pair;
 using cpu::kPositionLanes;
+using cpu::RoundedFloat;
 using cpu::to_bfloat16;
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -92,6 +93,17 @@ std::vector<Bfloat16Pair> some_pairs(Draw& draw, std::int64_t count) {
   return pairs;
 }
 
+// Each pair's second number and then its first one, in planes of so many.
+std::vector<RoundedFloat> as_planes(const std::vector<Bfloat16Pair>& pairs, std::size_t plane) {
+  std::vector<RoundedFloat> planes(2 * pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::size_t at = i / plane * 2 * plane + i % plane;
+    planes[at].value = to_float(pairs[i].second);
+    planes[at + plane].value = to_float(pairs[i].first);
+  }
+  return planes;
+}
+
 // For hosts that have less than this one, and for this one.
 constexpr std::int64_t kTargets[] = {HWY_AVX2, HWY_AVX3, 0};
 std::string name_of_target(std::int64_t target) {
@@ -127,6 +139,19 @@ TEST_P(OfEveryVector, SumsOfPairsAreTheDefinition) {
                                                          .positions = kPositionLanes,
                                                          .sums = sums.data(),
                                                          .sums_stride = kPositionLanes});
+    const auto value_planes = as_planes(values, kPositionLanes);
+    const auto weight_planes = as_planes(weights, kOutputs);
+    std::vector<float> sums_of_planes(sums.size(), NAN);
+    const RoundedFloat* plane = value_planes.data();
+    cpu::multiply_planes(cpu::PlaneProduct<RoundedFloat>{.taps = {&plane, 1},
+                                                         .channels = 2 * kPairs,
+                                                         .channel_stride = kPositionLanes,
+                                                         .weights = weight_planes.data(),
+                                                         .outputs = kOutputs,
+                                                         .weights_stride = kOutputs,
+                                                         .positions = kPositionLanes,
+                                                         .sums = sums_of_planes.data(),
+                                                         .sums_stride = kPositionLanes});
     for (std::size_t o = 0; o < kOutputs; ++o) {
       for (std::size_t q = 0; q < kPositionLanes; ++q) {
         float sum = 0.0f;
@@ -134,6 +159,8 @@ TEST_P(OfEveryVector, SumsOfPairsAreTheDefinition) {
           sum = added(values[pair * kPositionLanes + q], weights[pair * kOutputs + o], sum);
         }
         ASSERT_EQ(bits_of(sums[o * kPositionLanes + q]), bits_of(sum)) << round << " " << o;
+        ASSERT_EQ(bits_of(sums_of_planes[o * kPositionLanes + q]), bits_of(sum))
+            << round << " " << o;
       }
     }
   }
@@ -202,9 +229,11 @@ TEST_P(OfEveryVector, PlanesAreRoundedAsNumbersAreAndAnOddChannelHasAZeroPartner
   numbers[1] = std::numeric_limits<float>::infinity();
   numbers[2] = float_of(0x3F808000);
   std::vector<Bfloat16Pair> pairs(2 * kPositionLanes);
+  std::vector<RoundedFloat> planes(2 * pairs.size());
   std::vector<Bfloat16> values(numbers.size());
   const cpu::PlaneSizes sizes{.tiles = false, .channels = kChannels, .plane = kPositionLanes};
   cpu::inputs_to(sizes, numbers.data(), pairs.data());
+  cpu::inputs_to(sizes, numbers.data(), planes.data());
   cpu::inputs_to(sizes, numbers.data(), values.data());
   for (std::size_t i = 0; i < kPositionLanes; ++i) {
     for (std::size_t channel = 0; channel < kChannels; ++channel) {
@@ -214,6 +243,10 @@ TEST_P(OfEveryVector, PlanesAreRoundedAsNumbersAreAndAnOddChannelHasAZeroPartner
       EXPECT_EQ(values[at].bits, to_bfloat16(numbers[at]).bits);
     }
     EXPECT_EQ(pairs[kPositionLanes + i].second.bits, 0);
+  }
+  const auto judge = as_planes(pairs, kPositionLanes);
+  for (std::size_t i = 0; i < judge.size(); ++i) {
+    EXPECT_EQ(bits_of(planes[i].value), bits_of(judge[i].value)) << i;
   }
 }
 

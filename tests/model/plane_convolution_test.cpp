@@ -106,16 +106,15 @@ void expect_same_bits(const Convolution& convolution, std::uint64_t seed, Precis
   Draw draw(seed);
   const Operands<float> given = converted<float>(random_operands(convolution, draw));
   Operands<float> with_all = given;
-  const auto kernel = ours_for(convolution, precision);
   EXPECT_EQ(cpu::vector_lanes(), 16);
   {
     const PairsAtOnceIs at_once(true);
-    run_kernel(*kernel, with_all);
+    run_kernel(*ours_for(convolution, precision), with_all);
   }
   {
     const PairsAtOnceIs in_turn(false);
     Operands<float> all_in_turn = given;
-    run_kernel(*kernel, all_in_turn);
+    run_kernel(*ours_for(convolution, precision), all_in_turn);
     EXPECT_TRUE(same_bits(all_in_turn, with_all))
         << operation_name(convolution) << " seed " << seed;
   }
@@ -124,7 +123,7 @@ void expect_same_bits(const Convolution& convolution, std::uint64_t seed, Precis
     EXPECT_EQ(cpu::vector_lanes(), target == HWY_AVX2 ? 8 : 16);
     EXPECT_FALSE(cpu::multiplies_pairs_at_once());
     Operands<float> with_less = given;
-    run_kernel(*kernel, with_less);
+    run_kernel(*ours_for(convolution, precision), with_less);
     EXPECT_TRUE(same_bits(with_less, with_all)) << operation_name(convolution) << " seed " << seed;
   }
 }

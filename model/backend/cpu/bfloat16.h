@@ -25,6 +25,12 @@ struct Bfloat16Pair {
 };
 static_assert(sizeof(Bfloat16Pair) == sizeof(float));
 
+// One number of a pair as a float. The plane of the second numbers stands before that of the first
+// ones, so that sums over planes, one after the other and with subnormals flushed, are those above.
+struct RoundedFloat {
+  float value = 0.0f;
+};
+
 // To the nearest, of two the even one; NaN stays NaN.
 inline Bfloat16 to_bfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -35,5 +41,7 @@ inline Bfloat16 to_bfloat16(float value) {
 inline float to_float(Bfloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
+
+inline RoundedFloat to_rounded(float value) { return {to_float(to_bfloat16(value))}; }
 
 }  // namespace troupe::model::cpu

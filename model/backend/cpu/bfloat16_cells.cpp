@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/winograd.h"
 #include "runtime/base/error.h"
@@ -21,6 +22,7 @@ namespace troupe::model::cpu::HWY_NAMESPACE {
 #if HWY_MAX_BYTES < 32
 
 void cells_to_pairs(const Rearrangement&, const float*, std::int64_t, Bfloat16Pair*) {}
+void cells_to_rounded(const Rearrangement&, const float*, std::int64_t, RoundedFloat*) {}
 void cells_to_values(const Rearrangement&, const float*, std::int64_t, Bfloat16*) {}
 void derivative_cells_to_values(const Rearrangement&, const float*, std::int64_t, Bfloat16*) {}
 
@@ -159,11 +161,13 @@ void with_rounding(const Use& use) {
   use(RoundInSteps());
 }
 
-// Blocks of 16 bytes that change places together: as many in a block as it has elements, four
-// times, so that position 4 b + i of pairs (8 b + i of values) stands in block b of row i.
+// Blocks of 16 bytes that change places together: as many in a block as it has values or pairs,
+// four times, so that position 4 b + i of pairs (8 b + i of values) stands in block b of row i.
 constexpr std::int64_t kBlocks = 4;
 template <class Element>
-constexpr std::int64_t kRows = 16 / static_cast<std::int64_t>(sizeof(Element));
+constexpr std::int64_t kRows = 8 / PlaneFormat<Element>::kTogether;
+template <class Element>
+constexpr std::int64_t kPlanes = PlaneFormat<Element>::kTogether / PlaneFormat<Element>::kChannels;
 
 template <class Element>
 struct alignas(64) RoundedBlocks {
@@ -217,6 +221,16 @@ HWY_INLINE void transpose(WordVector (&rows)[8]) {
   }
 }
 
+// A vector of values or pairs to their place in a plane, or in the two planes of pairs.
+template <class Element>
+HWY_INLINE void store(WordVector values, std::int64_t, Element* to) {
+  hn::StoreU(values, Words(), reinterpret_cast<std::uint32_t*>(to));
+}
+HWY_INLINE void store(WordVector pairs, std::int64_t plane, RoundedFloat* to) {
+  store(hn::And(pairs, hn::Set(Words(), 0xFFFF0000u)), 0, reinterpret_cast<std::uint32_t*>(to));
+  store(hn::ShiftLeft<16>(pairs), 0, reinterpret_cast<std::uint32_t*>(to + plane));
+}
+
 // The elements of some channels of one point to their planes, of which `rows` are wanted.
 template <class Element>
 HWY_INLINE void write_rows(const RoundedBlocks<Element>& blocks, std::int64_t rows,
@@ -229,8 +243,7 @@ HWY_INLINE void write_rows(const RoundedBlocks<Element>& blocks, std::int64_t ro
     }
     transpose(vectors);
     for (std::int64_t i = 0; i < rows; ++i) {
-      hn::StoreU(vectors[i], Words(),
-                 reinterpret_cast<std::uint32_t*>(to + i * plane + block * kAll));
+      store(vectors[i], plane, to + i * kPlanes<Element> * plane + block * kAll);
     }
   }
 }
@@ -264,18 +277,17 @@ class Planes {
  private:
   template <bool kWhole>
   HWY_INLINE void write(const SomeChannels<kWhole>& some, bool empty, Element* to) {
-    constexpr std::int64_t kInElement = kChannels / kRows<Element>;
-    const std::int64_t rows = (some.count + kInElement - 1) / kInElement;
-    to += some.first / kInElement * r_.plane;
+    const std::int64_t planes = elements_of<Element>(some.count);
+    to += elements_of<Element>(some.first) * r_.plane;
     if (empty) {
-      for (std::int64_t i = 0; i < kPoints * rows; ++i) {
-        std::fill_n(to + i / rows * point_stride_ + i % rows * r_.plane, kPositions, Element{});
+      for (std::int64_t i = 0; i < kPoints * planes; ++i) {
+        std::fill_n(to + i / planes * point_stride_ + i % planes * r_.plane, kPositions, Element{});
       }
       return;
     }
     for (std::int64_t q = 0; q < kPositions; ++q) round(some, places_[q], q);
     for (int k = 0; k < kPoints; ++k) {
-      write_rows(blocks_[k], rows, r_.plane, to + k * point_stride_);
+      write_rows(blocks_[k], planes / kPlanes<Element>, r_.plane, to + k * point_stride_);
     }
   }
 
@@ -312,6 +324,11 @@ void cells_to_pairs(const Rearrangement& r, const float* image, std::int64_t poi
   write_planes<Inputs>(r, image, point_stride, pairs);
 }
 
+void cells_to_rounded(const Rearrangement& r, const float* image, std::int64_t point_stride,
+                      RoundedFloat* planes) {
+  write_planes<Inputs>(r, image, point_stride, planes);
+}
+
 void cells_to_values(const Rearrangement& r, const float* image, std::int64_t point_stride,
                      Bfloat16* values) {
   write_planes<Inputs>(r, image, point_stride, values);
@@ -345,6 +362,7 @@ HWY_AFTER_NAMESPACE();
 namespace troupe::model::cpu {
 
 HWY_EXPORT(cells_to_pairs);
+HWY_EXPORT(cells_to_rounded);
 HWY_EXPORT(cells_to_values);
 HWY_EXPORT(derivative_cells_to_values);
 
@@ -352,6 +370,12 @@ void cells_to(const Rearrangement& cells, const float* image, std::int64_t point
               Bfloat16Pair* pairs) {
   CHECK(cells.places == 1 && cells.numbers == kPoints, "tiles of one sample");
   HWY_DYNAMIC_DISPATCH(cells_to_pairs)(cells, image, point_stride, pairs);
+}
+
+void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
+              RoundedFloat* planes) {
+  CHECK(cells.places == 1 && cells.numbers == kPoints, "tiles of one sample");
+  HWY_DYNAMIC_DISPATCH(cells_to_rounded)(cells, image, point_stride, planes);
 }
 
 void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,

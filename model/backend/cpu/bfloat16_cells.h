@@ -24,6 +24,9 @@ constexpr bool prefers_cells(std::int64_t channels) { return channels > 2; }
 // To [point][pair of channels][position] by B^T; an odd channel's partner is zero.
 void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
               Bfloat16Pair* pairs);
+// The same to two planes for each pair of channels, the second one's first.
+void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
+              RoundedFloat* planes);
 // To [point][channel][position]; planes have a multiple of twice kPositionLanes.
 void cells_to(const Rearrangement& cells, const float* image, std::int64_t point_stride,
               Bfloat16* values);

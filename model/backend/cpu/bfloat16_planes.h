@@ -19,6 +19,8 @@ struct PlaneSizes {
 // From [number][channel][position], by B^T (winograd.h), to [point][pair of
 // channels][position]; an odd channel's partner is zero.
 void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16Pair* pairs);
+// The same to two planes for each pair of channels, the second one's first.
+void inputs_to(const PlaneSizes& sizes, const float* numbers, RoundedFloat* planes);
 // To [point][channel][position].
 void inputs_to(const PlaneSizes& sizes, const float* numbers, Bfloat16* values);
 // By A, of `outputs` numbers with tiles.
@@ -26,8 +28,11 @@ void derivatives_to(const PlaneSizes& sizes, int outputs, const float* numbers, 
 
 // Rows of floats, `stride` floats apart, of any length: to [pair of rows][column], where an odd
 // row's partner is zero.
-void rows_to_pairs(std::int64_t rows, std::int64_t columns, std::int64_t stride, const float* from,
-                   Bfloat16Pair* pairs);
+void rows_to(std::int64_t rows, std::int64_t columns, std::int64_t stride, const float* from,
+             Bfloat16Pair* pairs);
+// The same to two rows for each pair, the second one's first.
+void rows_to(std::int64_t rows, std::int64_t columns, std::int64_t stride, const float* from,
+             RoundedFloat* planes);
 // To [row][pair of columns], where an odd column's partner is zero.
 void columns_to_pairs(std::int64_t rows, std::int64_t columns, const float* from,
                       Bfloat16Pair* pairs);

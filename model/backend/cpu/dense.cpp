@@ -141,7 +141,7 @@ class PairsForwardKernel final : public Kernel {
     const std::int64_t pairs = pairs_of(dense_.inputs);
     columns_to_pairs(dense_.batch, dense_.inputs, call.operand<const float>(0), inputs);
     for_units(dense_.units, [&](std::int64_t unit, std::int64_t units) {
-      rows_to_pairs(dense_.inputs, units, dense_.units, kernel + unit, weights);
+      rows_to(dense_.inputs, units, dense_.units, kernel + unit, weights);
       const Bfloat16Pair* plane = weights;
       multiply_planes(PlaneProduct<Bfloat16Pair>{.taps = {&plane, 1},
                                                  .channels = pairs,
@@ -277,8 +277,8 @@ class PairsParameterKernel final : public Kernel {
     const auto* dy = call.operand<const float>(1);
     auto* inputs = scratch_at<Bfloat16Pair>(scratch, inputs_);
     auto* derivatives = scratch_at<Bfloat16Pair>(scratch, derivatives_);
-    rows_to_pairs(dense_.batch, dense_.inputs, dense_.inputs, call.operand<const float>(0), inputs);
-    rows_to_pairs(dense_.batch, dense_.units, dense_.units, dy, derivatives);
+    rows_to(dense_.batch, dense_.inputs, dense_.inputs, call.operand<const float>(0), inputs);
+    rows_to(dense_.batch, dense_.units, dense_.units, dy, derivatives);
     const Bfloat16Pair* planes = derivatives;
     multiply_planes(PlaneProduct<Bfloat16Pair>{.taps = {&planes, 1},
                                                .channels = pairs_of(dense_.batch),

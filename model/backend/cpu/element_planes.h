@@ -8,10 +8,20 @@
 #include <type_traits>
 
 #include "model/backend/cpu/bfloat16_planes.h"
+#include "model/backend/cpu/plane_geometry.h"
 #include "model/backend/cpu/plane_transforms.h"
+#include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/scratch.h"
 
 namespace troupe::model::cpu {
+
+// Returns use(element): for a float, or for what this host multiplies fastest in pairs.
+template <class Use>
+auto with_element(Precision precision, std::int64_t channels, const Use& use) {
+  if (!in_pairs(precision, channels)) return use(float());
+  if (multiplies_pairs_at_once()) return use(Bfloat16Pair());
+  return use(RoundedFloat());
+}
 
 template <class Element>
 class ElementPlanes {

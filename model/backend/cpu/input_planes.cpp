@@ -60,6 +60,7 @@ void InputPlanes<Element>::make_up_to(const float* images, const Samples& sample
 
 template class InputPlanes<float>;
 template class InputPlanes<Bfloat16Pair>;
+template class InputPlanes<RoundedFloat>;
 template class InputPlanes<Bfloat16>;
 
 }  // namespace troupe::model::cpu

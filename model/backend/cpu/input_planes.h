@@ -14,7 +14,7 @@
 
 namespace troupe::model::cpu {
 
-// Element: float, Bfloat16Pair or Bfloat16.
+// Element: one that has a PlaneFormat.
 template <class Element>
 class InputPlanes {
  public:
@@ -25,7 +25,7 @@ class InputPlanes {
         tiling_(tiling),
         held_(held),
         from_cells_(tiling.tiles() && tiling.samples == 1 && prefers_cells(g_.in_channels) &&
-                    (tiling.parts == 1 || g_.in_channels % PlaneFormat<Element>::kChannels == 0)),
+                    (tiling.parts == 1 || g_.in_channels % PlaneFormat<Element>::kTogether == 0)),
         place_(plan.add_array<Element>(held * plane_size())),
         elements_(from_cells_ ? 0 : tiling.points * number_stride(), plan) {}
 
@@ -70,7 +70,7 @@ class InputPlanes {
   const ConvolutionGeometry& g_;
   const Tiling& tiling_;
   std::int64_t held_;
-  // Planes of bfloat16 are made straight from cells. No element has channels of two parts.
+  // Planes of bfloat16 are made straight from cells. No pair has channels of two parts.
   bool from_cells_;
   std::size_t place_;
   ElementPlanes<Element> elements_;

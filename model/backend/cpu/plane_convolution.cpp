@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/backend/cpu/element_planes.h"
 #include "model/backend/cpu/element_weights.h"
 #include "model/backend/cpu/plane_image.h"
 #include "model/backend/cpu/plane_vectors.h"
@@ -15,7 +16,7 @@ Tiling tiling_for(const ConvolutionGeometry& geometry) {
   return side_by_side(geometry, tiling_of<Element>(geometry));
 }
 
-// Sums over all taps in registers. Element: float or Bfloat16Pair.
+// Sums over all taps in registers.
 template <class Element>
 class ManyOutputsKernel final : public PlaneImageKernel {
  public:
@@ -80,38 +81,35 @@ class ManyOutputsKernel final : public PlaneImageKernel {
 
 // A convolution with one output channel has no outputs to fill the rows of a block with, so taps
 // take their place. Each plane of the input gives, for every tap, a plane of sums over its
-// channels. The output is the sum of these planes, each shifted by its tap. Element: float or
-// Bfloat16Pair.
+// channels. The output is the sum of these planes, each shifted by its tap.
 template <class Element>
 class OneOutputKernel final : public PlaneImageKernel {
  public:
   explicit OneOutputKernel(const ImageConvolution& convolution)
       : PlaneImageKernel(convolution, tiling_for<Element>(convolution.geometry)),
         input_(g_, tiling_, 1, plan_),
-        elements_(plan_.add_array<Element>(tiling_.points * point_size())),
+        weights_(tiling_.points, input_.image_channels(), taps(), plan_),
+        taps_last_(plan_.add_floats(tiling_.points * input_.image_channels() * taps())),
         of_taps_(plan_.add_floats(g_.kernel[0] * tiling_.points * taps() * tiling_.plane)),
         planes_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const float*))) {}
 
   double products() const override {
     return static_cast<double>(shares() * g_.in[0] * tiling_.points * tiling_.plane *
                                PlaneFormat<Element>::kChannels) *
-           static_cast<double>(point_size());
+           static_cast<double>(input_.channels() * taps());
   }
 
  private:
-  // Weights of one point: [channel][tap].
-  std::int64_t point_size() const { return input_.channels() * taps(); }
-
+  // From [point][tap][channel] to [point][channel][tap], as if taps were outputs.
   void arrange(const float* weights, std::byte* scratch) const override {
-    auto* to = scratch_at<Element>(scratch, elements_);
+    auto* to = scratch_at<float>(scratch, taps_last_);
     const std::int64_t channels = input_.image_channels();
     for (std::int64_t point = 0; point < tiling_.points; ++point, weights += taps() * channels) {
-      for (std::int64_t c = 0; c < channels; c += PlaneFormat<Element>::kChannels) {
-        for (std::int64_t tap = 0; tap < taps(); ++tap) {
-          *to++ = weight_of<Element>(weights + tap * channels + c, 1, channels - c);
-        }
+      for (std::int64_t c = 0; c < channels; ++c) {
+        for (std::int64_t tap = 0; tap < taps(); ++tap) *to++ = weights[tap * channels + c];
       }
     }
+    weights_.arrange(scratch_at<float>(scratch, taps_last_), scratch);
   }
 
   void form_sums(const float* images, const Samples& samples, std::int64_t ox, std::int64_t& made,
@@ -127,7 +125,8 @@ class OneOutputKernel final : public PlaneImageKernel {
             .taps = {&channels, 1},
             .channels = input_.channels(),
             .channel_stride = input_.channel_stride(),
-            .weights = scratch_at<Element>(weights.scratch, elements_) + point * point_size(),
+            .weights = weights_.of_tap(point, scratch_at<float>(weights.scratch, taps_last_),
+                                       weights.scratch),
             .outputs = taps(),
             .weights_stride = taps(),
             .positions = tiling_.plane,
@@ -161,7 +160,8 @@ class OneOutputKernel final : public PlaneImageKernel {
   }
 
   const InputPlanes<Element> input_;
-  const std::size_t elements_, of_taps_, planes_;
+  const ElementWeights<Element> weights_;
+  const std::size_t taps_last_, of_taps_, planes_;
 };
 
 template <class Element>
@@ -174,9 +174,9 @@ std::unique_ptr<Kernel> make_image_kernel_of(const ImageConvolution& convolution
 
 std::unique_ptr<Kernel> make_image_kernel(const ImageConvolution& convolution,
                                           Precision precision) {
-  return in_pairs(precision, convolution.geometry.in_channels)
-             ? make_image_kernel_of<Bfloat16Pair>(convolution)
-             : make_image_kernel_of<float>(convolution);
+  return with_element(precision, convolution.geometry.in_channels, [&](auto element) {
+    return make_image_kernel_of<decltype(element)>(convolution);
+  });
 }
 
 // True where tiles pay: on the smallest images they fill few of the lanes, and every further part

@@ -120,6 +120,10 @@ void multiply(const PlaneProduct<Element>& product) {
 
 void multiply_float_planes(const PlaneProduct<float>& product) { multiply<Floats>(product); }
 
+void multiply_rounded_planes(const PlaneProduct<RoundedFloat>& product) {
+  multiply<RoundedFloats>(product);
+}
+
 void multiply_unfused_planes(const PlaneProduct<float>& product) {
   multiply<UnfusedFloats>(product);
 }
@@ -253,6 +257,7 @@ HWY_EXPORT(vector_lanes);
 HWY_EXPORT(has_bfloat16_instructions);
 HWY_EXPORT(multiplies_pairs_at_once);
 HWY_EXPORT(multiply_float_planes);
+HWY_EXPORT(multiply_rounded_planes);
 HWY_EXPORT(multiply_unfused_planes);
 HWY_EXPORT(multiply_pair_planes);
 HWY_EXPORT(add_planes);
@@ -279,6 +284,10 @@ void multiply_planes_unfused(const PlaneProduct<float>& product) {
 
 void multiply_planes(const PlaneProduct<Bfloat16Pair>& product) {
   HWY_DYNAMIC_DISPATCH(multiply_pair_planes)(product);
+}
+
+void multiply_planes(const PlaneProduct<RoundedFloat>& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_rounded_planes)(product);
 }
 
 void add_planes(std::span<const float* const> planes, std::int64_t positions, float* sum) {

@@ -36,7 +36,8 @@ inline std::optional<bool> pairs_at_once_for_tests;
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of
 //   taps[t][c channel_stride + q] weights[(t channels + c) weights_stride + o output_stride].
-// Element is float, or Bfloat16Pair: then every channel here is two, added as bfloat16.h says.
+// Element is float, or as bfloat16.h says: Bfloat16Pair, of which every channel here is two, or
+// RoundedFloat.
 template <class Element>
 struct PlaneProduct {
   std::span<const Element* const> taps;
@@ -49,6 +50,7 @@ struct PlaneProduct {
 };
 void multiply_planes(const PlaneProduct<float>& product);
 void multiply_planes(const PlaneProduct<Bfloat16Pair>& product);
+void multiply_planes(const PlaneProduct<RoundedFloat>& product);
 // With products that are rounded before they are added, as the reference has them.
 void multiply_planes_unfused(const PlaneProduct<float>& product);
 

@@ -15,7 +15,6 @@ namespace troupe::model::cpu {
 namespace {
 
 // dx[c] = sum over phases and coarse taps j of dy[phase, c - j] collapsed[phase][j] transposed.
-// Element: float or Bfloat16Pair.
 template <class Element>
 class BackwardInputKernel final : public SampleKernel {
  public:
@@ -168,10 +167,10 @@ class BackwardInputKernel final : public SampleKernel {
 
 std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionBackwardInput& convolution,
                                               Precision precision) {
-  if (in_pairs(precision, convolution.geometry.out_channels)) {
-    return std::make_unique<BackwardInputKernel<Bfloat16Pair>>(convolution.geometry);
-  }
-  return std::make_unique<BackwardInputKernel<float>>(convolution.geometry);
+  return with_element(
+      precision, convolution.geometry.out_channels, [&](auto element) -> std::unique_ptr<Kernel> {
+        return std::make_unique<BackwardInputKernel<decltype(element)>>(convolution.geometry);
+      });
 }
 
 }  // namespace troupe::model::cpu

@@ -9,7 +9,6 @@
 namespace troupe::model::cpu {
 namespace {
 
-// Element: float or Bfloat16Pair.
 template <class Element>
 class ForwardKernel final : public UpsampledForward {
  public:
@@ -68,10 +67,10 @@ bool upsamples(const ConvolutionGeometry& geometry) { return geometry.upsample !
 
 std::unique_ptr<Kernel> make_upsampled_kernel(const ConvolutionForward& convolution,
                                               Precision precision) {
-  if (in_pairs(precision, convolution.geometry.in_channels)) {
-    return std::make_unique<ForwardKernel<Bfloat16Pair>>(convolution);
-  }
-  return std::make_unique<ForwardKernel<float>>(convolution);
+  return with_element(precision, convolution.geometry.in_channels,
+                      [&](auto element) -> std::unique_ptr<Kernel> {
+                        return std::make_unique<ForwardKernel<decltype(element)>>(convolution);
+                      });
 }
 
 }  // namespace troupe::model::cpu

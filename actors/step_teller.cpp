@@ -134,11 +134,11 @@ void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& rec
 
 // A line in front of which none waits is sent at once, and dropped where there is no room, as
 // metrics may be. One that is told again waits for credit, and all lines behind it do, so that they
-// come in their order.
+// come in their order. So does a turn of workers, as the lines are the log of their order.
 void StepTeller::tell_line(Context& context, StepMetrics step) {
   if (!metrics_.valid()) return;
   step.again = std::exchange(next_is_again_, false);
-  const bool waits = !untold_.empty() || step.again;
+  const bool waits = !untold_.empty() || step.again || training_.options.has_turns();
   if (!waits) {
     context.send(metrics_, Message::of(std::move(step)));
     return;

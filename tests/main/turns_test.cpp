@@ -21,14 +21,9 @@ using testing::HasSubstr;
 // and one.
 std::uint64_t steps_of_iteration(const std::string& kind) { return kind == "quorum" ? 2 : 4; }
 std::uint64_t events_of_step(const std::string& kind) { return 4 * 8 / steps_of_iteration(kind); }
-// No line of a step is lost, as they are the order.
-const Words kAllLines{"--set",
-                      "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"};
-
 Words turns(const std::string& kind) {
   const std::string of = kind == "quorum" ? ", of: 3" : "";
-  return Words{"--set", "train.strategy={kind: " + kind + of + ", workers: 4, steps: 2}"} +
-         kAllLines;
+  return {"--set", "train.strategy={kind: " + kind + of + ", workers: 4, steps: 2}"};
 }
 
 class Turns : public ClusterRun {

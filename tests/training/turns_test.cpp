@@ -341,8 +341,7 @@ class TurnsOfActors : public ::testing::Test {
                                              std::vector<std::string> overrides,
                                              const std::string& order = "") {
     overrides.insert(overrides.end(),
-                     {"actors.validator.every=none", "data.synthetic.events=128", "train.seed=3",
-                      "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"});
+                     {"actors.validator.every=none", "data.synthetic.events=128", "train.seed=3"});
     auto log = runtime::Log::silent();
     auto folder = launch::RunFolder::create(path(name), disk_).value();
     launch::HeadRunRequest request;

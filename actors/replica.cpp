@@ -14,6 +14,8 @@ using runtime::TimePoint;
 
 // So many of the newest steps a lost leader may have told without getting through.
 constexpr std::uint64_t kToldAgain = 64;
+// The next look for room in front of the Monitor.
+constexpr runtime::Duration kUntilRoom = std::chrono::milliseconds(5);
 
 void trace(Context& context, std::uint32_t name, TimePoint start, std::uint64_t step) {
   context.trace().write({name, start, context.now(), static_cast<std::int64_t>(step)});
@@ -130,6 +132,10 @@ StepEngine::Hooks Replica::hooks(Context& context) {
 void Replica::timer(Context& context, runtime::TimerId) {
   using Work = StepEngine::Turn::Work;
   turn_ = {};
+  if (!teller_.tell_untold(context) && (phase_ == Phase::kEnded || teller_.is_full())) {
+    turn_ = context.after(kUntilRoom);
+    return;
+  }
   if (phase_ == Phase::kEnded) return;
   // Snapshots go first: a full link to the disk holds training back, so that no queue grows.
   if (!snapshots_.flush(context)) return;
@@ -247,7 +253,7 @@ void Replica::receive_view(Context& context, const ViewMessage& told) {
     snapshots_.forget_validations();
   } else if (leads_ && !led && !first && teller_.newest() != nullptr) {
     const std::uint64_t newest = teller_.newest()->step;
-    const bool all = view_->id.term > 1;
+    const bool all = view_->id.term > 1 || training_.options.has_turns();
     teller_.tell_again(context, all ? 0 : newest - std::min(newest, kToldAgain - 1));
     const pipeline::TrainingState& state = engine_->state();
     snapshots_.take_if_due(state, state.epoch != teller_.newest()->epoch);
@@ -353,6 +359,7 @@ void Replica::end(Context& context, std::optional<runtime::Error> error) {
   if (teller_.newest() != nullptr) body.last_step = *teller_.newest();
   body.validations = snapshots_.validations();
   context.send_control("coordinator", Message::of(ReplicaEnd(*end_)));
+  if (!teller_.tell_untold(context)) turn_ = context.after(kUntilRoom);
 }
 
 std::string Replica::waiting_for() const {

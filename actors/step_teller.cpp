@@ -134,7 +134,8 @@ void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& rec
 
 // A line in front of which none waits is sent at once, and dropped where there is no room, as
 // metrics may be. One that is told again waits for credit, and all lines behind it do, so that they
-// come in their order. So does a turn of workers, as the lines are the log of their order.
+// come in their order. So does a turn of workers, as the lines are the log of their order; the
+// replica makes no step while too many of them wait.
 void StepTeller::tell_line(Context& context, StepMetrics step) {
   if (!metrics_.valid()) return;
   step.again = std::exchange(next_is_again_, false);
@@ -160,12 +161,13 @@ void StepTeller::tell_again(Context& context, std::uint64_t from) {
   tell_untold(context);
 }
 
-void StepTeller::tell_untold(Context& context) {
+bool StepTeller::tell_untold(Context& context) {
   for (; !untold_.empty(); untold_.pop_front()) {
     Message message = Message::of(StepMetrics(untold_.front()));
-    if (!context.can_send(metrics_, message.bytes())) return;
+    if (!context.can_send(metrics_, message.bytes())) return false;
     context.send(metrics_, std::move(message));
   }
+  return true;
 }
 
 }  // namespace troupe::actors

@@ -88,8 +88,13 @@ class StepTeller {
             StepMetrics metrics, bool in_view);
   // Tells the Monitor all remembered steps from this one on again.
   void tell_again(Context& context, std::uint64_t from);
-  // Tells what waits for credit: in its order, and none is dropped.
-  void tell_untold(Context& context);
+  // Tells what waits for room in front of the Monitor, in its order. True: nothing waits any more.
+  // Nobody says when there is room.
+  bool tell_untold(Context& context);
+  // As many lines of turns wait as may.
+  bool is_full() const {
+    return training_.options.has_turns() && untold_.size() >= kRememberedSteps / 2;
+  }
   // Sends the samples that were kept.
   void finish(Context& context) { samples_.tell_all(context); }
 

@@ -295,7 +295,7 @@ void add_elementwise_kinds(KindTable& table) {
                                       {"gelu", ActivationKind::kGelu},
                                       {"silu", ActivationKind::kSilu},
                                       {"elu", ActivationKind::kElu}}),
-                Scope::kState, "The function; gelu by tanh.")
+                Scope::kState, "The function; gelu in its form with tanh.")
       .field("slope", option(&Activation::slope), number(0.0, 1.0), Scope::kState,
              "Slope of leaky_relu below 0.")
       .used_if("kind: leaky_relu", [](const Described<Activation>& layer) {

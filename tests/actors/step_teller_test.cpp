@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/step_engine.h"
@@ -18,58 +24,108 @@ using std::chrono::milliseconds;
 using testing::Contains;
 using testing::Not;
 
-// The steps that the Monitor gets of 20 that are told before it takes the first, with room for two,
-// and of 20 more, one each millisecond.
-std::vector<std::uint64_t> steps_that_come(pipeline::StrategyKind strategy) {
-  Toy toy;
-  pipeline::TrainingOptions options = toy.context().options;
-  options.strategy.kind = strategy;
-  options.worker.emplace();
-  StepEngine engine({}, toy.context());
-  StepTeller teller(0, {toy.context().gan, toy.context().backend, options});
-  std::vector<std::uint64_t> come;
-  Script root, monitor;
-  std::uint64_t told = 0;
-  const auto tell_next = [&](Context& context) {
+// Tells steps of a strategy to a Monitor with room for two, and takes those that come to it.
+class Telling {
+ public:
+  explicit Telling(pipeline::StrategyKind strategy) : options_(toy_.context().options) {
+    options_.strategy.kind = strategy;
+    options_.worker.emplace();
+    teller_.emplace(0, TrainingContext{toy_.context().gan, toy_.context().backend, options_});
+  }
+
+  // So many steps at once, and then every millisecond what the replica does: turn(context).
+  std::vector<std::uint64_t> run(std::uint64_t at_once, std::function<void(Context&)> turn) {
+    std::vector<std::uint64_t> come;
+    Script root, monitor;
+    root.start = [&](Context& context) {
+      teller_->start(context);
+      teller_->enter(true);
+      while (told_ < at_once) tell_next(context);
+      context.after(milliseconds(1));
+    };
+    int turns = 0;
+    root.timer = [&](Context& context, runtime::TimerId) {
+      if (++turns > 40) return context.finish();
+      turn(context);
+      context.after(milliseconds(1));
+    };
+    monitor.receive = [&](Context&, const Message& message) {
+      come.push_back(message.as<StepMetrics>()->step);
+    };
+    Play play;
+    play.actor("replica.0", root).actor("monitor", monitor);
+    play.link("replica.0", "metrics", "monitor", "metrics", runtime::Lane::kMetrics, 2);
+    const auto end = play.run(1);
+    EXPECT_FALSE(end.error) << end.error->message;
+    return come;
+  }
+
+  void tell_next(Context& context) {
     StepMetrics metrics;
-    metrics.step = told++;
-    teller.tell(context, engine, {}, std::move(metrics), false);
-  };
-  root.start = [&](Context& context) {
-    teller.start(context);
-    teller.enter(true);
-    while (told < 20) tell_next(context);
-    context.after(milliseconds(1));
-  };
-  root.timer = [&](Context& context, runtime::TimerId) {
-    if (told == 40) return context.finish();
-    tell_next(context);
-    context.after(milliseconds(1));
-  };
-  monitor.receive = [&](Context&, const Message& message) {
-    come.push_back(message.as<StepMetrics>()->step);
-  };
-  Play play;
-  play.actor("replica.0", root).actor("monitor", monitor);
-  play.link("replica.0", "metrics", "monitor", "metrics", runtime::Lane::kMetrics, 2);
-  const auto end = play.run(1);
-  EXPECT_FALSE(end.error) << end.error->message;
-  return come;
+    metrics.step = told_++;
+    teller_->tell(context, engine_, {}, std::move(metrics), false);
+  }
+  StepTeller& teller() { return *teller_; }
+
+ private:
+  Toy toy_;
+  pipeline::TrainingOptions options_;
+  StepEngine engine_{{}, toy_.context()};
+  std::optional<StepTeller> teller_;
+  std::uint64_t told_ = 0;
+};
+
+std::vector<std::uint64_t> first_steps(std::uint64_t count) {
+  std::vector<std::uint64_t> steps(count);
+  std::iota(steps.begin(), steps.end(), 0);
+  return steps;
 }
+
+constexpr pipeline::StrategyKind kTurns[] = {
+    pipeline::StrategyKind::kDownpour, pipeline::StrategyKind::kEasgd, pipeline::StrategyKind::kGem,
+    pipeline::StrategyKind::kQuorum};
 
 TEST(StepTeller, LinesAreDroppedInFrontOfASlowMonitor) {
-  const auto come = steps_that_come(pipeline::StrategyKind::kLocal);
+  Telling telling(pipeline::StrategyKind::kLocal);
+  const auto come = telling.run(20, [&](Context& context) { telling.tell_next(context); });
   EXPECT_THAT(come, Contains(1));
   EXPECT_THAT(come, Not(Contains(2)));
-  EXPECT_THAT(come, Contains(39));
+  EXPECT_THAT(come, Contains(40));
 }
 
-TEST(StepTeller, LinesOfTurnsAreTheirOrderAndWait) {
-  for (const auto strategy : {pipeline::StrategyKind::kDownpour, pipeline::StrategyKind::kQuorum}) {
-    const auto come = steps_that_come(strategy);
-    EXPECT_GT(come.size(), 30u);
-    for (std::size_t i = 0; i < come.size(); ++i) EXPECT_EQ(come[i], i);
+TEST(StepTeller, LinesOfTurnsAreTheirOrderAndWaitForALaterStep) {
+  for (const auto strategy : kTurns) {
+    Telling telling(strategy);
+    std::uint64_t more = 20;
+    const auto come = telling.run(20, [&](Context& context) {
+      if (more == 0) return;
+      --more;
+      telling.tell_next(context);
+    });
+    EXPECT_EQ(come, first_steps(40));
   }
+}
+
+TEST(StepTeller, LinesOfTurnsAreToldBehindTheLastStep) {
+  for (const auto strategy : kTurns) {
+    Telling telling(strategy);
+    const auto come =
+        telling.run(20, [&](Context& context) { telling.teller().tell_untold(context); });
+    EXPECT_EQ(come, first_steps(20));
+  }
+}
+
+TEST(StepTeller, TurnsThatTheirReplicaHoldsBackLoseNoLine) {
+  Telling telling(pipeline::StrategyKind::kGem);
+  std::uint64_t most = 0;
+  telling.run(1, [&](Context& context) {
+    for (; most < 2 * kRememberedSteps && !telling.teller().is_full(); ++most) {
+      telling.tell_next(context);
+    }
+  });
+  EXPECT_LT(most, kRememberedSteps);
+  Telling other(pipeline::StrategyKind::kLocal);
+  other.run(kRememberedSteps, [&](Context&) { EXPECT_FALSE(other.teller().is_full()); });
 }
 
 }  // namespace

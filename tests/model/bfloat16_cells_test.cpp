@@ -102,15 +102,22 @@ void expect_pairs(const cpu::Rearrangement& r, const std::vector<float>& image) 
 }
 
 void expect_planes_of_pairs(const cpu::Rearrangement& r, const std::vector<float>& image) {
-  const std::int64_t planes = (r.channels + 1) / 2 * 2;
-  std::vector<RoundedFloat> judge(size_of_points(r, planes)), found(judge.size(), {1.0f});
+  const std::int64_t pairs = (r.channels + 1) / 2;
+  std::vector<Bfloat16Pair> judge(size_of_points(r, pairs));
+  std::vector<RoundedFloat> found(2 * judge.size(), {1.0f});
   cpu::inputs_to({true, r.channels, r.plane}, planes_of_numbers(r, image).data(), judge.data());
-  cpu::cells_to(r, image.data(), planes * r.plane, found.data());
+  cpu::cells_to(r, image.data(), 2 * pairs * r.plane, found.data());
+  const auto expect = [&](RoundedFloat value, Bfloat16 judged) {
+    if (std::isnan(value.value) && std::isnan(to_float(judged))) return;
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(value.value),
+              std::bit_cast<std::uint32_t>(to_float(judged)));
+  };
+  const auto plane = static_cast<std::size_t>(r.plane);
   for (std::size_t i = 0; i < judge.size(); ++i) {
-    if (std::isnan(found[i].value) && std::isnan(judge[i].value)) continue;
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(found[i].value),
-              std::bit_cast<std::uint32_t>(judge[i].value))
-        << "element " << i;
+    const std::size_t at = i / plane * 2 * plane + i % plane;
+    expect(found[at], judge[i].second);
+    expect(found[at + plane], judge[i].first);
+    if (testing::Test::HasFailure()) FAIL() << "pair " << i;
   }
 }
 

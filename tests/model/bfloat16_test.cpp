@@ -228,8 +228,8 @@ TEST_P(OfEveryVector, PlanesAreRoundedAsNumbersAreAndAnOddChannelHasAZeroPartner
   numbers[0] = float_of(0x7F800001);  // NaN that is only seen in the lower half
   numbers[1] = std::numeric_limits<float>::infinity();
   numbers[2] = float_of(0x3F808000);
-  std::vector<Bfloat16Pair> pairs(2 * kPositionLanes);
-  std::vector<RoundedFloat> planes(2 * pairs.size());
+  std::vector<Bfloat16Pair> pairs(2 * kPositionLanes, {{0x1234}, {0x1234}});
+  std::vector<RoundedFloat> planes(2 * pairs.size(), {1.0f});
   std::vector<Bfloat16> values(numbers.size());
   const cpu::PlaneSizes sizes{.tiles = false, .channels = kChannels, .plane = kPositionLanes};
   cpu::inputs_to(sizes, numbers.data(), pairs.data());

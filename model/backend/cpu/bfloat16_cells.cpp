@@ -165,9 +165,9 @@ void with_rounding(const Use& use) {
 // four times, so that position 4 b + i of pairs (8 b + i of values) stands in block b of row i.
 constexpr std::int64_t kBlocks = 4;
 template <class Element>
-constexpr std::int64_t kRows = 8 / PlaneFormat<Element>::kTogether;
+constexpr std::int64_t kRows = 8 / PlaneFormat<Element>::kInPair;
 template <class Element>
-constexpr std::int64_t kPlanes = PlaneFormat<Element>::kTogether / PlaneFormat<Element>::kChannels;
+constexpr std::int64_t kPlanes = PlaneFormat<Element>::kInPair / PlaneFormat<Element>::kChannels;
 
 template <class Element>
 struct alignas(64) RoundedBlocks {

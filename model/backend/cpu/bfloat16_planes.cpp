@@ -87,11 +87,15 @@ void inputs_to(const PlaneSizes& p, const float* numbers, Element* to) {
     for (std::int64_t i = 0; i < p.plane; i += kLanes) {
       Vector d[kPoints];
       load_numbers(numbers + i, stride, kPoints, d);
-      const auto a = transformed_inputs(d);
-      if (two) load_numbers(numbers + p.plane + i, stride, kPoints, d);
-      const auto b = transformed_inputs(d);
+      const auto first = transformed_inputs(d);
+      AtPoints<Vector> second;
+      for (Vector& value : second.at) value = hn::Zero(Tag());
+      if (two) {
+        load_numbers(numbers + p.plane + i, stride, kPoints, d);
+        second = transformed_inputs(d);
+      }
       for (int k = 0; k < kPoints; ++k) {
-        store_pairs(a.at[k], two ? b.at[k] : hn::Zero(Tag()), p.plane, to + k * point_stride + i);
+        store_pairs(first.at[k], second.at[k], p.plane, to + k * point_stride + i);
       }
     }
   }

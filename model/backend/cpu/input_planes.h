@@ -25,7 +25,7 @@ class InputPlanes {
         tiling_(tiling),
         held_(held),
         from_cells_(tiling.tiles() && tiling.samples == 1 && prefers_cells(g_.in_channels) &&
-                    (tiling.parts == 1 || g_.in_channels % PlaneFormat<Element>::kTogether == 0)),
+                    (tiling.parts == 1 || g_.in_channels % PlaneFormat<Element>::kInPair == 0)),
         place_(plan.add_array<Element>(held * plane_size())),
         elements_(from_cells_ ? 0 : tiling.points * number_stride(), plan) {}
 

@@ -15,29 +15,29 @@ namespace troupe::model::cpu {
 // long.
 ConvolutionGeometry with_long_rows(ConvolutionGeometry geometry);
 
-// The elements of planes: floats, or bfloat16, of which two channels (Bfloat16Pair) or two
-// neighbouring positions (Bfloat16) fill the lane of a float, or one (RoundedFloat) does.
+// The elements of planes: floats, or numbers of bfloat16. Of these two channels (Bfloat16Pair), two
+// neighbouring positions (Bfloat16) or a single one (RoundedFloat) fill the lane of a float.
 template <class Element>
 struct PlaneFormat {
-  static constexpr std::int64_t kTogether = 1;  // channels that are multiplied together
+  static constexpr std::int64_t kInPair = 1;    // channels of a pair, or 1
   static constexpr std::int64_t kChannels = 1;  // of an element
   static constexpr std::int64_t kInLane = 1;    // elements in a lane
 };
 template <>
 struct PlaneFormat<Bfloat16Pair> {
-  static constexpr std::int64_t kTogether = 2;
+  static constexpr std::int64_t kInPair = 2;
   static constexpr std::int64_t kChannels = 2;
   static constexpr std::int64_t kInLane = 1;
 };
 template <>
 struct PlaneFormat<RoundedFloat> {
-  static constexpr std::int64_t kTogether = 2;
+  static constexpr std::int64_t kInPair = 2;
   static constexpr std::int64_t kChannels = 1;
   static constexpr std::int64_t kInLane = 1;
 };
 template <>
 struct PlaneFormat<Bfloat16> {
-  static constexpr std::int64_t kTogether = 1;
+  static constexpr std::int64_t kInPair = 1;
   static constexpr std::int64_t kChannels = 1;
   static constexpr std::int64_t kInLane = 2;
 };
@@ -45,8 +45,8 @@ struct PlaneFormat<Bfloat16> {
 // Elements of so many channels. A channel without a partner has zeros for one.
 template <class Element>
 constexpr std::int64_t elements_of(std::int64_t channels) {
-  constexpr std::int64_t kTogether = PlaneFormat<Element>::kTogether;
-  return (channels + kTogether - 1) / kTogether * (kTogether / PlaneFormat<Element>::kChannels);
+  constexpr std::int64_t kInPair = PlaneFormat<Element>::kInPair;
+  return (channels + kInPair - 1) / kInPair * (kInPair / PlaneFormat<Element>::kChannels);
 }
 
 // One channel has no partner, and stays float.

@@ -183,35 +183,36 @@ bool has_bfloat16_instructions() {
   return has;
 }
 
-template <class Arithmetic>
-runtime::Duration time_of(const PlaneProduct<Bfloat16Pair>& product) {
-  const auto begin = runtime::steady_now();
-  multiply<Arithmetic>(product);
-  return runtime::steady_now() - begin;
+// The least time that some products of a block take.
+template <class Arithmetic, class Element, std::int64_t kChannels>
+runtime::Duration time_of_block() {
+  constexpr std::int64_t kOutputs = 8, kPositions = 3 * kLanes;
+  std::array<Element, kChannels * kPositions> values{};
+  std::array<Element, kChannels * kOutputs> weights{};
+  std::array<float, kOutputs * kPositions> sums{};
+  const Element* tap = values.data();
+  const PlaneProduct<Element> product{.taps = {&tap, 1},
+                                      .channels = kChannels,
+                                      .channel_stride = kPositions,
+                                      .weights = weights.data(),
+                                      .outputs = kOutputs,
+                                      .weights_stride = kOutputs,
+                                      .positions = kPositions,
+                                      .sums = sums.data(),
+                                      .sums_stride = kPositions};
+  auto least = runtime::Duration::max();
+  for (int round = 0; round < 20; ++round) {
+    const auto begin = runtime::steady_now();
+    multiply<Arithmetic>(product);
+    least = std::min(least, runtime::steady_now() - begin);
+  }
+  return least;
 }
 
-// Compares the least times that both ways take for some products of a block.
 bool is_faster_at_once() {
-  constexpr std::int64_t kPairs = 128, kOutputs = 8, kPositions = 3 * kLanes;
-  std::array<Bfloat16Pair, kPairs * kPositions> values{};
-  std::array<Bfloat16Pair, kPairs * kOutputs> weights{};
-  std::array<float, kOutputs * kPositions> sums{};
-  const Bfloat16Pair* tap = values.data();
-  const PlaneProduct<Bfloat16Pair> product{.taps = {&tap, 1},
-                                           .channels = kPairs,
-                                           .channel_stride = kPositions,
-                                           .weights = weights.data(),
-                                           .outputs = kOutputs,
-                                           .weights_stride = kOutputs,
-                                           .positions = kPositions,
-                                           .sums = sums.data(),
-                                           .sums_stride = kPositions};
-  auto at_once = runtime::Duration::max(), in_turn = at_once;
-  for (int round = 0; round < 20; ++round) {
-    at_once = std::min(at_once, time_of<PairsAtOnce>(product));
-    in_turn = std::min(in_turn, time_of<PairsInTurn>(product));
-  }
-  return at_once < in_turn;
+  constexpr std::int64_t kPairs = 128;
+  return time_of_block<PairsAtOnce, Bfloat16Pair, kPairs>() <
+         time_of_block<RoundedFloats, RoundedFloat, 2 * kPairs>();
 }
 
 bool multiplies_pairs_at_once() {

@@ -6,9 +6,10 @@
 //
 // The bits do not depend on this choice. Every element is one chain of multiply-adds, fused but
 // where a name says otherwise, in the order given here. Sums over positions are formed in sixteen
-// lanes, position modulo 16, which are added as ((l + l+8) + (l+4 + l+12)) and so on. The thread's
-// setting for subnormals applies. With bfloat16 a link of the chain is a pair of numbers
-// (bfloat16.h), multiplied by AVX512-BF16 on hosts where that has the promised bits and is faster.
+// lanes, position modulo 16, which are added as ((l + l+8) + (l+4 + l+12)) and so on. With floats
+// the thread's setting for subnormals applies. With bfloat16 a link of the chain is a pair of
+// numbers (bfloat16.h), multiplied by AVX512-BF16 on hosts where that has the promised bits and is
+// faster.
 
 #include <cstdint>
 #include <optional>
@@ -36,8 +37,8 @@ inline std::optional<bool> pairs_at_once_for_tests;
 
 // sums[o][q] = sum over taps t, channels c, both ascending, of
 //   taps[t][c channel_stride + q] weights[(t channels + c) weights_stride + o output_stride].
-// Element is float, or as bfloat16.h says: Bfloat16Pair, of which every channel here is two, or
-// RoundedFloat.
+// Element is float, or as bfloat16.h says, with subnormals flushed: Bfloat16Pair, of which every
+// channel here is two, or RoundedFloat, whose channels come in pairs, the second one first.
 template <class Element>
 struct PlaneProduct {
   std::span<const Element* const> taps;

@@ -22,7 +22,7 @@ class UpsampledForward : public SampleKernel {
 
  protected:
   // The elements of planes: how many fill a lane (PlaneFormat), and the channels of the image with
-  // those that fill the last element.
+  // those that fill the last pair.
   struct Elements {
     std::int64_t in_lane = 1, channels = 1;
   };

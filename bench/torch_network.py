@@ -87,8 +87,8 @@ class Network:
         self.norm_sizes = []
         for layer in self.layers:
             self.infer(layer)
-        self.moving = [(torch.zeros(size, device=device), torch.ones(size, device=device))
-                       for size in self.norm_sizes]
+        self.moving = [(torch.zeros(size, dtype=dtype, device=device),
+                        torch.ones(size, dtype=dtype, device=device)) for size in self.norm_sizes]
         self.parameters = []
 
     # Shapes and parameters.

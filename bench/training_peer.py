@@ -49,10 +49,11 @@ HEAD_UNITS = 16  # at most, of a dense layer that autocast leaves alone
 ONLY_SLOTS = dict(supervised="fit", diffusion="denoise")
 
 DEVICE = "cpu"  # card_peer.py takes a card
+DTYPE = torch.float32  # tests/oracle/zoo_case.py takes float64
 
 
-def to_float(tensor):
-    return tensor.detach().to(DEVICE, torch.float32)
+def of_type(tensor):
+    return tensor.detach().to(DEVICE, DTYPE)
 
 
 def train_section(model):
@@ -65,7 +66,7 @@ class Network(torch_network.Network):
     """With its initial weights and its optimiser."""
 
     def __init__(self, description, number, layout, optimiser=None, epsilon=EPSILON, bf16=False):
-        super().__init__(description, layout, device=DEVICE)
+        super().__init__(description, layout, DTYPE, DEVICE)
         self.number, self.bf16 = number, bf16
         values = [make_oracle.initialise(shape, kind, fan_in, fan_out, number, index)
                   for index, (_, shape, kind, fan_in, fan_out) in enumerate(self.tensors)]
@@ -77,7 +78,7 @@ class Network(torch_network.Network):
 
     def run(self, x, training=True, drop=None, conditions=None):
         with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=self.bf16):
-            return [output.float() for output in super().run(x, training, drop, conditions)]
+            return [output.to(DTYPE) for output in super().run(x, training, drop, conditions)]
 
     def dense(self, layer, x, kernel, bias=None):
         """Heads in float."""
@@ -136,13 +137,13 @@ class Iteration:
         """Numbers of the events, and their images in PyTorch's order."""
         cells = self.d.input_shape[:-1]
         made = make_oracle.make_events(cells, self.events)
-        self.data = {k: to_float(v) for k, v in made.items()}
+        self.data = {k: of_type(v) for k, v in made.items()}
         self.data["images"] = self.d.image(self.data["images"][..., None])
         columns = [l for l in self.model["losses"].values() if self.classes_of(l)]
         for number, written in enumerate(columns):
             u = philox.uniforms((number + 1) * self.events, seed=make_oracle.DATA_SEED, stream=11)
             classes = np.floor(u[number * self.events:] * self.classes_of(written))
-            self.data[written["target"]] = torch.tensor(classes.astype(np.float32), device=DEVICE)
+            self.data[written["target"]] = torch.tensor(classes, dtype=DTYPE, device=DEVICE)
 
     def classes_of(self, written):
         """How many classes a loss term tells; 0: none."""
@@ -171,24 +172,24 @@ class Iteration:
                              self.latent_options["size"])
         conditions = self.latent_options.get("conditions", [])
         if self.latent_options.get("mode") == "multiply":
-            return noise * part[conditions[0]][:, None]
+            return of_type(noise * part[conditions[0]].float()[:, None])
         for i, condition in enumerate(conditions):
             noise[:, i] = part[condition]
-        return noise
+        return of_type(noise)
 
     def drop(self, slot, network):
         def counted(layer, rate, x):
             last = torch_network.cells_last(x)
             stream = 0x1000 + 0x1000 * network.number + layer
             u = philox.uniforms(x.numel(), **self.position(slot, stream))
-            mask = torch.tensor(np.where(u >= rate, 1.0 / (1.0 - rate), 0.0).astype(np.float32)
-                                .reshape(last.shape))
+            mask = torch.tensor(np.where(u >= rate, 1.0 / (1.0 - rate), 0.0), dtype=DTYPE)
+            mask = mask.reshape(last.shape)
             return x * torch_network.channels_first(mask)
         return counted if self.counted else None
 
     def labels(self, slot, kind, count):
         label = 0.0 if kind == "d_fake" else 1.0
-        labels = torch.full((count,), label, device=DEVICE)
+        labels = torch.full((count,), label, dtype=DTYPE, device=DEVICE)
         probability = self.train.get("flip_probability", FLIP_PROBABILITY)
         if kind == "g" or probability == 0:
             return labels
@@ -225,12 +226,12 @@ class Iteration:
         """The network's input, and the velocity that it learns."""
         images = part["images"]
         level = self.uniforms(slot, LEVEL_STREAM, len(images))
-        angle = (np.pi / 2 * level ** 2).to(torch.float32)
+        angle = of_type(np.pi / 2 * level ** 2)
         view = (-1,) + (1,) * (images.dim() - 1)
         signal, share = torch.cos(angle).view(view), torch.sin(angle).view(view)
         last = torch_network.cells_last(images)
-        noise = torch_network.channels_first(self.normals(slot, NOISE_STREAM, *last.shape))
-        told = [level.to(torch.float32)] + [part[name] for name
+        noise = of_type(torch_network.channels_first(self.normals(slot, NOISE_STREAM, *last.shape)))
+        told = [of_type(level.float())] + [part[name] for name
                                             in self.model["diffusion"]["conditions"]]
         planes = [value.view(view).expand_as(images) for value in told]
         inputs = torch.cat([signal * images + share * noise, *planes], dim=1)

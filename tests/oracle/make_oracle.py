@@ -110,6 +110,7 @@ class Iteration:
         self.model = models.MODELS[name]
         self.batch = BATCHES[name]
         self.events = make_events(self.model["image"], self.batch)
+        self.schedule = SCHEDULE
         self.drop_layers = dropout_layers(name)
         self.g = Network(self.model["generator"], (self.model["latent"],), 0, 0)
         self.d = Network(self.model["discriminator"], self.model["image"] + (1,), 2, 1)
@@ -165,7 +166,7 @@ class Iteration:
 
     def step(self, slot):
         """Returns ({term: loss}, [(network name, number, tensor)]) and applies the update."""
-        kind = SCHEDULE[slot]
+        kind = self.schedule[slot]
         statistics, g_statistics = [], []
         if kind == "g":
             images = self.generate(slot, True, g_statistics)
@@ -196,17 +197,18 @@ def projections(tensor, number):
         yield float(np.dot(flat, np.where(bits == 1, 1.0, -1.0)))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", choices=sorted(models.MODELS))
+def write_fixture(description, batches, iteration_of):
+    """A script of MODEL OUT.txt [--whole DIR]; `iteration_of` makes a model's: schedule and step()."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("model", choices=sorted(batches))
     parser.add_argument("out")
     parser.add_argument("--whole", metavar="DIR")
     arguments = parser.parse_args()
-    iteration = Iteration(arguments.model)
+    iteration = iteration_of(arguments.model)
     with open(arguments.out, "w") as out:
-        out.write(f"oracle 1 {arguments.model} batch {iteration.batch} seed {SEED} micro_batch {MICRO_BATCH} "
+        out.write(f"oracle 1 {arguments.model} batch {batches[arguments.model]} seed {SEED} micro_batch {MICRO_BATCH} "
                   f"iteration {ITERATION} data_seed {DATA_SEED}\n")
-        for slot, kind in enumerate(SCHEDULE):
+        for slot, kind in enumerate(iteration.schedule):
             terms, tensors = iteration.step(slot)
             out.write(f"slot {slot} {kind}\n")
             for name, value in terms.items():
@@ -223,4 +225,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    write_fixture(__doc__, BATCHES, Iteration)

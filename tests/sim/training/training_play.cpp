@@ -10,6 +10,7 @@
 #include "actors/spawn.h"
 #include "config/plan.h"
 #include "launch/meeting/node_uplink.h"
+#include "launch/run/turn_order.h"
 #include "tests/sim/training/speed_teller.h"
 
 namespace troupe::sim {
@@ -411,6 +412,10 @@ std::string fault_of(TrainingStage& stage, const TrainingEnd& end, bool members_
   if (end.accusation) return "accusation: " + end.accusation->message;
   if (!end.unrefused.empty()) return end.unrefused.front() + " woke and was not refused";
   if (members_count && end.member_error) return "member: " + end.member_error->message;
+  if (stage.order_of_turns() && end.state) {
+    const auto checked = launch::check_turn_order(stage.order_of_turns(), *end.state);
+    if (!checked.ok()) return "turns: " + checked.error().message;
+  }
   const std::string hash = hash_of(end.state), expected = stage.undisturbed().text();
   return hash == expected ? "" : "state " + hash + " and not " + expected;
 }

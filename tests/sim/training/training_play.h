@@ -69,6 +69,9 @@ class TrainingStage {
   // The same for a member that computes otherwise.
   launch::TrainingSetup& broken_setup(std::uint32_t members);
   actors::StatePointer initial_state();
+  // The order in which workers take turns in each of its runs, of which the setups set the first
+  // half; null where they take none.
+  const launch::TurnOrder& order_of_turns() const { return order_of_turns_; }
   // The hash of a run in one process that nothing disturbs.
   runtime::Hash128 undisturbed();
   // The newest state that can be read from the disk; the initial one when there is none.
@@ -81,6 +84,7 @@ class TrainingStage {
   launch::TrainingSetup make_setup(std::uint32_t members);
 
   std::map<std::uint32_t, launch::TrainingSetup> setups_, broken_setups_;
+  launch::TurnOrder order_of_turns_;
   std::optional<runtime::Hash128> undisturbed_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "config/topology_file.h"
@@ -24,23 +25,43 @@ constexpr const char* kCheckpoints = "run/checkpoints";
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
-// One that no run would come to by itself: drawn for each iteration, behind the first step's turn,
-// and for that behind the last one, whose first step nobody makes.
-launch::TurnOrder drawn_order(const launch::TrainingSetup& setup) {
+// The iterations in which the order of turns is set. In the others it is that of offers.
+std::uint64_t iterations_in_order(const launch::TrainingSetup& setup) {
+  return setup.iterations / 2;
+}
+
+// The order that a run comes to: where it is set, one that is drawn for each iteration behind the
+// first step's turn; and behind that the order of the workers' numbers, as all of them are thought
+// to be ready at once where nothing takes time to compute. It ends with the iteration behind the
+// last one, whose first step nobody makes.
+launch::TurnOrder expected_order(const launch::TrainingSetup& setup) {
   Dice dice(7);
   auto order = std::make_shared<std::vector<std::uint32_t>>();
   const std::uint32_t workers = setup.options.strategy.workers,
-                      first = setup.options.strategy.at_a_time();
+                      of_turn = setup.options.strategy.at_a_time();
   for (std::uint64_t iteration = 0; iteration <= setup.iterations; ++iteration) {
-    std::vector<std::uint32_t> left;
-    for (std::uint32_t worker = 0; worker < workers; ++worker) left.push_back(worker);
+    std::vector<std::uint32_t> left(workers);
+    std::iota(left.begin(), left.end(), 0);
     while (!left.empty()) {
-      const std::size_t at = order->size() < first ? 0 : dice.below(left.size());
-      order->push_back(left[at]);
-      left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
+      const bool is_drawn = !order->empty() && iteration < iterations_in_order(setup);
+      std::vector<std::uint32_t> turn;
+      while (turn.size() < of_turn && !left.empty()) {
+        const std::size_t at = is_drawn ? dice.below(left.size()) : 0;
+        turn.push_back(left[at]);
+        left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      std::ranges::sort(turn);
+      order->insert(order->end(), turn.begin(), turn.end());
     }
   }
   return order;
+}
+
+launch::TurnOrder set_part_of(const std::vector<std::uint32_t>& order,
+                              const launch::TrainingSetup& setup) {
+  const auto size = iterations_in_order(setup) * setup.options.strategy.workers;
+  return std::make_shared<const std::vector<std::uint32_t>>(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(size));
 }
 
 std::size_t slots_of(const launch::TrainingSetup& setup) { return setup.options.schedule.size(); }
@@ -135,7 +156,10 @@ launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   auto made = launch::set_up_training({topology_, {}}, launch::size_of_run(topology_, members),
                                       folder_ / "data", false, log);
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
-  if (made->options.has_turns()) made->order = drawn_order(*made);
+  if (made->options.has_turns()) {
+    order_of_turns_ = expected_order(*made);
+    made->order = set_part_of(*order_of_turns_, *made);
+  }
   return std::move(made).value();
 }
 

@@ -10,13 +10,18 @@ namespace troupe::training_test {
 using pipeline::TrainingState;
 
 config::Topology zoo_topology(const std::string& model, const std::vector<std::string>& overrides) {
-  const std::string schema = model == "gan3d_51" ? "lcd-angle" : "lcd-fixed";
-  // The shower generator knows no detector as small as the toy's; nothing opens this file.
-  const std::string train = model == "toy" ? "none.h5" : "synthetic";
+  const bool pictures = model == "dcgan_mnist" || model == "digits";
+  const std::string schema = pictures ? "idx" : model == "gan3d_51" ? "lcd-angle" : "lcd-fixed";
+  // Nothing opens the file of pictures but tests that name another.
+  const std::string train = pictures ? "none-images-idx3-ubyte" : "synthetic";
   // What the other models take is the default of their schema.
-  const std::string power = model.ends_with("_12") ? ", preprocessing: {power: 0.35}" : "";
+  const std::string preprocessing = model.ends_with("_12") ? ", preprocessing: {power: 0.35}"
+                                    : model.ends_with("12_dense")
+                                        ? ", preprocessing: {power: 0.5, scale: 1000}"
+                                        : "";
   const std::string text = "name: test\nmodel: {zoo: " + model + "}\ndata: {train: " + train +
-                           ", schema: " + schema + power + "}\n";
+                           ", schema: " + schema + preprocessing + "}\n" +
+                           (pictures ? "actors: {validator: {every: none}}\n" : "");
   auto loaded = config::parse_topology(text, "test", ".", overrides);
   CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
   return std::move(loaded->topology);

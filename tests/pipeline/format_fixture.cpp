@@ -44,14 +44,14 @@ void write_text(const std::string& path, const std::string& text) {
 std::string SmallDigits::images() const {
   std::string numbers;
   for (std::size_t e = 0; e < events; ++e) {
-    for (std::size_t c = 0; c < 12; ++c) numbers += static_cast<char>(20 * e + c);
+    for (std::size_t c = 0; c < rows * columns; ++c) numbers += static_cast<char>(20 * e + c);
   }
-  return idx_text(0x08, {static_cast<std::uint32_t>(events), 4, 3}, numbers);
+  return idx_text(0x08, {static_cast<std::uint32_t>(events), rows, columns}, numbers);
 }
 
 std::string SmallDigits::labels() const {
   std::string numbers;
-  for (std::size_t e = 0; e < events; ++e) numbers += static_cast<char>(e);
+  for (std::size_t e = 0; e < events; ++e) numbers += static_cast<char>(e % 10);
   return idx_text(0x08, {static_cast<std::uint32_t>(events)}, numbers);
 }
 

@@ -17,9 +17,12 @@ std::string gzip_text(const std::string& content);
 
 void write_text(const std::string& path, const std::string& text);
 
-// `events` images of 4 x 3 bytes and labels 0, 1, 2, ...: cell c of event e is 20 e + c.
+// `events` images of bytes, and labels 0 to 9 again and again: cell c of event e is 20 e + c,
+// modulo 256.
 struct SmallDigits {
   std::size_t events;
+  std::uint32_t rows = 4;
+  std::uint32_t columns = 3;
   std::string images() const;
   std::string labels() const;
   // "FOLDER/STEM-images-idx3-ubyte" and the labels beside it; packed with ".gz" behind. Returns the

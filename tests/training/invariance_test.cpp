@@ -1,12 +1,15 @@
 // The bits of a run do not depend on replicas, threads, or on being stopped and resumed.
 
+#include <algorithm>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "config/shipped.h"
 #include "config/topology_identity.h"
 #include "launch/run/head_run.h"
 #include "pipeline/checkpoint/checkpoint.h"
+#include "tests/pipeline/format_fixture.h"
 #include "tests/support/stride.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/training/alone.h"
@@ -16,12 +19,21 @@ namespace {
 
 using pipeline::TrainingState;
 
+bool is_of_pictures(const std::string& model) {
+  return model == "dcgan_mnist" || model == "digits";
+}
+
 // Trains with the actors and returns the summary's state hash.
 std::string trained_hash(const TemporaryFolder& scratch, const std::string& model,
                          std::vector<std::string> overrides) {
   static int number = 0;
-  overrides.insert(overrides.end(),
-                   {"actors.validator.every=none", "data.synthetic.events=64", "train.seed=3"});
+  overrides.insert(overrides.begin(), {"actors.validator.every=none", "train.seed=3"});
+  if (is_of_pictures(model)) {
+    const pipeline::SmallDigits pictures{64, 28, 28};
+    overrides.push_back("data.train=[" + pictures.write(scratch.path(), "train") + "]");
+  } else {
+    overrides.push_back("data.synthetic.events=64");
+  }
   const config::Topology topology = zoo_topology(model, overrides);
   runtime::FileDisk disk;
   auto log = runtime::Log::silent();
@@ -37,8 +49,9 @@ std::string trained_hash(const TemporaryFolder& scratch, const std::string& mode
   return result->summary_json.substr(result->summary_json.find(key) + key.size(), 32);
 }
 
-class Placement : public testing::TestWithParam<std::pair<const char*, std::vector<std::string>>> {
-};
+using Case = std::pair<std::string, std::vector<std::string>>;
+
+class Placement : public testing::TestWithParam<Case> {};
 
 TEST_P(Placement, StateHashIsTheSameForAnyReplicasAndThreads) {
   const TemporaryFolder scratch;
@@ -56,58 +69,66 @@ TEST_P(Placement, StateHashIsTheSameForAnyReplicasAndThreads) {
   EXPECT_EQ(alone, hash(2, 2));
   EXPECT_EQ(alone, hash(3, 1));
   std::vector<std::string> other_seed = size;
-  other_seed.push_back("data.synthetic.seed=9");
+  other_seed.push_back(is_of_pictures(model) ? "train.seed=9" : "data.synthetic.seed=9");
   EXPECT_NE(alone, trained_hash(scratch, model, other_seed));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Zoo, Placement,
-    testing::Values(
-        std::pair{
-            "gan3d_12",
-            std::vector<std::string>{"train.iterations=5", "train.epochs=20", "train.micro_batch=4",
-                                     "train.micro_batches=4", "model.kernels=fastest"}},
-        std::pair{"gan3d_12",
-                  std::vector<std::string>{"train.iterations=3", "train.micro_batch=2",
-                                           "train.micro_batches=5", "model.kernels=portable"}},
-        std::pair{"gan3d_25",
-                  std::vector<std::string>{"train.iterations=2", "train.micro_batch=1",
-                                           "train.micro_batches=3", "model.kernels=fastest"}},
-        std::pair{"gan3d_12", std::vector<std::string>{"train.iterations=3", "train.micro_batch=2",
-                                                       "train.schedule=[d_both, g]"}},
-        // The discriminator is told the energy, which is drawn for fakes.
-        std::pair{"gan3d_12",
-                  std::vector<std::string>{
-                      "train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
-                      "train.schedule=[d_real, d_both, g]", "train.fake_conditions=uniform",
-                      "model.discriminator={input: [12, 12, 12, 1], conditions: [energy], outputs: "
-                      "[generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
-                      "{concatenate: [conditions]}, {dense: 8}, {activation: leaky_relu}, "
-                      "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
-        // The generator makes the energy of the particle with its image, twice.
-        std::pair{"gan3d_12",
-                  std::vector<std::string>{
-                      "train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
-                      "train.schedule=[d_real, d_fake, d_both, g]",
-                      "model.generator={latent: {size: 8}, makes: {target.1: one, target: two}, "
-                      "layers: [{dense: {units: 1, name: one}}, {dense: {units: 1, name: two, "
-                      "input: input}}, {dense: {units: 216, input: input}}, {reshape: [6, 6, 6, "
-                      "1]}, {upsample: [2, 2, 2]}, {activation: relu}]}",
-                      "model.discriminator={input: [12, 12, 12, 1], columns: [target, target.1], "
-                      "outputs: [generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
-                      "{concatenate: [columns]}, {dense: 8}, {activation: leaky_relu}, "
-                      "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
-        std::pair{"particle_12",
-                  std::vector<std::string>{"train.iterations=5", "train.micro_batch=4",
-                                           "train.micro_batches=4", "train.epochs=20",
-                                           "data.synthetic.particles=[electron, pion]"}},
-        std::pair{"calo_unet_12",
-                  std::vector<std::string>{"train.iterations=2", "train.micro_batch=1",
-                                           "train.micro_batches=3"}},
-        // The only micro-batch is computed by all threads together.
-        std::pair{"gan3d_25",
-                  std::vector<std::string>{"train.iterations=2", "train.micro_batch=2",
-                                           "train.micro_batches=1", "model.precision=bf16"}}));
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {"gan3d_12",
+       {"train.iterations=5", "train.epochs=20", "train.micro_batch=4", "train.micro_batches=4",
+        "model.kernels=fastest"}},
+      {"gan3d_12",
+       {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
+        "model.kernels=portable"}},
+      {"gan3d_25",
+       {"train.iterations=2", "train.micro_batch=1", "train.micro_batches=3",
+        "model.kernels=fastest"}},
+      {"gan3d_12", {"train.iterations=3", "train.micro_batch=2", "train.schedule=[d_both, g]"}},
+      // The discriminator is told the energy, which is drawn for fakes.
+      {"gan3d_12",
+       {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
+        "train.schedule=[d_real, d_both, g]", "train.fake_conditions=uniform",
+        "model.discriminator={input: [12, 12, 12, 1], conditions: [energy], outputs: "
+        "[generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
+        "{concatenate: [conditions]}, {dense: 8}, {activation: leaky_relu}, "
+        "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
+      // The generator makes the energy of the particle with its image, twice.
+      {"gan3d_12",
+       {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
+        "train.schedule=[d_real, d_fake, d_both, g]",
+        "model.generator={latent: {size: 8}, makes: {target.1: one, target: two}, "
+        "layers: [{dense: {units: 1, name: one}}, {dense: {units: 1, name: two, "
+        "input: input}}, {dense: {units: 216, input: input}}, {reshape: [6, 6, 6, "
+        "1]}, {upsample: [2, 2, 2]}, {activation: relu}]}",
+        "model.discriminator={input: [12, 12, 12, 1], columns: [target, target.1], "
+        "outputs: [generation], layers: [{average_pool: [4, 4, 4]}, {flatten: {}}, "
+        "{concatenate: [columns]}, {dense: 8}, {activation: leaky_relu}, "
+        "{dense: 1}, {activation: {kind: sigmoid, name: generation}}]}"}},
+      {"particle_12",
+       {"train.iterations=5", "train.micro_batch=4", "train.micro_batches=4", "train.epochs=20",
+        "data.synthetic.particles=[electron, pion]"}},
+      {"calo_unet_12", {"train.iterations=2", "train.micro_batch=1", "train.micro_batches=3"}},
+      // The only micro-batch is computed by all threads together.
+      {"gan3d_25",
+       {"train.iterations=2", "train.micro_batch=2", "train.micro_batches=1",
+        "model.precision=bf16"}},
+      {"toy", {"train.iterations=5", "train.micro_batch=2", "train.micro_batches=5"}},
+      {"gan3d_12_dense", {"train.iterations=1", "train.micro_batch=1", "train.micro_batches=3"}},
+      {"dcgan_mnist", {"train.iterations=1", "train.micro_batch=2", "train.micro_batches=3"}},
+      {"digits", {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=5"}},
+      {"calo_unet_25", {"train.iterations=1", "train.micro_batch=1", "train.micro_batches=2"}},
+      {"gan3d_51", {"train.iterations=1", "train.micro_batch=1", "train.micro_batches=2"}}};
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, Placement, testing::ValuesIn(cases()));
+
+TEST(Zoo, EveryModelIsTrainedInSeveralPlacements) {
+  for (const std::string& model : config::zoo_names()) {
+    EXPECT_GT(std::ranges::count(cases(), model, &Case::first), 0) << model;
+  }
+}
 
 TEST(GradientPenalty, TrainsToTheSameBitsForAnyThreads) {
   const config::Topology topology = zoo_topology(
@@ -138,7 +159,9 @@ TrainingState through_a_checkpoint(const TrainingState& state, const Alone& alon
 
 class Resume : public testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Zoo, Resume, testing::Values("gan3d_12", "particle_12", "calo_unet_12"));
+INSTANTIATE_TEST_SUITE_P(Zoo, Resume,
+                         testing::Values("gan3d_12", "particle_12", "calo_unet_12",
+                                         "gan3d_12_dense", "digits", "toy"));
 
 TEST_P(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
   const config::Topology topology =

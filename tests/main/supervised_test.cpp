@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <utility>
 
 #include "tests/main/cluster_run.h"
@@ -80,6 +81,18 @@ TEST_F(Supervised, AnyWorkersAndAResumedRunGiveOneHashAndTheSameFigures) {
   EXPECT_GT(row["comparison"]["kind/accuracy"].number(), 0.6);
   EXPECT_GT(row["comparison"]["kind/area"].number(), 0.8);
   EXPECT_FALSE(row["comparison"].has("energy/accuracy"));
+}
+
+TEST_F(Supervised, DeathOfAMemberCostsNoBit) {
+  write_task();
+  const Words more{"--set", "actors.validator.every=none"};
+  Process process(command(run_words("a", kEndlessRun + more + Words{"--workers", "2"})));
+  wait_until_training(process);
+  ASSERT_NE(member(1), 0);
+  ::kill(member(1), SIGKILL);
+  ASSERT_TRUE(wait_until_said(process, "going on without member.")) << log();
+  wait_until_training(process, steps() + 20);
+  stop_and_expect_whole(process, more);
 }
 
 TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {

@@ -132,6 +132,7 @@ StepEngine::Hooks Replica::hooks(Context& context) {
 void Replica::timer(Context& context, runtime::TimerId) {
   using Work = StepEngine::Turn::Work;
   turn_ = {};
+  // Lines of turns hold training back while too many wait, and are told behind its end.
   if (!teller_.tell_untold(context) && (phase_ == Phase::kEnded || teller_.is_full())) {
     turn_ = context.after(kUntilRoom);
     return;
@@ -366,6 +367,7 @@ std::string Replica::waiting_for() const {
   if (phase_ == Phase::kAwaiting) return "the beginning of training";
   if (phase_ == Phase::kEnded) return "its end";
   if (view_ == nullptr) return "a View that it is in";
+  if (teller_.is_full()) return "room for lines of turns in front of the monitor";
   if (!snapshots_.waits()) return engine_->waiting_for();
   return fmt::format("room for a snapshot before iteration {} slot {}", engine_->state().iteration,
                      engine_->state().slot);

@@ -115,7 +115,7 @@ TEST(StepTeller, LinesOfTurnsAreToldBehindTheLastStep) {
   }
 }
 
-TEST(StepTeller, TurnsThatTheirReplicaHoldsBackLoseNoLine) {
+TEST(StepTeller, IsFullBeforeALineOfATurnIsDropped) {
   Telling telling(pipeline::StrategyKind::kGem);
   std::uint64_t most = 0;
   telling.run(1, [&](Context& context) {

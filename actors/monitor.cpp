@@ -134,10 +134,12 @@ void Monitor::finish(Context& context) {
 // The step comes from another node, which may send anything.
 bool Monitor::is_to_come(const StepMetrics& step) const {
   const std::size_t slots = options_.schedule.size();
-  return step.step >= next_step_ && step.slot < slots &&
-         step.iteration < options_.progress.iterations &&
+  if (step.slot >= slots) return false;
+  // Rounds have no losses.
+  const bool has_losses = options_.schedule[step.slot] != model::SlotKind::kStatistics;
+  return step.step >= next_step_ && step.iteration < options_.progress.iterations &&
          step.step == step.iteration * slots + step.slot &&
-         step.losses.size() == options_.losses.size();
+         step.losses.size() == (has_losses ? options_.losses.size() : 0);
 }
 
 void Monitor::tell_step(Context& context, const StepMetrics& step) {
@@ -145,6 +147,7 @@ void Monitor::tell_step(Context& context, const StepMetrics& step) {
   next_step_ = step.step + 1;
   ++written_;
   looks_ = 0;
+  if (options_.schedule[step.slot] == model::SlotKind::kStatistics) return;
   double total = 0.0;
   for (std::size_t i = 0; i < step.losses.size(); ++i) {
     total += options_.losses[i].weight * step.losses[i];

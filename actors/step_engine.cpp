@@ -337,6 +337,7 @@ StepMetrics StepEngine::metrics_of(const pipeline::StepRecord& record) const {
                     pipeline::turn_behind(record.header, training_.options).numbers()};
   }
   const auto slot = training_.options.schedule[state_.slot];
+  if (slot == model::SlotKind::kStatistics) return metrics;
   const auto losses = pipeline::step_losses(training_.gan.contributions(slot), record);
   for (const std::size_t i : told_losses_) metrics.losses.push_back(losses.at(i));
   return metrics;

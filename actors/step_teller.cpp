@@ -119,6 +119,7 @@ void StepTeller::tell_samples(Context& context, StepEngine& engine,
 void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& record,
                                std::uint32_t slot) {
   const model::SlotKind kind = training_.options.schedule[slot];
+  if (kind == model::SlotKind::kStatistics) return;
   const std::size_t network = pipeline::updated_network(kind);
   auto& told = gradient_told_.at(network);
   const TimePoint now = context.now();

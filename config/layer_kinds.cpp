@@ -149,7 +149,9 @@ void add_norms(KindTable& table) {
       ->field("momentum", option(&BatchNorm::momentum), number(0.0, 1.0), Scope::kState,
               "Share of the moving statistics that stays at each step.")
       .field("epsilon", option(&BatchNorm::epsilon), positive(), Scope::kState,
-             "Added to the variance.");
+             "Added to the variance.")
+      .field("sync", option(&BatchNorm::sync), newer(boolean(), false), Scope::kState,
+             "Whether the batch is that of all micro-batches of a step, and not of each.");
   add_kind(table, "batch_norm", batch_norm);
 
   add_sample_norm<model::LayerNorm>(table, "layer_norm");

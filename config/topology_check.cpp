@@ -12,6 +12,7 @@
 #include "model/physics/class_figures.h"
 #include "model/physics/figures.h"
 #include "model/rounded_sum.h"
+#include "model/shared_statistics.h"
 #include "pipeline/data/dataset_file.h"
 #include "pipeline/data/shower_generator.h"
 #include "pipeline/steps/state_fields.h"
@@ -75,11 +76,45 @@ std::vector<double> values_in(const GanDescription& gan, const std::string& colu
 }
 
 // Whether the column is the target of a binary cross-entropy.
+// Where a batch norm has sync.
+const char* section_of_shared_norm(const GanDescription& gan) {
+  const bool of_generator = std::ranges::any_of(gan.generator.layers, [](const auto& layer) {
+    const auto* norm = std::get_if<model::BatchNorm>(&layer.kind);
+    return norm != nullptr && norm->sync;
+  });
+  return of_generator                    ? "model.generator"
+         : gan.task == model::Task::kGan ? "model.discriminator"
+                                         : "model.network";
+}
+
 bool is_probability(const GanDescription& gan, const std::string& column) {
   return std::ranges::any_of(gan.losses, [&](const model::LossTerm& term) {
     return term.target == model::Target::kColumn && term.column == column &&
            term.tells_probability();
   });
+}
+
+// A step is made in rounds where micro-batches share the statistics of a batch norm.
+void check_rounds(const Topology& topology, Reader& reader) {
+  const auto& options = topology.train.options;
+  const GanDescription& gan = topology.model.gan;
+  const std::size_t all = model::with_rounds(gan, options.schedule).size();
+  if (all == options.schedule.size()) return;
+  const std::string layers = fmt::format("{}.layers", section_of_shared_norm(gan));
+  if (options.strategy.has_workers()) {
+    reader.broken_rule({layers, "train.strategy.kind"},
+                       fmt::format("a batch_norm with sync needs the events of all micro-batches, "
+                                   "and with {} each worker trains alone; take strategy "
+                                   "synchronous or leave sync out",
+                                   pipeline::strategy_name(options.strategy.kind)));
+  }
+  if (all > pipeline::kMostSlots) {
+    reader.broken_rule(
+        {layers, "train.schedule"},
+        fmt::format("an iteration takes {} steps, of which {} are rounds of batch_norm with sync; "
+                    "at most {} are possible, so leave sync out of some layers",
+                    all, all - options.schedule.size(), pipeline::kMostSlots));
+  }
 }
 
 // The slots of the schedule are those of the task.
@@ -450,6 +485,7 @@ void check_topology(const YamlValue& file, const Topology& topology, Reader& rea
   static const std::vector<Rule> kRules{
       {check_model, {"model"}},
       {check_schedule, {"model", "train"}},
+      {check_rounds, {"model", "train"}},
       {check_columns, {"model", "data"}},
       {check_data, {"data"}},
       {check_synthetic, {"model", "data"}},

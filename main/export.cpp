@@ -288,7 +288,8 @@ Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::stri
                            facts_of(trained, line.get<std::string>("licence"))};
   pipeline::ModelCard card;
   card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
-  const auto options = pipeline::options_between_members(trained.topology.train.options);
+  const auto options =
+      pipeline::options_between_members(trained.topology.train.options, trained.topology.model.gan);
   add_validation(checkpoint, model.state.step(options.schedule.size()), card);
   std::vector<Leaving> all;
   for (const Format& format : kFormats) {

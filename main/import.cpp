@@ -40,7 +40,8 @@ Result<std::string> import_weights(const CommandLine& line, const std::string& w
   config::Topology topology = loaded.topology;
   topology.replica.device = config::kProcessor;
   ASSIGN_OR_RETURN(const auto backend, launch::make_backend(topology));
-  const auto options = pipeline::options_between_members(topology.train.options);
+  const auto options =
+      pipeline::options_between_members(topology.train.options, topology.model.gan);
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(topology.model.gan, *backend,
                                                        topology.train.options.micro_batch));
   pipeline::Checkpoint checkpoint;

@@ -214,7 +214,36 @@ void add_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
   });
 }
 
-void add_backward(BackwardWriter& w, const BatchNorm&) {
+// With n the normalised x and means over all micro-batches,
+//   dx = gamma x inverse deviation x (dy - mean(dy) - n x mean(dy x n)),
+// which is two normalisations: of x by factors -mean(dy x n) and -mean(dy), and, dy being added, of
+// that. The layer's round finds the sums of dy and of dy x n.
+void add_shared_norm_backward(BackwardWriter& w, const BatchNorm& norm) {
+  const std::int64_t rows = w.rows(), channels = w.in().channels;
+  const auto shared = [&](SharedArray array, ParameterRole role) { return w.shared(array, role); };
+  const Operand mean = shared(SharedArray::kStatistics, ParameterRole::kMovingMean);
+  const Operand variance = shared(SharedArray::kStatistics, ParameterRole::kMovingVariance);
+  const Operand zeros = shared(SharedArray::kDeviations, ParameterRole::kMovingMean);
+  const int dy = w.arrived();
+  const int centred = w.new_tensor(w.layer_name(w.layer()) + " centred gradient", w.elements());
+  w.add_of_round(BatchNormBackward{rows, channels},
+                 {w.x(), w.read(dy), w.weight(ParameterRole::kGamma), mean,
+                  shared(SharedArray::kDeviations, ParameterRole::kMovingVariance),
+                  w.write(centred), w.share(ShareArray::kSlopes, ParameterRole::kMovingVariance),
+                  w.share(ShareArray::kSlopes, ParameterRole::kMovingMean)});
+  w.pass_on([&](Operand dx) {
+    const BatchNormInference normalise{rows, channels, norm.epsilon};
+    w.add(normalise, {w.x(), shared(SharedArray::kSlopes, ParameterRole::kMovingVariance),
+                      shared(SharedArray::kSlopes, ParameterRole::kMovingMean), mean, variance,
+                      w.write(centred)});
+    w.add(Accumulate{w.elements()}, {w.read(dy), w.update(centred)});
+    w.add(normalise,
+          {w.read(centred), w.weight(ParameterRole::kGamma), zeros, zeros, variance, dx});
+  });
+}
+
+void add_backward(BackwardWriter& w, const BatchNorm& norm) {
+  if (norm.sync) return add_shared_norm_backward(w, norm);
   w.add_norm_backward(BatchNormBackward{w.rows(), w.in().channels});
 }
 void add_group_norm_backward(BackwardWriter& w) {

@@ -86,6 +86,7 @@ class Program::Compiler {
     }
     Call& call = content_.calls[pass].back();
     call.end = index + 1;
+    if (instruction.of_round) call.round = instruction.layer;
     for (const Operand& operand : instruction.operands) {
       call.operands[call.operand_count++] = place(operand);
       content_.reads_or_writes[pass][static_cast<std::size_t>(operand.location)] = true;

@@ -92,8 +92,29 @@ void add_forward(ForwardWriter& w, const GlobalAveragePool&) {
 }
 void add_forward(ForwardWriter& w, const GlobalMaxPool&) { add_forward(w, MaxPool{w.in().space}); }
 
+// The statistics of a micro-batch are found in the layer's round, and the values normalised by
+// those of all.
+void add_shared_norm(ForwardWriter& w, const BatchNorm& norm) {
+  const std::int64_t rows = w.rows(), channels = w.in().channels;
+  const Operand gamma = w.weight(ParameterRole::kGamma), beta = w.weight(ParameterRole::kBeta);
+  const std::string& name = w.layer_name(w.layer());
+  const int mean = w.new_tensor(name + " mean", channels);
+  const int deviation = w.new_tensor(name + " inverse deviation", channels);
+  w.add_of_round(BatchNormTraining{rows, channels, norm.epsilon},
+                 {w.x(), gamma, beta, w.y(), InstructionWriter::write(mean),
+                  InstructionWriter::write(deviation),
+                  w.share(ShareArray::kStatistics, ParameterRole::kMovingMean),
+                  w.share(ShareArray::kStatistics, ParameterRole::kMovingVariance)});
+  w.add_of_round(Product{channels}, {InstructionWriter::read(mean), InstructionWriter::read(mean),
+                                     w.share(ShareArray::kSquares, ParameterRole::kMovingMean)});
+  w.add(BatchNormInference{rows, channels, norm.epsilon},
+        {w.x(), gamma, beta, w.shared(SharedArray::kStatistics, ParameterRole::kMovingMean),
+         w.shared(SharedArray::kStatistics, ParameterRole::kMovingVariance), w.y()});
+}
+
 void add_forward(ForwardWriter& w, const BatchNorm& norm) {
   const Operand gamma = w.weight(ParameterRole::kGamma), beta = w.weight(ParameterRole::kBeta);
+  if (w.pass() == Pass::kForwardTraining && norm.sync) return add_shared_norm(w, norm);
   if (w.pass() == Pass::kForwardTraining) {
     const auto kept = w.keep_statistics(w.in().channels);
     return w.add(

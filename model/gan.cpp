@@ -132,8 +132,8 @@ namespace {
 // Elements of a stream's places in the backend's memory, besides its workspaces.
 struct StreamElements {
   std::int64_t targets = 0, images = 0, statistics = 0;
-  std::int64_t probes = 0, slopes = 0, penalties = 0;
-  std::array<std::int64_t, 4> parameters{};  // on a device alone
+  std::int64_t probes = 0, slopes = 0, penalties = 0, whole = 0;
+  std::array<std::int64_t, 6> parameters{};  // on a device alone
 };
 
 StreamElements elements_of(const Gan& gan) {
@@ -156,8 +156,16 @@ StreamElements elements_of(const Gan& gan) {
     elements.penalties = 2 * gan.group() * d.weights_size;
   }
   elements.statistics = gan.group() * g.moving_size;
+  const bool shares = gan.contributions(SlotKind::kStatistics).size > 0;
+  for (const SlotKind slot : kSlotKinds) {
+    if (shares) {
+      elements.whole = std::max(elements.whole, gan.group() * gan.contributions(slot).size);
+    }
+  }
   if (gan.memory().is_of_host()) return elements;
-  elements.parameters = {g.weights_size, g.moving_size, d.weights_size, d.moving_size};
+  const std::int64_t shared = shares ? kSharedArrays : 0;
+  elements.parameters = {g.weights_size, g.moving_size,          d.weights_size,
+                         d.moving_size,  shared * g.moving_size, shared * d.moving_size};
   return elements;
 }
 
@@ -175,8 +183,9 @@ MemorySize GanStream::size_for(const Gan& gan) {
     add(program->scratch_bytes());
   }
   const StreamElements elements = elements_of(gan);
-  for (const std::int64_t each : {elements.targets, elements.images, elements.statistics,
-                                  elements.probes, elements.slopes, elements.penalties}) {
+  for (const std::int64_t each :
+       {elements.targets, elements.images, elements.statistics, elements.probes, elements.slopes,
+        elements.penalties, elements.whole}) {
     add(static_cast<std::uint64_t>(each) * bytes_of(gan.data_type()));
   }
   for (const std::int64_t each : elements.parameters) {
@@ -221,6 +230,7 @@ GanStream::GanStream(const Gan& gan)
   slopes_ = place(elements.slopes, memory);
   penalties_ = place(elements.penalties, memory);
   generator_statistics_ = place(elements.statistics, memory);
+  whole_ = place(elements.whole, memory);
   if (memory.is_of_host()) return;
   indices_ = memory.allocate(static_cast<std::size_t>(gan.group()) * sizeof(std::uint32_t));
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -252,6 +262,10 @@ Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& descriptio
     ASSIGN_OR_RETURN(gan->both_, Program::compile(description.discriminator, backend, options));
   }
   RETURN_IF_ERROR(gan->bind_losses(backend));
+  for (const auto* program : {&*gan->generator_, &*gan->discriminator_}) {
+    gan->shared_norms_[program == &*gan->generator_ ? 0 : 1] =
+        model::shared_norms(program->network(), program->shapes(), program->parameters());
+  }
   gan->lay_out_contributions();
   return std::unique_ptr<const Gan>(std::move(gan));
 }
@@ -333,7 +347,10 @@ void Gan::lay_out_contributions() {
   const ParameterLayout& d = discriminator_->parameters();
   const std::string judge = description_.task == Task::kGan ? "discriminator/" : "network/";
   for (const SlotKind slot : kSlotKinds) {
-    if (slot == SlotKind::kWorkers || task_of(slot) != description_.task) continue;
+    if (slot == SlotKind::kWorkers || slot == SlotKind::kStatistics ||
+        task_of(slot) != description_.task) {
+      continue;
+    }
     ContributionLayout& layout = contributions_[static_cast<std::size_t>(slot)];
     if (slot == SlotKind::kG) {
       append(layout, "generator/", Role::kGeneratorGradient, g.weights);
@@ -347,6 +364,11 @@ void Gan::lay_out_contributions() {
                     static_cast<int>(i));
     }
     if (makes_fakes(slot)) append_number(layout, "empty_images", Role::kEmptyImages, 0);
+  }
+  if (!shared_norms_[0].empty() || !shared_norms_[1].empty()) {
+    ContributionLayout& layout = contributions_[static_cast<std::size_t>(SlotKind::kStatistics)];
+    append_arrays(layout, "generator/share ", Role::kGeneratorShares, g.moving, kShareArrays);
+    append_arrays(layout, judge + "share ", Role::kDiscriminatorShares, d.moving, kShareArrays);
   }
   if (!description_.worker_arrays) return;
   ContributionLayout& layout = contributions_[static_cast<std::size_t>(SlotKind::kWorkers)];

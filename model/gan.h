@@ -32,6 +32,7 @@
 #include "model/latent.h"
 #include "model/network.h"
 #include "model/program.h"
+#include "model/shared_norm.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
 
@@ -145,13 +146,23 @@ std::vector<std::string> columns_of(const GanDescription& gan);
 // discriminator on the real batch and as many fakes in one pass, which batch norm sees as one batch
 // and over which losses are means; kFit: the network of a supervised task; kDenoise: that of a
 // diffusion task; kWorkers: what many steps of workers that trained alone have changed, of any task
-// (pipeline/steps/strategy.h).
-enum class SlotKind : std::uint8_t { kDReal, kDFake, kG, kDBoth, kFit, kDenoise, kWorkers };
-inline constexpr std::array kSlotKinds{SlotKind::kDReal,  SlotKind::kDFake, SlotKind::kG,
-                                       SlotKind::kDBoth,  SlotKind::kFit,   SlotKind::kDenoise,
-                                       SlotKind::kWorkers};
+// (pipeline/steps/strategy.h); kStatistics: a round of the step behind it, of any task
+// (model/shared_statistics.h).
+enum class SlotKind : std::uint8_t {
+  kDReal,
+  kDFake,
+  kG,
+  kDBoth,
+  kFit,
+  kDenoise,
+  kWorkers,
+  kStatistics
+};
+inline constexpr std::array kSlotKinds{SlotKind::kDReal,   SlotKind::kDFake,     SlotKind::kG,
+                                       SlotKind::kDBoth,   SlotKind::kFit,       SlotKind::kDenoise,
+                                       SlotKind::kWorkers, SlotKind::kStatistics};
 
-// "d_real", "d_fake", "g", "d_both", "fit", "denoise", "workers"
+// "d_real", "d_fake", "g", "d_both", "fit", "denoise", "workers", "statistics"
 std::string slot_name(SlotKind slot);
 Task task_of(SlotKind slot);
 // The only step of a task of one network. CHECKs that the task is one.
@@ -167,6 +178,7 @@ enum StatePart : std::uint8_t {
   kGeneratorMoving = 2,
   kDiscriminatorWeights = 4,
   kDiscriminatorMoving = 8,
+  kSharedStatistics = 16,
 };
 struct SlotAccess {
   std::uint8_t prepare_reads = 0;  // by the part that may run ahead: make_fakes, begin_generator
@@ -186,6 +198,8 @@ struct ContributionTensor {
     kDiscriminatorOptimiser,
     kGeneratorMoving,  // of kWorkers: what moving statistics are after
     kDiscriminatorMoving,
+    kGeneratorShares,  // of kStatistics: an array of ShareArray, laid out as moving statistics
+    kDiscriminatorShares,
     kLoss,         // one loss term, unweighted
     kEmptyImages,  // number of fakes of the micro-batch without energy
   };
@@ -210,6 +224,9 @@ struct GanParameters {
   const void* discriminator_weights = nullptr;
   const void* discriminator_moving = nullptr;
   bool weights_placed = false;  // both networks' weights are in the backend's memory instead
+  // What micro-batches share (model/shared_norm.h); null where none do.
+  const void* generator_shared = nullptr;
+  const void* discriminator_shared = nullptr;
 };
 
 // The events of one micro-batch, on the host; every array has `batch` entries. angle and columns
@@ -239,10 +256,13 @@ class GanStream {
   void compute_with(runtime::ThreadTeam* team, std::span<GanStream* const> others);
 
  private:
+  friend class Gan;
   template <class T>
   friend struct GanMemory;
   template <class T>
   friend struct GanPlaces;
+  template <class T>
+  friend struct GanRounds;
   template <class T>
   friend struct GanArithmetic;
   Workspace generator_;
@@ -259,7 +279,17 @@ class GanStream {
   std::shared_ptr<std::byte> generator_statistics_;         // from begin_ to finish_generator
   // Null where that is the host's: copies of what the caller has there.
   std::shared_ptr<std::byte> indices_;
-  std::array<std::shared_ptr<std::byte>, 4> parameters_;
+  std::array<std::shared_ptr<std::byte>, 6> parameters_;
+  // Of a step with rounds: all that its micro-batches contribute, and how far it is.
+  std::shared_ptr<std::byte> whole_;
+  struct Begun {
+    SlotKind slot = SlotKind::kDReal;
+    runtime::RandomPosition position;
+    std::vector<std::uint32_t> micro_batches;
+    int next_round = 0;
+    int run = 0;  // of a program, in which the last round has ended
+  };
+  std::optional<Begun> begun_;
 };
 
 // A micro-batch to compute.
@@ -284,6 +314,9 @@ struct GanWork {
   // Called on the way, as Bindings::gradients_final is: on a device when the work is given to it,
   // which is before it is done. Null: nobody asks.
   const FinalFrom* final_from = nullptr;
+  // Of the step (model/shared_statistics.h), of which contributions(kStatistics) come then; -1: the
+  // step itself, behind its rounds.
+  int round = -1;
 };
 
 class Gan {
@@ -304,6 +337,10 @@ class Gan {
   std::int64_t group() const { return generator_->group(); }  // the backend's
   const Backend& backend() const { return *backend_; }
   const ContributionLayout& contributions(SlotKind slot) const;
+  // The networks' layers whose statistics micro-batches share.
+  const std::vector<SharedNorm>& shared_norms(bool of_generator) const {
+    return shared_norms_[of_generator ? 0 : 1];
+  }
 
   // Elements of a micro-batch's fakes.
   std::int64_t fake_elements() const {
@@ -317,15 +354,19 @@ class Gan {
 
   // The part of a step that reads only the generator (slot_access()). kDFake and kDBoth: makes
   // fakes, by the generator in inference mode. kG: its forward pass, whose result stays in the
-  // stream until learn() is called for the same events and position.
+  // stream until learn() is called for the same events and position. Nothing where the stream is in
+  // the midst of the step, or a step of kG has rounds.
   void prepare(SlotKind slot, const GanWork& work) const;
-  // The rest of the step. CHECKs that the description has it, and that it is not kWorkers.
+  // The rest of the step, or one of its rounds. CHECKs that the description has the step, and that
+  // it is not kWorkers or kStatistics.
   void learn(SlotKind slot, const GanWork& work) const;
 
  private:
   friend class GanStream;
   template <class T>
   friend struct GanPlaces;
+  template <class T>
+  friend struct GanRounds;
   template <class T>
   friend struct GanArithmetic;
   // The three ways to judge have losses of their own.
@@ -335,6 +376,7 @@ class Gan {
   runtime::Result<void> bind_loss(const LossTerm& term, const Backend& backend);
   runtime::Result<void> bind_penalty(const Backend& backend);
   void lay_out_contributions();
+  bool goes_on(SlotKind slot, const GanWork& work) const;
   // Where a column stands in an EventBatch.
   std::size_t place_of(const std::string& column) const;
 
@@ -347,6 +389,7 @@ class Gan {
   std::vector<int> loss_outputs_;                // per loss term, the discriminator's output index
   std::vector<std::vector<float>> loss_values_;  // per loss term, values_of()
   std::array<ContributionLayout, kSlotKinds.size()> contributions_;
+  std::array<std::vector<SharedNorm>, 2> shared_norms_;
   std::array<std::vector<std::unique_ptr<Kernel>>, 3> losses_;  // by Judging, per loss term
   std::unique_ptr<Kernel> bins_;                                // null: no term compares counts
   std::unique_ptr<Kernel> empty_images_;

@@ -3,22 +3,45 @@
 #include <algorithm>
 #include <array>
 
-#include "model/gan_places.h"
+#include "model/gan_rounds.h"
 
 namespace troupe::model {
 
 // The computation in one data type; `Gan` chooses which.
 template <class T>
-struct GanArithmetic : GanPlaces<T> {
-  using Places = GanPlaces<T>;
+struct GanArithmetic : GanRounds<T> {
+  using Places = GanRounds<T>;
   using Places::gan, Places::micro_batches, Places::stream, Places::final_from, Places::batch,
       Places::count, Places::description, Places::memory, Places::on_host, Places::cells,
       Places::elements, Places::staged, Places::write, Places::copy, Places::at, Places::group,
       Places::write_indices, Places::run, Places::conditions, Places::column, Places::write_latents,
       Places::write_real_images, Places::write_noisy_images, Places::write_conditions,
       Places::write_real_columns, Places::column_numbers, Places::generator_bindings,
-      Places::discriminator_bindings, Places::contributions, Places::discriminator, Places::both;
+      Places::discriminator_bindings, Places::contributions, Places::given, Places::discriminator,
+      Places::both, Places::round, Places::begin, Places::is_done, Places::pass, Places::give_all;
   using typename Places::Judge;
+
+  void learn(SlotKind slot, bool goes_on) const {
+    const auto rounds = statistics_rounds(description(), slot);
+    if (rounds.empty()) {
+      stream.begun_.reset();
+      return learn(slot);
+    }
+    if (!goes_on) begin(slot);
+    if (round < 0) {
+      learn(slot);
+      give_all(slot);
+      stream.begun_.reset();
+      return;
+    }
+    const std::int64_t shares = count() * gan.contributions(SlotKind::kStatistics).size;
+    const std::vector<T> zeros(static_cast<std::size_t>(shares));
+    write(zeros.data(), shares, given());
+    learn(slot);
+    stream.begun_->run = rounds.at(static_cast<std::size_t>(round)).run;
+    stream.begun_->next_round = round + 1;
+    memory().flush();
+  }
 
   void learn(SlotKind slot) const {
     switch (slot) {
@@ -35,9 +58,10 @@ struct GanArithmetic : GanPlaces<T> {
       case SlotKind::kDenoise:
         return denoise();
       case SlotKind::kWorkers:
+      case SlotKind::kStatistics:
         break;
     }
-    CHECK(false, "workers learn by steps of other kinds");
+    CHECK(false, "workers learn by steps of other kinds, and rounds are of these");
   }
 
   void make_fakes() const {
@@ -56,14 +80,18 @@ struct GanArithmetic : GanPlaces<T> {
     memory().flush();
   }
 
-  void begin_generator() const {
-    write_indices();
-    write_latents();
+  // False: the round ends in it.
+  bool begin_generator() const {
+    if (!is_done(0)) {
+      write_indices();
+      write_latents();
+    }
     Bindings bindings = generator_bindings();
     bindings.statistics = elements(stream.generator_statistics_);
     bindings.group.stride = gan.generator_->parameters().moving_size;
-    gan.generator_->run(Pass::kForwardTraining, bindings, stream.generator_);
+    const bool made = pass(0, *gan.generator_, Pass::kForwardTraining, bindings, stream.generator_);
     memory().flush();
+    return made;
   }
 
   // Expects the images in the judge's input, and the targets.
@@ -72,22 +100,23 @@ struct GanArithmetic : GanPlaces<T> {
     bindings.gradients = contributions();
     bindings.statistics = contributions() + gan.discriminator_->parameters().weights_size;
     bindings.group.stride = layout.size;
-    judge.program.run(Pass::kForwardTraining, bindings, judge.workspace);
-    losses(judge, layout, penalised);
-    backward(judge.program, bindings, judge.workspace, penalised ? &layout : nullptr);
+    if (!pass(0, judge.program, Pass::kForwardTraining, bindings, judge.workspace)) return;
+    if (!is_done(1)) losses(judge, layout, penalised);
+    backward(1, judge.program, bindings, judge.workspace, penalised ? &layout : nullptr);
   }
 
   // The elements behind the gradients are final before the backward pass begins. With `penalised`
   // the penalty's are added behind it.
-  void backward(const Program& program, Bindings bindings, Workspace& workspace,
+  void backward(int run, const Program& program, Bindings bindings, Workspace& workspace,
                 const ContributionLayout* penalised = nullptr) const {
     const std::int64_t weights = program.parameters().weights_size;
-    if (final_from != nullptr) (*final_from)(weights);
-    if (penalised == nullptr) bindings.gradients_final = final_from;
-    program.run(Pass::kBackwardParameters, bindings, workspace);
+    const bool tells = final_from != nullptr && !stream.begun_;
+    if (tells) (*final_from)(weights);
+    if (penalised == nullptr && tells) bindings.gradients_final = final_from;
+    pass(run, program, Pass::kBackwardParameters, bindings, workspace);
     if (penalised != nullptr) {
-      run(*gan.add_, {{penalties(0), weights}, {contributions(), penalised->size}});
-      if (final_from != nullptr) (*final_from)(0);
+      Places::run(*gan.add_, {{penalties(0), weights}, {contributions(), penalised->size}});
+      if (tells) (*final_from)(0);
     }
     memory().flush();
   }
@@ -181,50 +210,54 @@ struct GanArithmetic : GanPlaces<T> {
 
   void denoise() const {
     const Judge judge = discriminator();
-    write_indices();
-    write_noisy_images(judge.input(), elements(stream.images_));
+    if (!is_done(0)) {
+      write_indices();
+      write_noisy_images(judge.input(), elements(stream.images_));
+    }
     d_step(judge, discriminator_bindings(), gan.contributions(SlotKind::kDenoise));
   }
 
   void learn_from_data(SlotKind slot, double flip_probability) const {
     const ContributionLayout& layout = gan.contributions(slot);
     const Judge judge = discriminator();
-    write_indices();
-    write_real_images(judge.input(), batch() * cells());
-    write_real_columns(judge);
-    write_wanted(judge, [this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
-                 {{1.0}, flip_probability});
-    const Bindings bindings = discriminator_bindings();
-    count_bins(judge.input(), 1);
-    d_step(judge, bindings, layout);
+    if (!is_done(0)) {
+      write_indices();
+      write_real_images(judge.input(), batch() * cells());
+      write_real_columns(judge);
+      write_wanted(judge, [this](std::int64_t i, std::int64_t) { return micro_batches[i].events; },
+                   {{1.0}, flip_probability});
+      count_bins(judge.input(), 1);
+    }
+    d_step(judge, discriminator_bindings(), layout);
   }
 
   void d_fake() const {
     const ContributionLayout& layout = gan.contributions(SlotKind::kDFake);
-    write_indices();
-    write_wanted(discriminator(), [this](std::int64_t i, std::int64_t) { return conditions(i); },
-                 {{0.0}, description().flip_probability});
-    const Bindings bindings = discriminator_bindings();
-    count_bins_of_real_images();
-    d_step_on_fakes(discriminator(), 0, bindings, layout);
+    if (!is_done(0)) {
+      write_indices();
+      write_wanted(discriminator(), [this](std::int64_t i, std::int64_t) { return conditions(i); },
+                   {{0.0}, description().flip_probability});
+      count_bins_of_real_images();
+    }
+    d_step_on_fakes(discriminator(), 0, discriminator_bindings(), layout);
   }
 
   // Real events stand in front of as many fakes.
   void d_both() const {
     const ContributionLayout& layout = gan.contributions(SlotKind::kDBoth);
     const Judge judge = both();
-    write_indices();
-    const std::int64_t size = batch() * cells();
-    write_real_images(judge.input(), 2 * size);
-    write_real_columns(judge);
-    write_wanted(judge,
-                 [this](std::int64_t i, std::int64_t half) {
-                   return half == 0 ? micro_batches[i].events : conditions(i);
-                 },
-                 {{1.0, 0.0}, description().flip_probability});
-    const Bindings bindings = discriminator_bindings();
-    count_bins(judge.input(), 2);
-    d_step_on_fakes(judge, 1, bindings, layout);
+    if (!is_done(0)) {
+      write_indices();
+      write_real_images(judge.input(), 2 * batch() * cells());
+      write_real_columns(judge);
+      write_wanted(judge,
+                   [this](std::int64_t i, std::int64_t half) {
+                     return half == 0 ? micro_batches[i].events : conditions(i);
+                   },
+                   {{1.0, 0.0}, description().flip_probability});
+      count_bins(judge.input(), 2);
+    }
+    d_step_on_fakes(judge, 1, discriminator_bindings(), layout);
   }
 
   // The fakes come to this half of each micro-batch's inputs.
@@ -235,7 +268,7 @@ struct GanArithmetic : GanPlaces<T> {
     const bool penalised = gan.penalty_ >= 0;
     // It may use the same workspace, so it comes first.
     if (penalised) penalise(judge, bindings, layout);
-    for (std::int64_t i = 0; i < count(); ++i) {
+    for (std::int64_t i = 0; i < count() && !is_done(0); ++i) {
       const T* const fakes = static_cast<const T*>(micro_batches[i].images);
       copy(fakes, size, judge.input() + i * stride + begin);
       if (columns == 0) continue;
@@ -249,41 +282,49 @@ struct GanArithmetic : GanPlaces<T> {
   void finish_generator() const {
     const ContributionLayout& layout = gan.contributions(SlotKind::kG);
     const ParameterLayout& g = gan.generator_->parameters();
-    write_indices();
-    // All fakes are labelled real, and no label is flipped.
-    write_wanted(discriminator(), [this](std::int64_t i, std::int64_t) { return conditions(i); },
-                 {{1.0}, 0.0});
+    if (stream.begun_ && !begin_generator()) return;
+    if (!is_done(1)) write_fakes_to_judge();
     Bindings g_bindings = generator_bindings(), d_bindings = discriminator_bindings();
     g_bindings.gradients = contributions();
     d_bindings.statistics = contributions() + g.size();
     g_bindings.group.stride = d_bindings.group.stride = layout.size;
-    count_bins_of_real_images();
-    const auto images = gan.generator_->template output<T>(stream.generator_, 0);
-    copy(images.data(), count() * batch() * cells(), discriminator().input());
-    const std::int64_t columns = count() * column_numbers();
-    if (columns > 0) {
-      copy(gan.generator_->template output<T>(stream.generator_, 1).data(), columns,
-           discriminator().columns());
-    }
 
     // The discriminator judges in training mode and keeps its weights. The gradients of its inputs
     // are the gradients of the generator's outputs.
-    gan.discriminator_->run(Pass::kForwardTraining, d_bindings, stream.discriminator_);
-    losses(discriminator(Gan::kGenerator), layout, false);
-    gan.discriminator_->run(Pass::kBackwardInput, d_bindings, stream.discriminator_);
-
-    const auto gradient = gan.discriminator_->template input_gradient<T>(stream.discriminator_);
-    copy(gradient.data(), count() * batch() * cells(),
-         gan.generator_->template output_gradient<T>(stream.generator_, 0).data());
-    if (columns > 0) {
-      copy(gan.discriminator_->template columns_gradient<T>(stream.discriminator_).data(), columns,
-           gan.generator_->template output_gradient<T>(stream.generator_, 1).data());
-    }
+    const Program& judge = *gan.discriminator_;
+    if (!pass(1, judge, Pass::kForwardTraining, d_bindings, stream.discriminator_)) return;
+    if (!is_done(2)) losses(discriminator(Gan::kGenerator), layout, false);
+    if (!pass(2, judge, Pass::kBackwardInput, d_bindings, stream.discriminator_)) return;
+    if (!is_done(3)) write_gradients_of_fakes();
     for (std::int64_t i = 0; i < count(); ++i) {
       copy(elements(stream.generator_statistics_) + i * g.moving_size, g.moving_size,
            contributions() + i * layout.size + g.weights_size);
     }
-    backward(*gan.generator_, g_bindings, stream.generator_);
+    backward(3, *gan.generator_, g_bindings, stream.generator_);
+  }
+
+  void write_fakes_to_judge() const {
+    write_indices();
+    // All fakes are labelled real, and no label is flipped.
+    write_wanted(discriminator(), [this](std::int64_t i, std::int64_t) { return conditions(i); },
+                 {{1.0}, 0.0});
+    count_bins_of_real_images();
+    const auto images = gan.generator_->template output<T>(stream.generator_, 0);
+    copy(images.data(), count() * batch() * cells(), discriminator().input());
+    const std::int64_t columns = count() * column_numbers();
+    if (columns == 0) return;
+    copy(gan.generator_->template output<T>(stream.generator_, 1).data(), columns,
+         discriminator().columns());
+  }
+
+  void write_gradients_of_fakes() const {
+    const auto gradient = gan.discriminator_->template input_gradient<T>(stream.discriminator_);
+    copy(gradient.data(), count() * batch() * cells(),
+         gan.generator_->template output_gradient<T>(stream.generator_, 0).data());
+    const std::int64_t columns = count() * column_numbers();
+    if (columns == 0) return;
+    copy(gan.discriminator_->template columns_gradient<T>(stream.discriminator_).data(), columns,
+         gan.generator_->template output_gradient<T>(stream.generator_, 1).data());
   }
 
   struct Labels {
@@ -421,14 +462,27 @@ void in_data_type(const Gan& gan, const GanWork& work, Use use) {
 
 }  // namespace
 
+bool Gan::goes_on(SlotKind slot, const GanWork& work) const {
+  const auto& begun = work.stream.begun_;
+  if (!begun || begun->slot != slot || begun->position != work.position) return false;
+  const auto rounds = static_cast<int>(statistics_rounds(description_, slot).size());
+  return begun->next_round == (work.round < 0 ? rounds : work.round) &&
+         std::ranges::equal(begun->micro_batches, work.micro_batches, {}, {},
+                            &GanMicroBatch::index);
+}
+
 void Gan::prepare(SlotKind slot, const GanWork& work) const {
   CHECK(slot_access(slot).prepare_reads != 0, "the step has nothing to prepare");
+  if (goes_on(slot, work)) return;
+  if (slot == SlotKind::kG && !statistics_rounds(description_, slot).empty()) return;
+  work.stream.begun_.reset();
   in_data_type(*this, work, [slot](auto step) {
-    slot == SlotKind::kG ? step.begin_generator() : step.make_fakes();
+    slot == SlotKind::kG ? void(step.begin_generator()) : step.make_fakes();
   });
 }
 void Gan::learn(SlotKind slot, const GanWork& work) const {
-  in_data_type(*this, work, [slot](auto step) { step.learn(slot); });
+  const bool goes_on = this->goes_on(slot, work);
+  in_data_type(*this, work, [&](auto step) { step.learn(slot, goes_on); });
 }
 
 }  // namespace troupe::model

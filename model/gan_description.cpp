@@ -265,6 +265,8 @@ std::string slot_name(SlotKind slot) {
       return "denoise";
     case SlotKind::kWorkers:
       return "workers";
+    case SlotKind::kStatistics:
+      return "statistics";
   }
   CHECK(false, "unknown slot");
 }
@@ -284,20 +286,24 @@ SlotAccess slot_access(SlotKind slot) {
     case SlotKind::kDReal:
     case SlotKind::kFit:
     case SlotKind::kDenoise:
-      return {0, kDiscriminatorWeights, kDiscriminatorWeights | kDiscriminatorMoving};
+      return {0, kDiscriminatorWeights | kSharedStatistics,
+              kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kDFake:
     case SlotKind::kDBoth:
       return {kGeneratorWeights | kGeneratorMoving,
-              kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights,
+              kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights | kSharedStatistics,
               kDiscriminatorWeights | kDiscriminatorMoving};
     case SlotKind::kG:
-      return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights,
+      return {kGeneratorWeights, kGeneratorWeights | kDiscriminatorWeights | kSharedStatistics,
               kGeneratorWeights | kGeneratorMoving | kDiscriminatorMoving};
     case SlotKind::kWorkers: {
       constexpr std::uint8_t kAll =
           kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights | kDiscriminatorMoving;
       return {kAll, kAll, kAll};
     }
+    case SlotKind::kStatistics:
+      return {0, kGeneratorWeights | kGeneratorMoving | kDiscriminatorWeights | kSharedStatistics,
+              kSharedStatistics};
   }
   CHECK(false, "unknown slot");
 }

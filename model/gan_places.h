@@ -11,6 +11,7 @@
 
 #include "model/condition_rows.h"
 #include "model/gan.h"
+#include "model/shared_statistics.h"
 #include "model/streams.h"
 
 namespace troupe::model {
@@ -172,26 +173,31 @@ struct GanPlaces : GanMemory<T> {
   }
 
   Bindings bindings_of(const Program& program, std::size_t part, const void* weights,
-                       const void* moving) const {
+                       const void* moving, const void* shared) const {
     const ParameterLayout& layout = program.parameters();
     Bindings bindings;
     bindings.weights =
         parameters.weights_placed ? weights : placed(part, weights, layout.weights_size);
     bindings.moving = placed(part + 1, moving, layout.moving_size);
+    if (shared != nullptr) {
+      bindings.shared = placed(4 + part / 2, shared, kSharedArrays * layout.moving_size);
+    }
     bindings.random = at(0, micro_batches.front());
     bindings.group = group(0);
     return bindings;
   }
   Bindings generator_bindings() const {
     return bindings_of(*gan.generator_, 0, parameters.generator_weights,
-                       parameters.generator_moving);
+                       parameters.generator_moving, parameters.generator_shared);
   }
   Bindings discriminator_bindings() const {
     return bindings_of(*gan.discriminator_, 2, parameters.discriminator_weights,
-                       parameters.discriminator_moving);
+                       parameters.discriminator_moving, parameters.discriminator_shared);
   }
 
-  T* contributions() const { return static_cast<T*>(micro_batches.front().contributions); }
+  // Those of a step with rounds are given out at its end.
+  T* contributions() const { return stream.begun_ ? elements(stream.whole_) : given(); }
+  T* given() const { return static_cast<T*>(micro_batches.front().contributions); }
 
   // What judges, and how many times the batch it judges at once.
   struct Judge {

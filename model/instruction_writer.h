@@ -9,6 +9,7 @@
 #include "model/convolution_plan.h"
 #include "model/graph.h"
 #include "model/instructions.h"
+#include "model/shared_norm.h"
 
 namespace troupe::model {
 
@@ -51,11 +52,15 @@ class InstructionWriter {
   void add(Operation operation, std::vector<Operand> operands) {
     add(layer(), std::move(operation), std::move(operands));
   }
+  // The same in the layer's round alone (model/shared_statistics.h).
+  void add_of_round(Operation operation, std::vector<Operand> operands);
   // The layer's parameter of this role in one of the flat buffers; null where the layer has none.
   Operand weight(ParameterRole role) const;
   Operand gradient(ParameterRole role) const;
   Operand moving(ParameterRole role) const;
   Operand statistic(ParameterRole role) const;
+  Operand shared(SharedArray array, ParameterRole role) const;
+  Operand share(ShareArray array, ParameterRole role) const;
 
  private:
   const CompilerInput& input_;

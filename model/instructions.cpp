@@ -42,6 +42,11 @@ void InstructionWriter::add(int layer, Operation operation, std::vector<Operand>
   lists_.passes[number(pass_)].push_back({std::move(operation), layer, std::move(operands)});
 }
 
+void InstructionWriter::add_of_round(Operation operation, std::vector<Operand> operands) {
+  add(std::move(operation), std::move(operands));
+  lists_.passes[number(pass_)].back().of_round = true;
+}
+
 void InstructionWriter::copy(int layer, int from, int to) {
   add(layer, ActivationForward{tensor_elements(from), Activation{}}, {read(from), write(to)});
 }
@@ -57,6 +62,19 @@ Operand InstructionWriter::moving(ParameterRole role) const {
 }
 Operand InstructionWriter::statistic(ParameterRole role) const {
   return find_operand(input_.layout.moving, layer(), role, Location::kStatistics, Access::kWrite);
+}
+
+Operand InstructionWriter::shared(SharedArray array, ParameterRole role) const {
+  Operand operand =
+      find_operand(input_.layout.moving, layer(), role, Location::kShared, Access::kRead);
+  operand.offset += static_cast<std::int64_t>(array) * input_.layout.moving_size;
+  return operand;
+}
+Operand InstructionWriter::share(ShareArray array, ParameterRole role) const {
+  Operand operand =
+      find_operand(input_.layout.moving, layer(), role, Location::kShares, Access::kWrite);
+  operand.offset += static_cast<std::int64_t>(array) * input_.layout.moving_size;
+  return operand;
 }
 
 Operand split(InstructionWriter& writer, const std::optional<Phases>& phases, Operand operand,

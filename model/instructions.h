@@ -22,8 +22,10 @@ enum class Location : std::uint8_t {
   kMoving,
   kGradients,
   kStatistics,
+  kShared,
+  kShares,
 };
-inline constexpr int kLocations = 6;
+inline constexpr int kLocations = 8;
 
 enum class Access : std::uint8_t { kRead, kWrite, kUpdate };
 
@@ -38,6 +40,7 @@ struct Instruction {
   Operation operation;
   int layer = -1;  // of the network, -1 for the network as a whole
   std::vector<Operand> operands;
+  bool of_round = false;  // computed only where Bindings::round is the layer
 };
 
 struct ArenaTensor {

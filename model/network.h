@@ -90,6 +90,7 @@ struct GlobalMaxPool {};
 struct BatchNorm {  // moving = momentum x moving + (1 - momentum) x batch
   double momentum = 0.99;
   double epsilon = 1e-6;
+  bool sync = false;  // the batch is that of all micro-batches (model/shared_statistics.h)
 };
 // Each sample by itself, in training as in inference: by the mean and variance of the channels of
 // one cell, of the cells of one channel, or of the cells and channels of one group of neighbouring

@@ -28,7 +28,9 @@ std::array<std::byte*, kLocations> bases(const Bindings& bindings, std::byte* ar
           bytes(bindings.weights),
           bytes(bindings.moving),
           bytes(bindings.gradients),
-          bytes(bindings.statistics)};
+          bytes(bindings.statistics),
+          bytes(bindings.shared),
+          bytes(bindings.shares)};
 }
 
 }  // namespace
@@ -58,20 +60,28 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
   const bool forward = pass == Pass::kForwardTraining || pass == Pass::kForwardInference;
   CHECK(forward || workspace.ready_for_backward_,
         "a backward pass runs once, right after the forward pass in training");
-  // A backward pass may overwrite tensors that the forward pass kept for it, so it runs once.
-  workspace.ready_for_backward_ = pass == Pass::kForwardTraining;
+  // A backward pass may overwrite tensors that the forward pass kept for it, so it runs once. What
+  // a round has begun is still to come to its end.
+  const bool ends = bindings.round < 0;
+  workspace.ready_for_backward_ = forward ? pass == Pass::kForwardTraining && ends : !ends;
 
   const auto base = bases(bindings, workspace.arena());
   for (std::size_t i = 1; i < base.size(); ++i) {
-    CHECK(base[i] != nullptr || !content_->reads_or_writes[number(pass)][i],
-          "the pass needs a binding that is not set");
+    const bool is_used = content_->reads_or_writes[number(pass)][i] &&
+                         (bindings.round >= 0 || i != static_cast<std::size_t>(Location::kShares));
+    CHECK(base[i] != nullptr || !is_used, "the pass needs a binding that is not set");
   }
   CHECK(bindings.group.count <= content_->group, "no more micro-batches than there is memory for");
   std::byte* const scratch = workspace.scratch();
   // The loop over the calls is all of a pass: offsets, kernels and order were fixed by the
   // compiler.
   std::int64_t told = content_->parameters.weights_size;
-  for (const Call& call : content_->calls[number(pass)]) {
+  const std::vector<Call>& calls = content_->calls[number(pass)];
+  std::size_t& next = workspace.next_call_;
+  if (!bindings.resumes) next = 0;
+  while (next < calls.size()) {
+    const Call& call = calls[next++];
+    if (call.round >= 0 && call.round != bindings.round) continue;
     std::array<void*, kMostOperands> operands;
     for (std::size_t i = 0; i < call.operand_count; ++i) {
       const Place& place = call.operands[i];
@@ -82,7 +92,7 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
     if (!content_->memory->is_of_host()) {
       std::array<std::int64_t, kMostOperands> strides;
       for (std::size_t i = 0; i < call.operand_count; ++i) {
-        strides[i] = stride(call.operands[i], bindings.group);
+        strides[i] = stride(call.operands[i], bindings);
       }
       call.kernel->run_group(used, {strides.data(), call.operand_count}, bindings.random,
                              bindings.group, scratch);
@@ -97,6 +107,7 @@ void Program::run(Pass pass, const Bindings& bindings, Workspace& workspace) con
       told = call.gradients_final_from;
       (*bindings.gradients_final)(told);
     }
+    if (call.round >= 0 && (next == calls.size() || calls[next].round != call.round)) return;
   }
 }
 
@@ -161,10 +172,12 @@ const ParameterLayout& Program::parameters() const { return content_->parameters
 const NetworkShapes& Program::shapes() const { return content_->shapes; }
 const NetworkDescription& Program::network() const { return content_->network; }
 int Program::outputs() const { return static_cast<int>(content_->shapes.outputs.size()); }
-std::int64_t Program::stride(const Place& place, const Group& group) {
+std::int64_t Program::stride(const Place& place, const Bindings& bindings) {
   const bool written =
       place.location == Location::kGradients || place.location == Location::kStatistics;
-  return written ? group.stride : place.stride;
+  return written                               ? bindings.group.stride
+         : place.location == Location::kShares ? bindings.shares_stride
+                                               : place.stride;
 }
 
 Memory& Program::memory() const { return *content_->memory; }

@@ -42,6 +42,8 @@ using FinalFrom = std::function<void(std::int64_t element)>;
 // Flat buffers a run reads and writes, in the backend's data type and the order of ParameterLayout.
 // Only those a pass needs may be set: forward passes read weights; inference reads moving; training
 // writes statistics (batch mean and unbiased variance); kBackwardParameters writes gradients.
+// Networks with a batch norm whose statistics micro-batches share (model/shared_statistics.h) read
+// `shared` in training. A run in which `round` is such a layer ends where its shares are written.
 struct Bindings {
   const void* weights = nullptr;
   const void* moving = nullptr;
@@ -53,6 +55,12 @@ struct Bindings {
   // kBackwardParameters calls it while it runs, on its thread, with falling numbers: gradients from
   // that element to the end are final. The last number is 0 if there are weights.
   const FinalFrom* gradients_final = nullptr;
+  const void* shared = nullptr;
+  void* shares = nullptr;
+  std::int64_t shares_stride = 0;  // elements to those of a group's next micro-batch
+  int round = -1;
+  // Goes on where the workspace's last run, a round of the same pass, has ended.
+  bool resumes = false;
 };
 
 class Program;
@@ -76,6 +84,7 @@ class Workspace {
   const Program* program_;
   std::shared_ptr<std::byte> arena_, scratch_;
   bool ready_for_backward_ = false;  // the last run was a forward pass in training
+  std::size_t next_call_ = 0;        // of the pass that was run last
   runtime::ThreadTeam* team_ = nullptr;
   std::vector<std::byte*> scratches_;  // of its threads
 };
@@ -139,7 +148,7 @@ class Program {
   struct Content;
   class Compiler;
   explicit Program(std::unique_ptr<Content> content);
-  static std::int64_t stride(const Place& place, const Group& group);
+  static std::int64_t stride(const Place& place, const Bindings& bindings);
   template <class T>
   std::span<T> tensor(Workspace& workspace, int index) const;
 

@@ -24,6 +24,7 @@ struct Program::Call {
   std::array<Place, kMostOperands> operands{};
   std::size_t operand_count = 0;
   std::size_t end = 0;  // of the pass's instructions that have been computed after it
+  int round = -1;       // the layer in whose round alone it is computed; -1: in all runs
   // For kBackwardParameters: gradients from here to the end are final after the call.
   std::int64_t gradients_final_from = 0;
 };

@@ -22,6 +22,10 @@ const char* buffer_name(Location location) {
       return "gradients";
     case Location::kStatistics:
       return "statistics";
+    case Location::kShared:
+      return "shared";
+    case Location::kShares:
+      return "shares";
   }
   CHECK(false, "unknown location");
 }

@@ -17,7 +17,9 @@ std::vector<Uses> count_uses(const InstructionLists& lists) {
       for (const Operand& operand : instruction.operands) {
         if (operand.location != Location::kArena) continue;
         if (operand.access != Access::kWrite) ++of(operand.tensor).reads;
-        if (operand.access != Access::kRead) ++of(operand.tensor).writes;
+        // What a round writes besides its shares is written again behind it.
+        const bool writes = operand.access != Access::kRead && !instruction.of_round;
+        if (writes) ++of(operand.tensor).writes;
       }
     }
   }

@@ -31,7 +31,8 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
                                                        options.micro_batch));
   ASSIGN_OR_RETURN(
       trained.checkpoint,
-      pipeline::decode_checkpoint(file, path, *gan, pipeline::options_between_members(options)));
+      pipeline::decode_checkpoint(file, path, *gan,
+                                  pipeline::options_between_members(options, gan->description())));
   pipeline::TrainingState& state = trained.checkpoint.state;
   if (computing.raw) state.mean.reset();
   if (state.mean) {

@@ -133,7 +133,8 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   pipeline::SamplerOptions sampling;
   sampling.events = train.size();
   sampling.seed = topology.train.options.seed;
-  const auto options_between = pipeline::options_between_members(topology.train.options);
+  const auto options_between =
+      pipeline::options_between_members(topology.train.options, topology.model.gan);
   sampling.micro_batch = options_between.micro_batch;
   sampling.micro_batches = options_between.micro_batches;
   sampling.parts = options_between.parts();

@@ -37,8 +37,13 @@ bool is_only_of_gem(ParameterPart part) {
 }
 
 bool has_moving(ParameterPart part) {
-  return part == ParameterPart::kMoving || part == ParameterPart::kMeanMoving;
+  return part == ParameterPart::kMoving || part == ParameterPart::kMeanMoving ||
+         part == ParameterPart::kShared;
 }
+
+// By model::SharedArray.
+constexpr std::array<const char*, model::kSharedArrays> kSharedNames{
+    "statistics", "deviations", "slopes", "moving", "gradients"};
 
 std::string group_of(std::size_t network, ParameterPart part) {
   const bool mean = part == ParameterPart::kMeanWeights || part == ParameterPart::kMeanMoving;
@@ -46,6 +51,7 @@ std::string group_of(std::size_t network, ParameterPart part) {
                        : part == ParameterPart::kOuterVelocity ? "/outer/"
                        : part == ParameterPart::kMoment        ? "/moment/"
                        : part == ParameterPart::kStale         ? "/stale/"
+                       : part == ParameterPart::kShared        ? "/shared/"
                        : mean                                  ? "/mean/"
                                                                : "/";
   return std::string(parent) + kNetworkNames[network];
@@ -59,12 +65,18 @@ std::vector<CheckpointTensor> expected_tensors(const StateLayout& layout,
   const model::ParameterLayout& parameters = layout.networks[network].parameters;
   const auto& optimiser =
       network == kGenerator ? options.generator_optimiser : options.discriminator_optimiser;
-  const bool arrays = part == ParameterPart::kOptimiserArrays;
+  const bool of_optimiser = part == ParameterPart::kOptimiserArrays;
+  const bool shared = part == ParameterPart::kShared;
+  const int arrays = of_optimiser ? model::optimiser_arrays(optimiser)
+                     : shared     ? static_cast<int>(kSharedNames.size())
+                                  : 1;
   std::vector<CheckpointTensor> tensors;
-  for (int array = 0; array < (arrays ? model::optimiser_arrays(optimiser) : 1); ++array) {
+  for (int array = 0; array < arrays; ++array) {
     std::string prefix = within + group_of(network, part) + "/";
-    if (arrays) prefix += model::optimiser_array_name(optimiser, array) + "/";
-    const std::int64_t base = arrays ? array * parameters.weights_size : 0;
+    if (of_optimiser) prefix += model::optimiser_array_name(optimiser, array) + "/";
+    if (shared) prefix += std::string(kSharedNames.at(static_cast<std::size_t>(array))) + "/";
+    const std::int64_t base =
+        array * (has_moving(part) ? parameters.moving_size : parameters.weights_size);
     for (const auto& tensor : has_moving(part) ? parameters.moving : parameters.weights) {
       tensors.push_back({prefix + tensor.name, tensor.shape,
                          static_cast<std::size_t>(base + tensor.offset),
@@ -207,6 +219,7 @@ Error refusal(const std::string& path, const std::string& what) {
 
 // The first version that has all of the state, so that earlier builds read what they know.
 std::uint32_t version_for(const TrainingState& state) {
+  if (state.shared) return 6;
   if (state.turns) return 5;
   if (state.mean) return 4;
   if (state.outer) return 3;
@@ -234,23 +247,25 @@ void add_tensors_of_workers(const StateLayout& layout, const TrainingOptions& op
 std::vector<CheckpointTensor> all_expected_tensors(const StateLayout& layout,
                                                    const TrainingOptions& options) {
   std::vector<CheckpointTensor> all;
+  const auto add = [&](std::size_t network, ParameterPart part) {
+    std::ranges::move(expected_tensors(layout, options, network, part), std::back_inserter(all));
+  };
   for (const ParameterPart part : {ParameterPart::kWeights, ParameterPart::kOptimiserArrays,
                                    ParameterPart::kMoving, ParameterPart::kOuterVelocity}) {
     if (part == ParameterPart::kOuterVelocity && !options.has_outer()) continue;
-    for (const std::size_t network : {kGenerator, kDiscriminator}) {
-      for (auto& tensor : expected_tensors(layout, options, network, part)) {
-        all.push_back(std::move(tensor));
-      }
-    }
+    add(kGenerator, part);
+    add(kDiscriminator, part);
   }
   if (options.has_turns()) add_tensors_of_workers(layout, options, all);
-  if (!options.mean) return all;
-  const std::size_t network =
-      layout.networks[kGenerator].parameters.weights_size == 0 ? kDiscriminator : kGenerator;
-  for (const ParameterPart part : {ParameterPart::kMeanWeights, ParameterPart::kMeanMoving}) {
-    for (auto& tensor : expected_tensors(layout, options, network, part)) {
-      all.push_back(std::move(tensor));
-    }
+  if (options.mean) {
+    const std::size_t network =
+        layout.networks[kGenerator].parameters.weights_size == 0 ? kDiscriminator : kGenerator;
+    add(network, ParameterPart::kMeanWeights);
+    add(network, ParameterPart::kMeanMoving);
+  }
+  if (options.has_rounds()) {
+    add(kGenerator, ParameterPart::kShared);
+    add(kDiscriminator, ParameterPart::kShared);
   }
   return all;
 }

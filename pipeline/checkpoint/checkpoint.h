@@ -32,9 +32,10 @@
 
 namespace troupe::pipeline {
 
-// The newest version that is read. 2 adds what early stopping remembers, and 3 what the outer
-// optimiser keeps; states without these are written as 1.
-inline constexpr std::uint32_t kCheckpointVersion = 5;
+// The newest version that is read. 2 adds what early stopping remembers, 3 what the outer optimiser
+// keeps, 4 the mean of the weights, 5 workers that take turns, and 6 what micro-batches share;
+// states without these are written as 1.
+inline constexpr std::uint32_t kCheckpointVersion = 6;
 
 struct Checkpoint {
   TrainingState state;

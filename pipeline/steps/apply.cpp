@@ -42,6 +42,8 @@ class Application {
         turn_(state.turns ? state.turns->next.numbers() : std::vector<std::uint32_t>()) {}
 
   void check() const;
+  // A round leaves what it has found for the step behind it.
+  void take_round();
   void update_parameters();
   void update_from_workers();
   void update_from_turn();
@@ -156,6 +158,35 @@ void Application::update_parameters() {
   placed_->update(
       model::update_factors(optimiser(options_, updated), state.counters, learning_rate),
       state.weights, state.optimiser_arrays);
+}
+
+// The means of the round's own tensors; the others are of no layer's that it ends at.
+void Application::take_round() {
+  const model::ScheduledWork work = model::work_at(options_.schedule, state_.slot);
+  const model::StatisticsRound& round =
+      layout_.rounds[static_cast<std::size_t>(work.slot)].at(static_cast<std::size_t>(work.round));
+  const std::size_t number = round.of_generator ? kGenerator : kDiscriminator;
+  const StateLayout::Network& own = layout_.networks[number];
+  const Role role = round.of_generator ? Role::kGeneratorShares : Role::kDiscriminatorShares;
+  std::vector<float> means(
+      static_cast<std::size_t>(model::kShareArrays * own.parameters.moving_size));
+  std::size_t offset = 0;
+  for (const ContributionTensor& tensor : tensors_.tensors) {
+    if (tensor.role != role) continue;
+    restore_mean(tensor, std::span(means).subspan(offset, static_cast<std::size_t>(tensor.size)));
+    offset += static_cast<std::size_t>(tensor.size);
+  }
+  const auto norm = std::ranges::find(own.shared_norms, round.layer, &model::SharedNorm::layer);
+  CHECK(norm != own.shared_norms.end(), "a round is of a layer that shares");
+  const std::int64_t events =
+      std::int64_t{options_.micro_batch} * (work.slot == model::SlotKind::kDBoth ? 2 : 1);
+  const std::span<float> shared = state_.shared->values[number];
+  if (round.forward) {
+    model::take_statistics<float>(*norm, events * norm->cells, record_.header.micro_batches, means,
+                                  shared);
+  } else {
+    model::take_slopes<float>(*norm, events * norm->cells, means, shared);
+  }
 }
 
 template <class State>
@@ -485,11 +516,15 @@ runtime::Result<void> apply(const StateLayout& layout, const TrainingOptions& op
                             const PlacedOptimisers& placed) {
   Application application(layout, options, record, state, placed);
   application.check();
-  application.update_parameters();
-  application.update_mean();
-  application.note_losses();
+  if (options.schedule.at(state.slot) == model::SlotKind::kStatistics) {
+    application.take_round();
+  } else {
+    application.update_parameters();
+    application.update_mean();
+    application.note_losses();
+    application.note_empty_images();
+  }
   application.note_judgement();
-  application.note_empty_images();
   application.note_exponents_and_events();
   auto advanced = application.advance();
   application.end_turn();

@@ -19,7 +19,8 @@
 
 namespace troupe::pipeline {
 
-// The vectors of a NetworkState, that of an OuterState, those of a MeanState and of a WorkerState.
+// The vectors of a NetworkState, that of an OuterState, those of a MeanState, of a WorkerState and
+// of a SharedState.
 enum class ParameterPart : std::uint8_t {
   kWeights,
   kOptimiserArrays,
@@ -28,7 +29,8 @@ enum class ParameterPart : std::uint8_t {
   kMeanWeights,
   kMeanMoving,
   kMoment,
-  kStale
+  kStale,
+  kShared
 };
 
 // Those of a network that is a worker's.
@@ -91,6 +93,13 @@ void visit_optional_parts(State& state, Visitor& visitor) {
     const std::size_t n = state.result_number();
     visitor.parameters(n, ParameterPart::kMeanWeights, mean.network.weights);
     visitor.parameters(n, ParameterPart::kMeanMoving, mean.network.moving);
+  });
+  visitor.perhaps("rounds.before", state.shared, [&](auto& shared) {
+    std::uint64_t before = state.slot;  // the step that they are of is behind these
+    visitor.number("rounds.before", before);
+    for (std::size_t n = 0; n < shared.values.size(); ++n) {
+      visitor.parameters(n, ParameterPart::kShared, shared.values[n]);
+    }
   });
 }
 

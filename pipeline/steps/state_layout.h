@@ -9,6 +9,7 @@
 
 #include "model/gan.h"
 #include "model/network.h"
+#include "model/shared_statistics.h"
 
 namespace troupe::pipeline {
 
@@ -30,12 +31,15 @@ struct StateLayout {
   struct Network {
     model::ParameterLayout parameters;
     std::vector<double> momentum;  // of the batch normalisation, per tensor of parameters.moving
+    std::vector<model::SharedNorm> shared_norms;
   };
   std::array<Network, 2> networks;
   // By SlotKind; empty for those of another task.
   std::array<model::ContributionLayout, model::kSlotKinds.size()> contributions;
   std::vector<double> loss_weights;  // in the order of GanDescription::losses
   std::vector<bool> of_fakes;        // likewise: whether a term acts only in steps that make fakes
+  // The rounds of a step, by its SlotKind (model/shared_statistics.h).
+  std::array<std::vector<model::StatisticsRound>, model::kSlotKinds.size()> rounds;
 
   const model::ContributionLayout& of(model::SlotKind slot) const {
     return contributions[static_cast<std::size_t>(slot)];

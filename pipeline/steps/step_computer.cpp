@@ -17,10 +17,10 @@ model::EventBatch events_of(const Batch& batch) {
           batch.conditions.as<float>().data() + std::size_t{3} * batch.events};
 }
 
-runtime::RandomPosition position(const TrainingOptions& options, const IterationShare& iteration,
-                                 std::uint32_t slot) {
-  return {options.seed, 0, static_cast<std::uint32_t>(iteration.iteration()),
-          static_cast<std::uint8_t>(slot), 0};
+// A step and its rounds draw the same numbers.
+runtime::RandomPosition position(const TrainingOptions& options, const StepShare& step) {
+  return {options.seed, 0, static_cast<std::uint32_t>(step.iteration()->iteration()),
+          static_cast<std::uint8_t>(step.work().number), 0};
 }
 
 // Collects, over several threads, from which element on the contributions of all of a turn's own
@@ -90,6 +90,10 @@ model::GanParameters StepComputer::parameters_of(const TrainingState& state) con
   model::GanParameters parameters{state.generator.weights.data(), state.generator.moving.data(),
                                   state.discriminator.weights.data(),
                                   state.discriminator.moving.data()};
+  if (state.shared) {
+    parameters.generator_shared = state.shared->values[kGenerator].data();
+    parameters.discriminator_shared = state.shared->values[kDiscriminator].data();
+  }
   if (optimisers_[kDiscriminator] == nullptr) return parameters;
   if (optimisers_[kGenerator] != nullptr) {
     parameters.generator_weights = optimisers_[kGenerator]->weights();
@@ -170,9 +174,10 @@ void StepComputer::prepare_part(const TrainingState& state, const StepShare& ste
                                 const Part& part) {
   const auto micro_batches = micro_batches_of(step, part);
   const model::GanParameters parameters = parameters_of(state);
-  const model::GanWork work{parameters, micro_batches,
-                            position(options_, *step.iteration_, step.slot()), stream_of(part)};
-  gan_.prepare(step.kind(), work);
+  const model::ScheduledWork scheduled = step.work();
+  const model::GanWork work{parameters,      micro_batches, position(options_, step),
+                            stream_of(part), nullptr,       scheduled.round};
+  gan_.prepare(scheduled.slot, work);
 }
 
 bool StepComputer::compute(const TrainingState& state, StepShare& step,
@@ -182,7 +187,7 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   const std::size_t first = step.computed();
   const std::size_t all = step.to_compute();
   const std::size_t count = std::min(at_once(), all - first);
-  if (model::makes_fakes(step.kind())) make_room_for_images(all);
+  if (model::makes_fakes(step.work().slot)) make_room_for_images(all);
   for (std::size_t i = 0; i < count; i += group_) {
     step.add_memory(take_memory(), std::min(group_, count - i));
   }
@@ -221,17 +226,17 @@ void StepComputer::compute_part(const TrainingState& state, StepShare& step, con
                                 const model::FinalFrom* final_from) {
   const bool prepared = prepared_step_.has_value() && part.first + part.count <= prepared_;
   // The rest that prepare() has not made is made here, in the stream that is the part's own.
-  const bool prepares = model::slot_access(step.kind()).prepare_reads != 0;
+  const model::ScheduledWork scheduled = step.work();
+  const bool prepares = model::slot_access(scheduled.slot).prepare_reads != 0;
   if (prepares && !prepared) prepare_part(state, step, part);
   auto micro_batches = micro_batches_of(step, part);
   for (std::size_t i = 0; i < part.count; ++i) {
     micro_batches[i].contributions = step.contribution(part.first + i);
   }
   const model::GanParameters parameters = parameters_of(state);
-  const model::GanWork work{parameters, micro_batches,
-                            position(options_, *step.iteration_, step.slot()), stream_of(part),
-                            final_from};
-  gan_.learn(step.kind(), work);
+  const model::GanWork work{parameters,      micro_batches, position(options_, step),
+                            stream_of(part), final_from,    scheduled.round};
+  gan_.learn(scheduled.slot, work);
 }
 
 std::shared_ptr<float> StepComputer::take_memory() {

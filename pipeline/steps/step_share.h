@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/gan.h"
+#include "model/shared_statistics.h"
 #include "pipeline/steps/iteration_share.h"
 #include "pipeline/steps/step_record.h"
 #include "pipeline/steps/sum_layout.h"
@@ -32,6 +33,8 @@ class StepShare {
   std::uint64_t step() const;
   std::uint32_t slot() const { return slot_; }
   model::SlotKind kind() const { return options_->schedule[slot_]; }
+  // What is computed: the step, or a round of it.
+  model::ScheduledWork work() const { return model::work_at(options_->schedule, slot_); }
   // Micro-batches whose contribution is known, from the first on.
   std::size_t computed() const { return computed_; }
   bool complete() const { return computed() == to_compute(); }

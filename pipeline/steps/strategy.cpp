@@ -43,9 +43,12 @@ const char* strategy_name(StrategyKind kind) {
   CHECK(false, "a strategy");
 }
 
-TrainingOptions options_between_members(TrainingOptions options) {
+TrainingOptions options_between_members(TrainingOptions options, const model::GanDescription& gan) {
   const StrategyOptions& strategy = options.strategy;
-  if (!strategy.has_workers()) return options;
+  if (!strategy.has_workers()) {
+    options.schedule = model::with_rounds(gan, options.schedule);
+    return options;
+  }
   CHECK(options.micro_batches % strategy.workers == 0, "every worker has as many micro-batches");
   const std::uint32_t each = options.micro_batches / strategy.workers;
   const std::vector<model::SlotKind> steps(strategy.takes_turns() ? strategy.turns() : 1,

@@ -113,9 +113,10 @@ struct TrainingOptions;
 
 // What the sums, Views and records go by, from the options as a topology has them. With workers a
 // micro-batch is a worker with the events of its H iterations, and the schedule is kWorkers alone,
-// or one for each turn where workers take them. kSynchronous leaves the options as they are. CHECKs
-// that W divides the micro-batches.
-TrainingOptions options_between_members(TrainingOptions options);
+// or one for each turn where workers take them. kSynchronous leaves the options as they are, but
+// for the rounds of the model's steps (model/shared_statistics.h). CHECKs that W divides the
+// micro-batches.
+TrainingOptions options_between_members(TrainingOptions options, const model::GanDescription& gan);
 // The options of one worker's iterations, from those above, with what they know of the data. Where
 // there are no workers, the same options.
 TrainingOptions options_of_worker(TrainingOptions options);

@@ -138,6 +138,26 @@ runtime::Result<void> check_turns(const TrainingState& state, const StateLayout&
   return {};
 }
 
+std::size_t shared_size(const StateLayout& layout, std::size_t network) {
+  return static_cast<std::size_t>(model::kSharedArrays *
+                                  layout.networks[network].parameters.moving_size);
+}
+
+runtime::Result<void> check_shared(const TrainingState& state, const StateLayout& layout,
+                                   const TrainingOptions& options) {
+  if (state.shared.has_value() != options.has_rounds()) {
+    return differs(
+        fmt::format("trained {} batch norm over all micro-batches (sync), which the "
+                    "topology {}",
+                    state.shared ? "with" : "without", state.shared ? "lacks" : "has"));
+  }
+  for (const std::size_t n : {kGenerator, kDiscriminator}) {
+    if (!state.shared || state.shared->values[n].size() == shared_size(layout, n)) continue;
+    return differs("of another model: its shared statistics have another size than this one's");
+  }
+  return {};
+}
+
 // An optimiser keeps any number of arrays, each of the weights' size.
 bool has_whole_arrays(const NetworkState& network) {
   const std::size_t weights = network.weights.size();
@@ -167,6 +187,12 @@ TrainingState initial_state(const StateLayout& layout, const TrainingOptions& op
   if (options.has_turns()) {
     state.turns = initial_turns(state, options.strategy);
     begin_workers(state);
+  }
+  if (options.has_rounds()) {
+    state.shared.emplace();
+    for (const std::size_t n : {kGenerator, kDiscriminator}) {
+      state.shared->values[n].resize(shared_size(layout, n));
+    }
   }
   if (options.has_outer()) {
     state.outer.emplace();
@@ -229,6 +255,7 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
   }
   RETURN_IF_ERROR(check_turns(state, layout, options));
   RETURN_IF_ERROR(check_mean(state, options));
+  RETURN_IF_ERROR(check_shared(state, layout, options));
   const NetworkState& network = state.network(state.result_number());
   if (state.mean && (state.mean->network.weights.size() != network.weights.size() ||
                      state.mean->network.moving.size() != network.moving.size())) {

@@ -5,6 +5,7 @@
 //
 // The functions are pure but for the state that apply() changes; a state has one owner at a time.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,10 @@ struct TrainingOptions {
   ShortIteration short_iteration_in_parts() const {
     return {short_iteration.every, short_iteration.micro_batches * parts()};
   }
+  // Micro-batches share the statistics of batch norm.
+  bool has_rounds() const {
+    return std::ranges::find(schedule, model::SlotKind::kStatistics) != schedule.end();
+  }
   bool has_turns() const { return worker && strategy.takes_turns(); }
   bool has_outer() const { return worker && !strategy.takes_turns(); }
   // M, or fewer in a short iteration. Scales are those of M in both.
@@ -79,6 +84,12 @@ struct TrainingOptions {
   std::uint64_t events_of_step(std::uint64_t iteration, std::uint32_t slot) const {
     return std::uint64_t{micro_batch} * micro_batches_of_step(iteration, slot);
   }
+};
+
+// What rounds have found (model/shared_norm.h), by network: zeros at first. Each step has its rounds
+// in front of it, so none reads what those of another have left.
+struct SharedState {
+  std::array<std::vector<float>, 2> values;
 };
 
 // What the outer optimiser keeps of a run with workers that do not take turns.
@@ -129,10 +140,11 @@ struct TrainingState {
   std::uint64_t ledger_sum = 0;     // of header.event_sum over all committed steps, mod 2^64
   std::string numerics_class;
   runtime::Hash128 data_fingerprint;
-  std::optional<StoppingState> stopping;  // where TrainingOptions::stop is set
-  std::optional<OuterState> outer = {};   // where TrainingOptions::has_outer()
-  std::optional<TurnState> turns = {};    // where TrainingOptions::has_turns()
-  std::optional<MeanState> mean = {};     // of result_number(); where TrainingOptions::mean is set
+  std::optional<StoppingState> stopping;   // where TrainingOptions::stop is set
+  std::optional<OuterState> outer = {};    // where TrainingOptions::has_outer()
+  std::optional<TurnState> turns = {};     // where TrainingOptions::has_turns()
+  std::optional<MeanState> mean = {};      // of result_number(); where TrainingOptions::mean is set
+  std::optional<SharedState> shared = {};  // where the schedule has rounds
 
   std::uint64_t step(std::size_t slots) const { return iteration * slots + slot; }
   // The network that training is for: the one that makes showers, or that a supervised task has.

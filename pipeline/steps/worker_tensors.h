@@ -47,6 +47,8 @@ auto values_of(const StateLayout& layout, State& state, const model::Contributio
       return piece(network.moving, parameters.moving.at(index).offset);
     case Role::kLoss:
     case Role::kEmptyImages:
+    case Role::kGeneratorShares:
+    case Role::kDiscriminatorShares:
       break;
   }
   return std::span(network.weights).first(0);

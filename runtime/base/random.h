@@ -20,6 +20,8 @@ struct RandomPosition {
   std::uint32_t iteration = 0;
   std::uint8_t slot = 0;     // position in the schedule
   std::uint32_t stream = 0;  // which use in the step; under 2^24, see streams in model/streams.h
+
+  bool operator==(const RandomPosition&) const = default;
 };
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;

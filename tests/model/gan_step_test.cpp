@@ -155,7 +155,7 @@ class Steps {
 void expect_gradients(const GanDescription& description, double tolerance) {
   Steps steps(description);
   for (const SlotKind slot : kSlotKinds) {
-    if (slot == SlotKind::kWorkers || task_of(slot) != description.task) continue;
+    if (steps.layout(slot).size == 0) continue;
     const std::vector<double> found = steps.contributions(slot);
     std::vector<double>& weights = steps.weights(slot);
     double largest = 0.0;

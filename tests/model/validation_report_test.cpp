@@ -79,7 +79,7 @@ TEST(Map, HasACellForEachNumber) {
   EXPECT_THAT(html, HasSubstr("from -0.5 to 1"));
 }
 
-ShowerSample sample(std::uint64_t seed, std::uint32_t events, double energy_gev = 0.0) {
+ShowerSample sample_of(std::uint64_t seed, std::uint32_t events, double energy_gev = 0.0) {
   StatisticsOptions options;
   options.space = kSampleSpace;
   ShowerSample made(options, true);
@@ -105,7 +105,7 @@ std::string report(ShowerSample data, ShowerSample generated) {
 }
 
 TEST(ValidationReport, HasTheVerdictAboveThePlotsAndFloorsBesideTheFigures) {
-  const std::string html = report(sample(1, 60), sample(2, 60));
+  const std::string html = report(sample_of(1, 60), sample_of(2, 60));
   const auto verdict = html.find("1 fault was found."), plots = html.find("<figure>");
   ASSERT_NE(verdict, std::string::npos);
   EXPECT_LT(verdict, plots);
@@ -124,7 +124,7 @@ TEST(ValidationReport, HasTheVerdictAboveThePlotsAndFloorsBesideTheFigures) {
 }
 
 TEST(ValidationReport, HasRemarksOnTheDataAndWhatADiscriminatorSays) {
-  const ShowerSample data = sample(1, 20), generated = sample(2, 20);
+  const ShowerSample data = sample_of(1, 20), generated = sample_of(2, 20);
   RankedSample judged;
   DiscriminatorOutput output;
   output.title = "Real?";
@@ -151,7 +151,7 @@ TEST(Plot, SaysHowFarTheTwoAreApart) {
 TEST(Plot, ChiSquareLeavesOutBinsOfOneShower) {
   // The lowest and the highest energy have a bin each, of ten.
   const auto note = [](bool with_another) {
-    ShowerSample data = sample(1, 30, 10.0), generated = sample(2, 30, 10.0);
+    ShowerSample data = sample_of(1, 30, 10.0), generated = sample_of(2, 30, 10.0);
     data.add(random_sample(3, 1)[0].gev, 1000.0);
     if (with_another) generated.add(random_sample(4, 1)[0].gev, 1000.0);
     return response_plot(data, generated, false).note;
@@ -223,7 +223,7 @@ TEST(Projection, IsTheMeanOfUsableShowersInTheBin) {
 }
 
 TEST(ValidationReport, NamesCannotBecomeMarkupAndNothingIsFetched) {
-  const std::string html = report(sample(1, 20), sample(2, 20));
+  const std::string html = report(sample_of(1, 20), sample_of(2, 20));
   for (const char* part : {"<script", "http:", "https:", "src=", "url(", "@import"}) {
     EXPECT_THAT(html, Not(HasSubstr(part)));
   }
@@ -232,8 +232,8 @@ TEST(ValidationReport, NamesCannotBecomeMarkupAndNothingIsFetched) {
 
 TEST(ValidationReport, OfFewOrEmptyShowersOrOneEnergyIsAPageToo) {
   for (const auto& [data, generated] :
-       {std::pair(sample(1, 20), sample(2, 0)), std::pair(sample(1, 1), sample(2, 1)),
-        std::pair(sample(1, 20, 50.0), sample(2, 20, 50.0))}) {
+       {std::pair(sample_of(1, 20), sample_of(2, 0)), std::pair(sample_of(1, 1), sample_of(2, 1)),
+        std::pair(sample_of(1, 20, 50.0), sample_of(2, 20, 50.0))}) {
     const std::string html = report(data, generated);
     EXPECT_THAT(html, testing::EndsWith("</html>\n"));
     EXPECT_EQ(html.find("=\"nan"), std::string::npos);

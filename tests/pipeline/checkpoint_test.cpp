@@ -124,7 +124,7 @@ TEST_F(CheckpointFile, StateWithoutEarlyStoppingIsOfTheFirstVersion) {
 TEST_F(CheckpointFile, StateWithAnOuterOptimiserIsOfTheThirdVersion) {
   StateExample local = example_;
   local.options.strategy = {StrategyKind::kLocal, 2, 3, {}};
-  local.options = options_between_members(local.options);
+  local.options = options_between_members(local.options, {});
   Checkpoint written;
   written.state = initial_state(local.layout, local.options, "class", {});
   written.state.iteration = 5;
@@ -173,7 +173,7 @@ TEST_F(CheckpointFile, StateOfWorkersThatTakeTurnsIsOfTheFifthVersion) {
   const auto with = [&](StrategyKind kind, std::uint32_t workers) {
     StateExample example = example_;
     example.options.strategy = {kind, workers, 3, {}};
-    example.options = options_between_members(example.options);
+    example.options = options_between_members(example.options, {});
     return example;
   };
   for (const StrategyKind kind : {StrategyKind::kDownpour, StrategyKind::kGem}) {
@@ -219,7 +219,7 @@ TEST_F(CheckpointFile, StateOfTurnsOfMoreWorkersIsRefused) {
     example.options.strategy = {StrategyKind::kQuorum, 4, 3, {}};
     example.options.strategy.of = of;
     example.options.micro_batches = 4;
-    example.options = options_between_members(example.options);
+    example.options = options_between_members(example.options, {});
     return example;
   };
   const StateExample three = with(3), two = with(2);
@@ -236,7 +236,7 @@ TEST_F(CheckpointFile, StateOfTurnsOfMoreWorkersIsRefused) {
 TEST_F(CheckpointFile, StateInWhichAWorkerWouldHaveASecondTurnIsRefused) {
   StateExample example = example_;
   example.options.strategy = {StrategyKind::kDownpour, 2, 3, {}};
-  example.options = options_between_members(example.options);
+  example.options = options_between_members(example.options, {});
   Checkpoint written;
   written.state = initial_state(example.layout, example.options, "class", {});
   written.state.turns->workers.front().turns = 1;

@@ -165,7 +165,7 @@ TEST_F(Judge, NamesStepMicroBatchAndTensorOfANaN) {
 
 TEST_F(Judge, NamesTheWorkerWhereWorkersTrainAlone) {
   options_.strategy.kind = StrategyKind::kLocal;
-  options_ = options_between_members(options_);
+  options_ = options_between_members(options_, {});
   header_.non_finite = {3, 1};
   EXPECT_THAT(divergence(header_), AllOf(HasSubstr("step 14 (iteration 14, slot 0)"),
                                          HasSubstr("discriminator/hidden/bias of worker 3")));

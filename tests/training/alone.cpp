@@ -31,6 +31,7 @@ namespace {
 
 pipeline::TrainingOptions training_options(const config::Topology& topology) {
   pipeline::TrainingOptions options = topology.train.options;
+  options.schedule = model::with_rounds(topology.model.gan, options.schedule);
   options.iterations_per_epoch = 1000;
   return options;
 }

@@ -85,6 +85,15 @@ const std::vector<Case>& cases() {
        {"train.iterations=2", "train.micro_batch=1", "train.micro_batches=3",
         "model.kernels=fastest"}},
       {"gan3d_12", {"train.iterations=3", "train.micro_batch=2", "train.schedule=[d_both, g]"}},
+      // Micro-batches share the statistics of batch norm.
+      {"gan3d_12",
+       {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
+        "train.schedule=[d_real, d_fake, d_both, g]",
+        "model.generator.layers.3={batch_norm: {sync: true}}",
+        "model.discriminator.layers.8={batch_norm: {sync: true}}"}},
+      {"particle_12",
+       {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=3",
+        "model.network.layers.5={batch_norm: {sync: true}}"}},
       // The discriminator is told the energy, which is drawn for fakes.
       {"gan3d_12",
        {"train.iterations=3", "train.micro_batch=2", "train.micro_batches=5",
@@ -161,13 +170,18 @@ class Resume : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Resume,
                          testing::Values("gan3d_12", "particle_12", "calo_unet_12",
-                                         "gan3d_12_dense", "digits", "toy"));
+                                         "gan3d_12_dense", "digits", "toy", "toy_in_rounds"));
 
 TEST_P(Resume, AtEverySlotOfAnIterationGivesTheSameBits) {
-  const config::Topology topology =
-      zoo_topology(GetParam(), {"train.micro_batch=2", "train.micro_batches=3"});
-  const std::uint64_t steps = 3 * topology.train.options.schedule.size();
+  const std::string word = GetParam();
+  std::vector<std::string> overrides{"train.micro_batch=2", "train.micro_batches=3"};
+  if (word == "toy_in_rounds") {
+    overrides.push_back("model.generator.layers.3={batch_norm: {sync: true}}");
+    overrides.push_back("model.discriminator.layers.2={batch_norm: {sync: true}}");
+  }
+  const config::Topology topology = zoo_topology(word == "toy_in_rounds" ? "toy" : word, overrides);
   Alone uninterrupted(topology, model::make_cpu_backend());
+  const std::uint64_t steps = 3 * uninterrupted.options().schedule.size();
   TrainingState state = uninterrupted.initial_state();
   for (std::uint64_t step = 0; step < steps; ++step) uninterrupted.step(state);
   const runtime::Hash128 expected = pipeline::hash_of_state(state);

@@ -57,7 +57,7 @@ TEST(LocalStrategy, WorkersShareOutAnIterationAndTheirIterationsAreNumberedAsTho
   options.micro_batch = 3;
   options.micro_batches = 8;
   options.strategy = {pipeline::StrategyKind::kLocal, 4, 5, {}};
-  options = pipeline::options_between_members(options);
+  options = pipeline::options_between_members(options, {});
   EXPECT_EQ(options.micro_batches, 4u);
   EXPECT_EQ(options.micro_batch, 5u * 2 * 3);
   EXPECT_EQ(options.schedule, std::vector{model::SlotKind::kWorkers});
@@ -74,7 +74,7 @@ TEST(TreeStrategy, WorkersAreThoseOfLocalInPartsOfAMicroBatchEach) {
   options.micro_batch = 3;
   options.micro_batches = 8;
   options.strategy = {pipeline::StrategyKind::kTree, 2, 5, {}};
-  options = pipeline::options_between_members(options);
+  options = pipeline::options_between_members(options, {});
   EXPECT_EQ(options.micro_batches, 2u);
   EXPECT_EQ(options.micro_batch, 5u * 4 * 3);
   EXPECT_EQ(options.parts(), 4u);
@@ -144,7 +144,8 @@ class RoundedChanges : public ::testing::Test {
   Alone alone_{zoo_topology("toy", {"train.strategy={kind: local, workers: 4, steps: 2, "
                                     "precision: int8}"}),
                model::make_cpu_backend()};
-  const pipeline::TrainingOptions options_ = pipeline::options_between_members(alone_.options());
+  const pipeline::TrainingOptions options_ =
+      pipeline::options_between_members(alone_.options(), {});
   const model::ContributionLayout& tensors_ = alone_.gan().contributions(model::SlotKind::kWorkers);
   const pipeline::SumLayout sums_ = pipeline::sum_layout(tensors_, options_.gradient_sums());
   std::vector<std::vector<float>> changes_;  // by worker: all that it contributes

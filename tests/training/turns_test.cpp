@@ -94,7 +94,7 @@ class Turns {
                 "train.learning_rate={g: " + rate + ", d: " + rate + "}"});
   }
   static pipeline::TrainingOptions between(const pipeline::TrainingOptions& options) {
-    return pipeline::options_between_members(options);
+    return pipeline::options_between_members(options, {});
   }
 
   Alone alone_;
@@ -414,8 +414,8 @@ class TurnsOfStrategy : public TurnsOfActors, public ::testing::WithParamInterfa
 
 TEST_P(TurnsOfStrategy, OrderOfARunMakesItsBitsAgainOnAnyReplicasAndThreads) {
   const Trained first = trained("first", words(GetParam(), 3));
-  const auto options =
-      pipeline::options_between_members(zoo_topology("gan3d_12", words(GetParam())).train.options);
+  const auto options = pipeline::options_between_members(
+      zoo_topology("gan3d_12", words(GetParam())).train.options, {});
   const auto order = launch::read_turn_order(first.metrics, options, disk_);
   ASSERT_TRUE(order.ok()) << order.error().message;
   const auto strategy = options.strategy;

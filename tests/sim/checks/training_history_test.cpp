@@ -56,7 +56,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
 
 TEST(SimulatedTraining, WhateverHappensToARunOfAStrategyItsStateIsThatOfAnUndisturbedOne) {
   std::vector<std::size_t> changes(kStrategyWords.size());
-  for (std::uint64_t seed = 1; seed <= 8 * 64; seed += stride(9)) {
+  for (std::uint64_t seed = 1; seed <= 9 * 64; seed += stride(10)) {
     const auto strategy = static_cast<Strategy>(seed % kStrategyWords.size());
     const TrainingHistoryEnd history = play_training_history(seed, {}, strategy);
     ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;

@@ -17,6 +17,12 @@ constexpr const char* kOnlyWithTwo =
     "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
     "cluster: {failure: {check_every: 8, min_members: 2}}\n";
 
+// A step is several where micro-batches share the statistics of batch norm.
+constexpr const char* kFewSteps =
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 2}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
+
 // 18 events are two iterations and one micro-batch of a third.
 constexpr const char* kPartial =
     "train: {micro_batch: 2, micro_batches: 4, epochs: 5, remainder: partial}\n"
@@ -28,6 +34,7 @@ constexpr const char* kPartial =
 // the next one the fourth.
 std::string with_workers(Strategy strategy) {
   constexpr std::array kFields{"",
+                               "",
                                "kind: local, workers: 4",
                                "kind: local, workers: 4, precision: int8",
                                "kind: tree, sites: 2",
@@ -62,6 +69,7 @@ struct Script {
 };
 
 std::string topology_of(const Script& script) {
+  if (script.strategy == Strategy::kSharedNorm) return kFewSteps;
   if (script.strategy != Strategy::kSynchronous) return with_workers(script.strategy);
   if (script.guests.most > 0) return kFewPlaces;
   if (script.partial) return kPartial;
@@ -71,7 +79,13 @@ std::string topology_of(const Script& script) {
 TrainingStage& stage(const Script& script) {
   static std::map<std::pair<std::string, RingOrder>, TrainingStage> stages;
   const std::string topology = topology_of(script);
-  return stages.try_emplace({topology, script.order}, topology, script.order).first->second;
+  std::vector<std::string> settings;
+  if (script.strategy == Strategy::kSharedNorm) {
+    settings = {"model.generator.layers.3={batch_norm: {sync: true}}",
+                "model.discriminator.layers.2={batch_norm: {sync: true}}"};
+  }
+  return stages.try_emplace({topology, script.order}, topology, script.order, settings)
+      .first->second;
 }
 
 // One in four trains alone and, of the others that do not wait for two, one in three takes turns.
@@ -138,6 +152,9 @@ Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
     script.joins.clear();
     std::erase_if(script.deaths, [&](const Death& each) { return each.process > script.members; });
   }
+  const bool may_share = !strategy && script.strategy == Strategy::kSynchronous &&
+                         script.guests.most == 0 && !script.needs_two && !script.partial;
+  if (may_share && dice.below(3) == 0) script.strategy = Strategy::kSharedNorm;
   return script;
 }
 

@@ -16,10 +16,22 @@
 
 namespace troupe::sim {
 
-// How the workers of a run train (train.strategy).
-enum class Strategy { kSynchronous, kLocal, kLocalInInt8, kTree, kDownpour, kEasgd, kGem, kQuorum };
-inline constexpr std::array kStrategyWords{"synchronous", "local", "local-int8", "tree",
-                                           "downpour",    "easgd", "gem",        "quorum"};
+// How the workers of a run train (train.strategy); of kSharedNorm as of kSynchronous, with batch
+// norm over all micro-batches.
+enum class Strategy {
+  kSynchronous,
+  kSharedNorm,
+  kLocal,
+  kLocalInInt8,
+  kTree,
+  kDownpour,
+  kEasgd,
+  kGem,
+  kQuorum
+};
+inline constexpr std::array kStrategyWords{"synchronous", "shared-norm", "local",
+                                           "local-int8",  "tree",        "downpour",
+                                           "easgd",       "gem",         "quorum"};
 
 constexpr bool takes_turns(Strategy strategy) { return strategy >= Strategy::kDownpour; }
 

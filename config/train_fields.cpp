@@ -309,7 +309,7 @@ void add_batch_fields(Record<Topology>& record) {
       .field("micro_batch",
              within(&Topology::train, &TrainSection::options, &TrainingOptions::micro_batch),
              integer<std::uint32_t>(1, 1 << 16), Scope::kState,
-             "b: events computed as one; batch norm's statistics are theirs.")
+             "b: events computed as one; batch norm's statistics are theirs, unless it has `sync`.")
       .field("micro_batches",
              within(&Topology::train, &TrainSection::options, &TrainingOptions::micro_batches),
              integer<std::uint32_t>(1, pipeline::kMostMicroBatches), Scope::kState,

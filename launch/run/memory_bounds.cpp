@@ -168,8 +168,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   // Fakes and contributions are where they are computed.
   const std::int64_t fakes = gan->fake_elements();
-  const std::int64_t computed =
-      !on_host ? 0 : (fakes + steps * elements) * std::int64_t{sizeof(float)};
+  std::int64_t computed = !on_host ? 0 : (fakes + steps * elements) * std::int64_t{sizeof(float)};
+  if (on_host && options.has_rounds()) {
+    computed += static_cast<std::int64_t>(model::GanStream::size_for(*gan).all);
+  }
   // A worker that trains alone has a state and micro-batches of its own.
   bounds.of_workers = options.worker.has_value();
   if (options.worker) {

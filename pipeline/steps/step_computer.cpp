@@ -119,7 +119,8 @@ void StepComputer::take_turn(const Part& turn, const Work& work) {
   model::GanStream& stream = stream_of(part(0));
   std::vector<model::GanStream*> others;
   for (const auto& other : streams_) {
-    if (other.get() != &stream) others.push_back(other.get());
+    const bool is_needed = std::ssize(others) + 1 < team_.threads();
+    if (is_needed && other.get() != &stream) others.push_back(other.get());
   }
   stream.compute_with(&team_, others);
   // The other streams are given back however `work` ends.
@@ -131,6 +132,13 @@ void StepComputer::take_turn(const Part& turn, const Work& work) {
 void StepComputer::make_room_for_images(std::size_t micro_batches) {
   const auto bytes = static_cast<std::size_t>(gan_.fake_elements()) * sizeof(float);
   while (images_.size() < micro_batches) images_.push_back(gan_.memory().allocate(bytes));
+}
+
+// A device has room for the micro-batches of a group, which is as large as its memory allows.
+void StepComputer::make_room_for_rounds(std::size_t micro_batches) {
+  while (gan_.memory().is_of_host() && streams_.size() < micro_batches) {
+    streams_.push_back(std::make_unique<model::GanStream>(gan_));
+  }
 }
 
 bool StepComputer::prepare(const TrainingState& state, const StepShare& step) {
@@ -188,6 +196,7 @@ bool StepComputer::compute(const TrainingState& state, StepShare& step,
   const std::size_t all = step.to_compute();
   const std::size_t count = std::min(at_once(), all - first);
   if (model::makes_fakes(step.work().slot)) make_room_for_images(all);
+  if (step.kind() == SlotKind::kStatistics) make_room_for_rounds(all);
   for (std::size_t i = 0; i < count; i += group_) {
     step.add_memory(take_memory(), std::min(group_, count - i));
   }

@@ -22,7 +22,8 @@ class StepComputer {
   // `team` has prepared its threads for the backend (Backend::prepare_thread). Gan, options and
   // team outlive the computer. Memory, however many steps are under way: one GanStream per thread
   // of the team, and in the backend's memory one image batch per micro-batch of an iteration if the
-  // schedule has d_fake or d_both, and the contribution vectors that retire() brought back.
+  // schedule has d_fake or d_both, and the contribution vectors that retire() brought back. With
+  // rounds, on the host, one GanStream per micro-batch, so that each goes on where it was.
   StepComputer(const model::Gan& gan, const TrainingOptions& options, runtime::ThreadTeam& team);
 
   // Before the first step, and whenever something else than apply() with optimisers() has changed
@@ -66,7 +67,7 @@ class StepComputer {
   // For the contributions of a part to any step.
   std::shared_ptr<float> take_memory();
   // The most micro-batches of a turn.
-  std::size_t at_once() const { return streams_.size() * group_; }
+  std::size_t at_once() const { return static_cast<std::size_t>(team_.threads()) * group_; }
   // Calls work(part, thread) for the parts of a turn: at once, or, for one, here, and the others
   // help with it.
   template <class Work>
@@ -75,13 +76,14 @@ class StepComputer {
     return *streams_[part.first / group_ % streams_.size()];
   }
   void make_room_for_images(std::size_t micro_batches);
+  void make_room_for_rounds(std::size_t micro_batches);
 
   const model::Gan& gan_;
   const TrainingOptions& options_;
   runtime::ThreadTeam& team_;
   const std::size_t group_;                                 // the backend's
   std::size_t contribution_bytes_ = 0;                      // of the schedule's largest
-  std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread
+  std::vector<std::unique_ptr<model::GanStream>> streams_;  // one per thread, and those of rounds
   PlacedOptimisers optimisers_;
   // Fakes per micro-batch, from when they are made until their step is computed.
   std::vector<std::shared_ptr<std::byte>> images_;

@@ -87,6 +87,18 @@ class ClusterDeath : public ClusterRun {
   }
 };
 
+TEST_F(ClusterDeath, CostsNoBitWhereMicroBatchesShareStatistics) {
+  Process process(endless("a", 3, 1) + kSharedNorms);
+  wait_until_training(process);
+  ::kill(member(1), SIGKILL);
+  wait_until_gone_on(process);
+  wait_until_training(process, steps() + 60);
+  ::kill(member(2), SIGKILL);
+  ASSERT_TRUE(wait_until_told(process, R"("joined":["member.)")) << log();
+  wait_until_training(process, steps() + 60);
+  stop_and_expect_whole(process, kSharedNorms);
+}
+
 // The one that leads dies first.
 TEST_F(ClusterDeath, KilledMembersCostNeitherStepNorBit) {
   Process process(endless("a", 3));

@@ -91,6 +91,10 @@ inline const Words kEndlessRun{
     "--set", "actors.checkpointer={every: 3 iterations, keep: 3}",
     "--set", "links=[{from: replica, to: monitor, credits: 100000, bytes: 100 MiB}]"};
 
+// Micro-batches share the statistics of all of the toy's batch norms.
+inline const Words kSharedNorms{"--set", "model.generator.layers.3={batch_norm: {sync: true}}",
+                                "--set", "model.discriminator.layers.2={batch_norm: {sync: true}}"};
+
 // A head that takes the place of another gives its members 2 * dead_after + 1 s to come back. On a
 // machine that is busy with other work 5 s may pass before they do, and it would go on without
 // them.

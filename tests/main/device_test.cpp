@@ -82,6 +82,14 @@ TEST_F(DeviceRun, HasTheHashOfTheProcessorWhereTheDiscriminatorIsToldTheEnergy) 
   EXPECT_EQ(hash_of("two", six + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
 }
 
+TEST_F(DeviceRun, HasTheHashOfTheProcessorWhereMicroBatchesShareStatistics) {
+  const Words six = until_iteration(6, kSharedNorms);
+  const std::string hash = hash_of("cpu", six);
+  EXPECT_EQ(hash_of("device", six + kOnDevice), hash);
+  EXPECT_EQ(hash_of("two", six + kOnDevice + Words{"--set", "actors.replica.count=2"}), hash);
+  EXPECT_NE(hash_of("apart", until_iteration(6)), hash);
+}
+
 // Two replicas share seven micro-batches, so that one of them never fills its groups.
 TEST_F(DeviceRun, HasTheHashOfTheProcessorWithGroupsThatAreNotFull) {
   const Words seven = until_iteration(4, {"--set", "train.micro_batches=7"});

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/shipped.h"
 #include "model/backend/cpu/plane_vectors.h"
@@ -14,6 +15,9 @@ namespace troupe::training_test {
 namespace {
 
 using model::Precision;
+
+// gan3d_12, of which two norms are over all micro-batches.
+const std::string kSharedNorms = "shared_norms";
 
 class Vectors : public testing::TestWithParam<std::string> {
  protected:
@@ -28,8 +32,15 @@ class Vectors : public testing::TestWithParam<std::string> {
     EXPECT_EQ(model::cpu::vector_lanes(), targets == HWY_AVX2 ? 8 : 16);
     auto backend = model::make_portable_backend(precision);
     CHECK(backend.ok(), backend.ok() ? "" : backend.error().message);
-    Alone alone(zoo_topology(GetParam(), {"train.micro_batch=1", "train.micro_batches=1"}),
-                std::move(*backend));
+    std::string model = GetParam();
+    std::vector<std::string> overrides{"train.micro_batch=1", "train.micro_batches=1"};
+    if (model == kSharedNorms) {
+      model = "gan3d_12";
+      overrides = {"train.micro_batch=2", "train.micro_batches=3",
+                   "model.generator.layers.3={batch_norm: {sync: true}}",
+                   "model.discriminator.layers.8={batch_norm: {sync: true}}"};
+    }
+    Alone alone(zoo_topology(model, overrides), std::move(*backend));
     pipeline::TrainingState state = alone.initial_state();
     for (std::size_t slot = 0; slot < alone.options().schedule.size(); ++slot) alone.step(state);
     return pipeline::hash_of_state(state);
@@ -53,6 +64,7 @@ TEST_P(Vectors, OfAvx2AndOfTheHostTrainToTheSameBitsInBf16HoweverPairsAreMultipl
 
 INSTANTIATE_TEST_SUITE_P(Zoo, Vectors, testing::ValuesIn(config::zoo_names()),
                          [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Norms, Vectors, testing::Values(kSharedNorms));
 
 }  // namespace
 }  // namespace troupe::training_test

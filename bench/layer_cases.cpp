@@ -95,6 +95,14 @@ void add_others(std::vector<LayerCase>& cases) {
     cases.push_back(activation(kind));
   }
   add("softmax of 16", 16, "12, 12, 12, 16", "softmax");
+  add("pad", 16, "12, 12, 12, 16", "{pad: [1, 1, 1]}");
+  add("crop", 16, "12, 12, 12, 16", "{crop: [1, 1, 1]}");
+  add("upsample", 16, "6, 6, 6, 16", "{upsample: [2, 2, 2]}");
+  add("permute", 16, "12, 12, 12, 16", "{permute: [z, y, x, channels]}");
+  add("slice", 16, "12, 12, 12, 16", "{slice: {axis: channels, begin: 4, count: 8}}");
+  add("add", 16, "12, 12, 12, 16", "{add: [input]}");
+  add("multiply", 16, "12, 12, 12, 16", "{multiply: input}");
+  add("concatenate", 16, "12, 12, 12, 16", "{concatenate: [input]}");
   add("dense 3456", 16, "32", "{dense: 3456}");
 }
 

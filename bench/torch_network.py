@@ -175,6 +175,8 @@ class Network:
             cut = list(shape)
             cut[axis - 1 if axis else len(shape) - 1] = layer["count"]
             return cut
+        if kind == "permute":
+            return [shape["xyz".find(axis)] for axis in layer["order"]]  # channels are the last
         if kind == "concatenate":
             return (*shape[:-1], channels + sum(self.shape_read(layer.number, name)[-1]
                                                 for name in layer.others))
@@ -347,6 +349,10 @@ class Network:
 
     def reshape(self, layer, x):
         return self.laid_out(channels_first(cells_last(x).reshape(len(x), *layer["to"])))
+
+    def permute(self, layer, x):
+        *cells, channels = [2 + "xyz".find(axis) for axis in layer["order"]]  # channels are number 1
+        return self.laid_out(x.permute(0, channels, *cells))
 
     def slice(self, layer, x):
         return x.narrow(self.axis_of(layer, x.dim() - 1), layer.get("begin", 0), layer["count"])

@@ -23,17 +23,12 @@ std::string clock_text(double seconds) {
   return fmt::format("{:02}:{:02}", whole / 60, whole % 60);
 }
 
-std::string loss_text(const std::optional<double>& loss) {
-  return loss ? fmt::format("{:.3g}", *loss) : "-";
-}
-
 }  // namespace
 
 void ProgressLine::step(TimePoint now, std::uint64_t iteration, model::SlotKind slot, double loss,
                         std::uint64_t events, bool last) {
   // The first iteration includes start-up; rates are counted from its end.
-  (slot == model::SlotKind::kG ? generator_loss_ : discriminator_loss_) = loss;
-  one_network_ = slot == model::SlotKind::kWorkers || model::task_of(slot) != model::Task::kGan;
+  loss_[model::learner_name(slot)] = loss;
   if (!last) return;
   done_ = iteration + 1;
   if (started_) {
@@ -57,6 +52,17 @@ void ProgressLine::finish(TimePoint now) {
   write(text(now), "\n");
 }
 
+// One loss, or those of both networks of a GAN.
+std::string ProgressLine::loss_text() const {
+  const auto of = [&](const char* learner) {
+    const auto found = loss_.find(learner);
+    return found == loss_.end() ? "-" : fmt::format("{:.3g}", found->second);
+  };
+  const bool is_gan = loss_.contains("generator") || loss_.contains("discriminator");
+  if (is_gan) return fmt::format("d {} g {}", of("discriminator"), of("generator"));
+  return loss_.empty() ? "-" : fmt::format("{:.3g}", loss_.begin()->second);
+}
+
 // On a terminal the line replaces the one before.
 void ProgressLine::write(const std::string& line, const char* end) const {
   const std::string whole = fmt::format("{}{}{}{}", options_.terminal ? "\r" : "", line,
@@ -77,12 +83,9 @@ std::string ProgressLine::text(TimePoint now) const {
                                 : 0.0;
   const std::string epoch = telemetry::epoch_text(
       telemetry::count_epochs(done_, options_.iterations, options_.iterations_per_epoch));
-  const std::string losses = one_network_ ? loss_text(discriminator_loss_)
-                                          : fmt::format("d {} g {}", loss_text(discriminator_loss_),
-                                                        loss_text(generator_loss_));
   return fmt::format("{} [{}{}] {:.0f} %  iteration {}/{}  loss {}  {:.3g} events/s  {} left",
                      epoch, std::string(filled, '#'), std::string(kBarWidth - filled, '.'),
-                     100.0 * part, done_, options_.iterations, losses, rate,
+                     100.0 * part, done_, options_.iterations, loss_text(), rate,
                      since > 0 ? clock_text(left) : "--:--");
 }
 

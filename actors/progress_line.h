@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <optional>
+#include <map>
 #include <string>
 
 #include "model/gan.h"
@@ -36,14 +36,14 @@ class ProgressLine {
 
  private:
   void write(const std::string& line, const char* end) const;
+  std::string loss_text() const;
 
   ProgressOptions options_;
   std::uint64_t done_ = 0;  // finished iterations, counted over the whole run
   std::uint64_t events_ = 0;
-  std::optional<double> generator_loss_, discriminator_loss_;  // none: no such step was told yet
+  std::map<std::string, double> loss_;  // by learner_name(), of those whose step was told
   runtime::TimePoint began_{0}, shown_{0};
   bool started_ = false;
-  bool one_network_ = false;  // and one loss
 };
 
 }  // namespace troupe::actors

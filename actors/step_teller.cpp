@@ -119,18 +119,14 @@ void StepTeller::tell_samples(Context& context, StepEngine& engine,
 void StepTeller::tell_gradient(Context& context, const pipeline::StepRecord& record,
                                std::uint32_t slot) {
   const model::SlotKind kind = training_.options.schedule[slot];
-  if (kind == model::SlotKind::kStatistics) return;
-  const std::size_t network = pipeline::updated_network(kind);
-  auto& told = gradient_told_.at(network);
+  const std::string learner = model::learner_name(kind);
+  if (learner.empty()) return;
+  auto& told = gradient_told_.at(pipeline::updated_network(kind));
   const TimePoint now = context.now();
   if (told && now - *told < kTellEvery) return;
   told = now;
-  const bool is_gan = model::task_of(kind) == model::Task::kGan;
-  const char* const name = kind == model::SlotKind::kWorkers ? "gradient_norm/workers"
-                           : !is_gan                         ? "gradient_norm/network"
-                           : network == pipeline::kGenerator ? "gradient_norm/generator"
-                                                             : "gradient_norm/discriminator";
-  samples_.add(context, name, pipeline::gradient_norm(training_.gan.contributions(kind), record));
+  samples_.add(context, "gradient_norm/" + learner,
+               pipeline::gradient_norm(training_.gan.contributions(kind), record));
 }
 
 // A line in front of which none waits is sent at once, and dropped where there is no room, as

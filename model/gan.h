@@ -164,6 +164,9 @@ inline constexpr std::array kSlotKinds{SlotKind::kDReal,   SlotKind::kDFake,    
 
 // "d_real", "d_fake", "g", "d_both", "fit", "denoise", "workers", "statistics"
 std::string slot_name(SlotKind slot);
+// What learns in such a step: "generator", "discriminator", "network" of other tasks, "workers"; ""
+// of a round.
+std::string learner_name(SlotKind slot);
 Task task_of(SlotKind slot);
 // The only step of a task of one network. CHECKs that the task is one.
 SlotKind only_slot(Task task);

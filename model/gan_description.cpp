@@ -271,6 +271,25 @@ std::string slot_name(SlotKind slot) {
   CHECK(false, "unknown slot");
 }
 
+std::string learner_name(SlotKind slot) {
+  switch (slot) {
+    case SlotKind::kG:
+      return "generator";
+    case SlotKind::kDReal:
+    case SlotKind::kDFake:
+    case SlotKind::kDBoth:
+      return "discriminator";
+    case SlotKind::kFit:
+    case SlotKind::kDenoise:
+      return "network";
+    case SlotKind::kWorkers:
+      return "workers";
+    case SlotKind::kStatistics:
+      return "";
+  }
+  CHECK(false, "unknown slot");
+}
+
 Task task_of(SlotKind slot) {
   if (slot == SlotKind::kFit) return Task::kSupervised;
   return slot == SlotKind::kDenoise ? Task::kDiffusion : Task::kGan;

@@ -2,7 +2,7 @@
 
 // Adds what the replicas of a run contribute to each step: the part of one member of the ring.
 //
-// A round is one attempt at a step. In it every bucket of the step goes through these stations:
+// A RingRound is one attempt at a step. In it every bucket of the step goes through these stations:
 //
 //   own        the parts of the node's replicas are here
 //   parts      what other members have added up is here: of those before in the ring, or in both
@@ -17,7 +17,7 @@
 // they would wait for each other's if each let another one go first. So what travels stays in the
 // caches, and a fast node does not fill the memory of a slow one.
 //
-// Two rounds may be open, the first attempt at a step beside any attempt at the step before. In a
+// Two of them may be open, the first attempt at a step beside any attempt at the step before. In a
 // ring of rings there may be one more: a member of another row can have had the sums of an attempt
 // that are still on their way here, and have gone on. What fits into none is refused: the run ends,
 // and the error names the sender.

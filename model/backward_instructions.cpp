@@ -215,9 +215,9 @@ void add_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
 }
 
 // With n the normalised x and means over all micro-batches,
-//   dx = gamma x inverse deviation x (dy - mean(dy) - n x mean(dy x n)),
-// which is two normalisations: of x by factors -mean(dy x n) and -mean(dy), and, dy being added, of
-// that. The layer's round finds the sums of dy and of dy x n.
+//   dx = gamma * inverse deviation * (dy - mean(dy) - n * mean(dy * n)),
+// which is two normalisations: of x, with the factor -mean(dy * n) and -mean(dy) added, and, dy
+// being added, of that. The layer's round finds the sums of dy and of dy * n.
 void add_shared_norm_backward(BackwardWriter& w, const BatchNorm& norm) {
   const std::int64_t rows = w.rows(), channels = w.in().channels;
   const auto shared = [&](SharedArray array, ParameterRole role) { return w.shared(array, role); };

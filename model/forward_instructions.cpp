@@ -105,6 +105,8 @@ void add_shared_norm(ForwardWriter& w, const BatchNorm& norm) {
                   InstructionWriter::write(deviation),
                   w.share(ShareArray::kStatistics, ParameterRole::kMovingMean),
                   w.share(ShareArray::kStatistics, ParameterRole::kMovingVariance)});
+  w.add_of_round(Accumulate{channels}, {w.shared(SharedArray::kShifts, ParameterRole::kMovingMean),
+                                        InstructionWriter::update(mean)});
   w.add_of_round(Product{channels}, {InstructionWriter::read(mean), InstructionWriter::read(mean),
                                      w.share(ShareArray::kSquares, ParameterRole::kMovingMean)});
   w.add(BatchNormInference{rows, channels, norm.epsilon},

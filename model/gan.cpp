@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "model/shared_statistics.h"
+
 namespace troupe::model {
 namespace {
 
@@ -89,15 +91,21 @@ void append(ContributionLayout& layout, const std::string& prefix, ContributionT
 }
 
 void append_arrays(ContributionLayout& layout, const std::string& prefix,
-                   ContributionTensor::Role role, const std::vector<ParameterTensor>& weights,
-                   int arrays) {
-  for (int array = 0; array < arrays; ++array) {
+                   ContributionTensor::Role role, const std::vector<ParameterTensor>& tensors,
+                   const std::vector<std::string>& arrays) {
+  int index = 0;
+  for (const std::string& array : arrays) {
     const std::size_t first = layout.tensors.size();
-    append(layout, fmt::format("{}array {}/", prefix, array), role, weights);
-    for (std::size_t i = first; i < layout.tensors.size(); ++i) {
-      layout.tensors[i].index += array * static_cast<int>(weights.size());
-    }
+    append(layout, prefix + array + "/", role, tensors);
+    for (std::size_t i = first; i < layout.tensors.size(); ++i) layout.tensors[i].index += index;
+    index += static_cast<int>(tensors.size());
   }
+}
+
+std::vector<std::string> numbered_arrays(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(fmt::format("array {}", i));
+  return names;
 }
 
 void append_number(ContributionLayout& layout, const std::string& name,
@@ -262,9 +270,12 @@ Result<std::unique_ptr<const Gan>> Gan::compile(const GanDescription& descriptio
     ASSIGN_OR_RETURN(gan->both_, Program::compile(description.discriminator, backend, options));
   }
   RETURN_IF_ERROR(gan->bind_losses(backend));
-  for (const auto* program : {&*gan->generator_, &*gan->discriminator_}) {
-    gan->shared_norms_[program == &*gan->generator_ ? 0 : 1] =
-        model::shared_norms(program->network(), program->shapes(), program->parameters());
+  const auto shared = [](const Program& program) {
+    return model::shared_norms(program.network(), program.shapes(), program.parameters());
+  };
+  gan->shared_norms_ = {shared(*gan->generator_), shared(*gan->discriminator_)};
+  for (const SlotKind slot : kSlotKinds) {
+    gan->rounds_[static_cast<std::size_t>(slot)] = statistics_rounds(description, slot);
   }
   gan->lay_out_contributions();
   return std::unique_ptr<const Gan>(std::move(gan));
@@ -367,17 +378,18 @@ void Gan::lay_out_contributions() {
   }
   if (!shared_norms_[0].empty() || !shared_norms_[1].empty()) {
     ContributionLayout& layout = contributions_[static_cast<std::size_t>(SlotKind::kStatistics)];
-    append_arrays(layout, "generator/share ", Role::kGeneratorShares, g.moving, kShareArrays);
-    append_arrays(layout, judge + "share ", Role::kDiscriminatorShares, d.moving, kShareArrays);
+    const std::vector<std::string> shares{"statistics", "squares", "slopes"};  // by ShareArray
+    append_arrays(layout, "generator/", Role::kGeneratorShares, g.moving, shares);
+    append_arrays(layout, judge, Role::kDiscriminatorShares, d.moving, shares);
   }
   if (!description_.worker_arrays) return;
   ContributionLayout& layout = contributions_[static_cast<std::size_t>(SlotKind::kWorkers)];
   append(layout, "generator/", Role::kGeneratorGradient, g.weights);
   append(layout, judge, Role::kDiscriminatorGradient, d.weights);
   append_arrays(layout, "generator/", Role::kGeneratorOptimiser, g.weights,
-                (*description_.worker_arrays)[0]);
+                numbered_arrays((*description_.worker_arrays)[0]));
   append_arrays(layout, judge, Role::kDiscriminatorOptimiser, d.weights,
-                (*description_.worker_arrays)[1]);
+                numbered_arrays((*description_.worker_arrays)[1]));
   append(layout, "generator/", Role::kGeneratorMoving, g.moving);
   append(layout, judge, Role::kDiscriminatorMoving, d.moving);
   const auto losses = told_losses(description_);

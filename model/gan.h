@@ -164,8 +164,8 @@ inline constexpr std::array kSlotKinds{SlotKind::kDReal,   SlotKind::kDFake,    
 
 // "d_real", "d_fake", "g", "d_both", "fit", "denoise", "workers", "statistics"
 std::string slot_name(SlotKind slot);
-// What learns in such a step: "generator", "discriminator", "network" of other tasks, "workers"; ""
-// of a round.
+// The name of what learns in such a step: "generator", "discriminator", "network" of other tasks,
+// "workers"; "" of a round.
 std::string learner_name(SlotKind slot);
 Task task_of(SlotKind slot);
 // The only step of a task of one network. CHECKs that the task is one.
@@ -227,7 +227,7 @@ struct GanParameters {
   const void* discriminator_weights = nullptr;
   const void* discriminator_moving = nullptr;
   bool weights_placed = false;  // both networks' weights are in the backend's memory instead
-  // What micro-batches share (model/shared_norm.h); null where none do.
+  // Arrays that micro-batches share (model/shared_norm.h); null where none do.
   const void* generator_shared = nullptr;
   const void* discriminator_shared = nullptr;
 };
@@ -283,7 +283,7 @@ class GanStream {
   // Null where that is the host's: copies of what the caller has there.
   std::shared_ptr<std::byte> indices_;
   std::array<std::shared_ptr<std::byte>, 6> parameters_;
-  // Of a step with rounds: all that its micro-batches contribute, and how far it is.
+  // All that the micro-batches of a step with rounds contribute, and how far it is.
   std::shared_ptr<std::byte> whole_;
   struct Begun {
     SlotKind slot = SlotKind::kDReal;
@@ -317,8 +317,8 @@ struct GanWork {
   // Called on the way, as Bindings::gradients_final is: on a device when the work is given to it,
   // which is before it is done. Null: nobody asks.
   const FinalFrom* final_from = nullptr;
-  // Of the step (model/shared_statistics.h), of which contributions(kStatistics) come then; -1: the
-  // step itself, behind its rounds.
+  // A round of the step (model/shared_statistics.h), of which contributions(kStatistics) come then;
+  // -1: the step itself, behind its rounds.
   int round = -1;
 };
 
@@ -340,6 +340,10 @@ class Gan {
   std::int64_t group() const { return generator_->group(); }  // the backend's
   const Backend& backend() const { return *backend_; }
   const ContributionLayout& contributions(SlotKind slot) const;
+  // In which a step is made (model/shared_statistics.h); none for most.
+  const std::vector<StatisticsRound>& rounds(SlotKind slot) const {
+    return rounds_[static_cast<std::size_t>(slot)];
+  }
   // The networks' layers whose statistics micro-batches share.
   const std::vector<SharedNorm>& shared_norms(bool of_generator) const {
     return shared_norms_[of_generator ? 0 : 1];
@@ -393,6 +397,7 @@ class Gan {
   std::vector<std::vector<float>> loss_values_;  // per loss term, values_of()
   std::array<ContributionLayout, kSlotKinds.size()> contributions_;
   std::array<std::vector<SharedNorm>, 2> shared_norms_;
+  std::array<std::vector<StatisticsRound>, kSlotKinds.size()> rounds_;
   std::array<std::vector<std::unique_ptr<Kernel>>, 3> losses_;  // by Judging, per loss term
   std::unique_ptr<Kernel> bins_;                                // null: no term compares counts
   std::unique_ptr<Kernel> empty_images_;

@@ -22,7 +22,7 @@ struct GanArithmetic : GanRounds<T> {
   using typename Places::Judge;
 
   void learn(SlotKind slot, bool goes_on) const {
-    const auto rounds = statistics_rounds(description(), slot);
+    const auto& rounds = gan.rounds(slot);
     if (rounds.empty()) {
       stream.begun_.reset();
       return learn(slot);
@@ -268,14 +268,16 @@ struct GanArithmetic : GanRounds<T> {
     const bool penalised = gan.penalty_ >= 0;
     // It may use the same workspace, so it comes first.
     if (penalised) penalise(judge, bindings, layout);
-    for (std::int64_t i = 0; i < count() && !is_done(0); ++i) {
-      const T* const fakes = static_cast<const T*>(micro_batches[i].images);
-      copy(fakes, size, judge.input() + i * stride + begin);
-      if (columns == 0) continue;
-      copy(fakes + size, columns, judge.columns() + (i * judge.halves + half) * columns);
+    if (!is_done(0)) {
+      for (std::int64_t i = 0; i < count(); ++i) {
+        const T* const fakes = static_cast<const T*>(micro_batches[i].images);
+        copy(fakes, size, judge.input() + i * stride + begin);
+        if (columns == 0) continue;
+        copy(fakes + size, columns, judge.columns() + (i * judge.halves + half) * columns);
+      }
+      run(*gan.empty_images_,
+          {{judge.input() + begin, stride}, {contributions() + layout.size - 1, layout.size}});
     }
-    run(*gan.empty_images_,
-        {{judge.input() + begin, stride}, {contributions() + layout.size - 1, layout.size}});
     d_step(judge, bindings, layout, penalised);
   }
 
@@ -465,8 +467,8 @@ void in_data_type(const Gan& gan, const GanWork& work, Use use) {
 bool Gan::goes_on(SlotKind slot, const GanWork& work) const {
   const auto& begun = work.stream.begun_;
   if (!begun || begun->slot != slot || begun->position != work.position) return false;
-  const auto rounds = static_cast<int>(statistics_rounds(description_, slot).size());
-  return begun->next_round == (work.round < 0 ? rounds : work.round) &&
+  const auto all = static_cast<int>(rounds(slot).size());
+  return begun->next_round == (work.round < 0 ? all : work.round) &&
          std::ranges::equal(begun->micro_batches, work.micro_batches, {}, {},
                             &GanMicroBatch::index);
 }
@@ -474,7 +476,7 @@ bool Gan::goes_on(SlotKind slot, const GanWork& work) const {
 void Gan::prepare(SlotKind slot, const GanWork& work) const {
   CHECK(slot_access(slot).prepare_reads != 0, "the step has nothing to prepare");
   if (goes_on(slot, work)) return;
-  if (slot == SlotKind::kG && !statistics_rounds(description_, slot).empty()) return;
+  if (slot == SlotKind::kG && !rounds(slot).empty()) return;
   work.stream.begun_.reset();
   in_data_type(*this, work, [slot](auto step) {
     slot == SlotKind::kG ? void(step.begin_generator()) : step.make_fakes();

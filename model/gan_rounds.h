@@ -46,10 +46,10 @@ struct GanRounds : GanPlaces<T> {
     return !ends;
   }
   StatisticsRound here() const {
-    return statistics_rounds(description(), stream.begun_->slot)[static_cast<std::size_t>(round)];
+    return gan.rounds(stream.begun_->slot)[static_cast<std::size_t>(round)];
   }
 
-  // What the micro-batches share is contributed by each of them.
+  // Each micro-batch contributes what all of them share.
   void give_all(SlotKind slot) const {
     const ContributionLayout& layout = gan.contributions(slot);
     const ParameterLayout &g = gan.generator_->parameters(), &d = gan.discriminator_->parameters();

@@ -57,7 +57,10 @@ void take_statistics(const SharedNorm& norm, std::int64_t rows, std::uint32_t mi
     const double mean = given(ShareArray::kStatistics, norm.mean)[c];
     const double within =
         given(ShareArray::kStatistics, norm.variance)[c] * std::max(n - 1.0, 1.0) / n;
-    const double between = given(ShareArray::kSquares, norm.mean)[c] - mean * mean;
+    T& shift = read(SharedArray::kShifts, norm.mean)[c];
+    const double left = mean + shift;
+    const double between = given(ShareArray::kSquares, norm.mean)[c] - left * left;
+    shift = static_cast<T>(-mean);
     const T variance = static_cast<T>(within + std::max(between, 0.0));
     read(SharedArray::kStatistics, norm.mean)[c] = static_cast<T>(mean);
     read(SharedArray::kStatistics, norm.variance)[c] = variance;

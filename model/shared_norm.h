@@ -16,8 +16,8 @@ namespace troupe::model {
 // The numbers that one micro-batch gives, of which the means over all micro-batches are taken.
 enum class ShareArray : std::uint8_t {
   kStatistics,  // mean, unbiased variance
-  kSquares,     // square of the mean, 0
-  kSlopes,      // sums of dy and of dy x n over its rows, n being the normalised input
+  kSquares,     // square of the mean less the shift, 0
+  kSlopes,      // sums of dy and of dy * n over its rows, n being the normalised input
 };
 inline constexpr std::int64_t kShareArrays = 3;
 
@@ -25,11 +25,22 @@ inline constexpr std::int64_t kShareArrays = 3;
 enum class SharedArray : std::uint8_t {
   kStatistics,  // mean, biased variance
   kDeviations,  // 0, inverse deviation: 1 / sqrt(biased variance + epsilon)
-  kSlopes,      // -mean(dy), -mean(dy x n)
+  kSlopes,      // -mean(dy), -mean(dy * n)
   kMoving,      // mean, unbiased variance: what the step contributes to moving statistics
   kGradients,   // those of beta and gamma
+  // Minus the mean that was found last, 0: squares of what is left of means lose nothing where
+  // these are large beside the deviation.
+  kShifts,
 };
-inline constexpr std::int64_t kSharedArrays = 5;
+inline constexpr std::int64_t kSharedArrays = 6;
+
+// Where a step that is made in rounds is interrupted (model/shared_statistics.h).
+struct StatisticsRound {
+  int run = 0;                // of a program, in the step's order: forward passes before backward
+  bool of_generator = false;  // the layer's network
+  int layer = -1;
+  bool forward = true;
+};
 
 struct SharedNorm {
   int layer = -1;

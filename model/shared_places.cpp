@@ -17,7 +17,7 @@ std::vector<Uses> count_uses(const InstructionLists& lists) {
       for (const Operand& operand : instruction.operands) {
         if (operand.location != Location::kArena) continue;
         if (operand.access != Access::kWrite) ++of(operand.tensor).reads;
-        // What a round writes besides its shares is written again behind it.
+        // A round's results, but for its shares, are written again behind it.
         const bool writes = operand.access != Access::kRead && !instruction.of_round;
         if (writes) ++of(operand.tensor).writes;
       }

@@ -9,10 +9,10 @@
 // last, and the backward pass one from the last to the first. Behind them the step itself
 // contributes as any other does.
 //
-// A round is a step of its own for everybody but Gan: of kind SlotKind::kStatistics, summed exactly
-// and applied to the state, where it leaves what it has found for the rounds behind it. So rounds
-// are redone, replayed and taught as steps are, and their sums depend on the placement no more than
-// those of gradients.
+// Only Gan knows rounds. All others take a round for a step of its own, of kind
+// SlotKind::kStatistics: its sums are exact, and it is applied to the state, where it leaves what
+// it has found for the rounds behind it. So rounds are redone, replayed and taught as steps are,
+// and their sums depend on the placement no more than those of gradients.
 //
 // A stream that has computed a round of the same micro-batches goes on from there. Else a round
 // begins at the inputs.
@@ -24,20 +24,14 @@
 
 namespace troupe::model {
 
-struct StatisticsRound {
-  int run = 0;                // of a program, in the step's order: forward passes before backward
-  bool of_generator = false;  // the layer's network
-  int layer = -1;
-  bool forward = true;
-};
-
-// In their order. None where no network that the step trains through has such a layer.
+// In their order (Gan::rounds() has those of a model). None where no network that the step trains
+// through has such a layer.
 std::vector<StatisticsRound> statistics_rounds(const GanDescription& gan, SlotKind slot);
 
 // The schedule with the rounds of each step in front of it.
 std::vector<SlotKind> with_rounds(const GanDescription& gan, const std::vector<SlotKind>& schedule);
 
-// What is computed at a place of a schedule with rounds.
+// The computation at a place of a schedule with rounds.
 struct ScheduledWork {
   SlotKind slot = SlotKind::kDReal;  // the step, or the one that the round is of
   int round = -1;                    // -1: the step itself

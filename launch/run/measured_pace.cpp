@@ -109,7 +109,11 @@ std::string other_work(const config::Topology& a, const config::Topology& b) {
   if (text(one.generator) != text(other.generator)) return "generator";
   if (text(one.discriminator) != text(other.discriminator)) return "discriminator";
   if (a.train.options.micro_batch != b.train.options.micro_batch) return "train.micro_batch";
-  if (a.train.options.schedule != b.train.options.schedule) return "train.schedule";
+  const auto &first = a.train.options.schedule, &second = b.train.options.schedule;
+  if (first != second) return "train.schedule";
+  if (model::with_rounds(one, first) != model::with_rounds(other, second)) {
+    return "batch_norm with sync";
+  }
   const auto &mine = a.train.options.strategy, &theirs = b.train.options.strategy;
   if (mine.kind != theirs.kind) return "train.strategy";
   if (mine.has_workers()) {

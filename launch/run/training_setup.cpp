@@ -73,9 +73,12 @@ std::int64_t state_bytes(const config::Topology& topology, const model::Gan& gan
   // Each worker that takes turns has networks of its own, and with gem its momenta.
   const std::int64_t of_worker =
       networks + (strategy.kind == pipeline::StrategyKind::kGem ? 2 * weights : 0);
+  const std::int64_t moving =
+      gan.generator().parameters().moving_size + gan.discriminator().parameters().moving_size;
+  const bool shares = gan.contributions(model::SlotKind::kStatistics).size > 0;
   return static_cast<std::int64_t>(sizeof(float)) *
-         ((options.mean ? result : 0) + networks + (has_outer ? weights : 0) +
-          (strategy.takes_turns() ? strategy.workers * of_worker : 0));
+         ((options.mean ? result : 0) + (shares ? model::kSharedArrays * moving : 0) + networks +
+          (has_outer ? weights : 0) + (strategy.takes_turns() ? strategy.workers * of_worker : 0));
 }
 
 RunSize size_of_run(const config::Topology& topology, std::uint32_t members) {

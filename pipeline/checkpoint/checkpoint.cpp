@@ -43,7 +43,7 @@ bool has_moving(ParameterPart part) {
 
 // By model::SharedArray.
 constexpr std::array<const char*, model::kSharedArrays> kSharedNames{
-    "statistics", "deviations", "slopes", "moving", "gradients"};
+    "statistics", "deviations", "slopes", "moving", "gradients", "shifts"};
 
 std::string group_of(std::size_t network, ParameterPart part) {
   const bool mean = part == ParameterPart::kMeanWeights || part == ParameterPart::kMeanMoving;
@@ -324,8 +324,8 @@ Result<Checkpoint> decode_checkpoint(const runtime::Buffer& file, const std::str
   }
   const auto refused = [&](const Error& error) { return refusal(path, error.message); };
   // These checks come before the hash, as "another model" tells more than "the hash differs", and
-  // workers and a mean before the model, as they bring tensors with them.
-  for (const auto check : {check_workers, check_mean}) {
+  // workers, a mean and what is shared before the model, as they bring tensors with them.
+  for (const auto check : {check_workers, check_mean, check_shared}) {
     const auto checked = check(found.state, options);
     if (!checked.ok()) return refused(checked.error());
   }

@@ -95,7 +95,7 @@ void visit_optional_parts(State& state, Visitor& visitor) {
     visitor.parameters(n, ParameterPart::kMeanMoving, mean.network.moving);
   });
   visitor.perhaps("rounds.before", state.shared, [&](auto& shared) {
-    std::uint64_t before = state.slot;  // the step that they are of is behind these
+    std::uint64_t before = state.slot;  // a copy: the part needs a field with a name
     visitor.number("rounds.before", before);
     for (std::size_t n = 0; n < shared.values.size(); ++n) {
       visitor.parameters(n, ParameterPart::kShared, shared.values[n]);

@@ -20,7 +20,7 @@ StateLayout::StateLayout(const model::Gan& gan)
                network_layout(gan.discriminator(), gan.shared_norms(false))} {
   for (const model::SlotKind slot : model::kSlotKinds) {
     contributions[static_cast<std::size_t>(slot)] = gan.contributions(slot);
-    rounds[static_cast<std::size_t>(slot)] = model::statistics_rounds(gan.description(), slot);
+    rounds[static_cast<std::size_t>(slot)] = gan.rounds(slot);
   }
   for (const model::LossTerm& term : gan.description().losses) {
     loss_weights.push_back(term.weight);

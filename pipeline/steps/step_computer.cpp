@@ -118,9 +118,8 @@ void StepComputer::take_turn(const Part& turn, const Work& work) {
   }
   model::GanStream& stream = stream_of(part(0));
   std::vector<model::GanStream*> others;
-  for (const auto& other : streams_) {
-    const bool is_needed = std::ssize(others) + 1 < team_.threads();
-    if (is_needed && other.get() != &stream) others.push_back(other.get());
+  for (std::size_t i = 0; std::ssize(others) + 1 < team_.threads(); ++i) {
+    if (streams_[i].get() != &stream) others.push_back(streams_[i].get());
   }
   stream.compute_with(&team_, others);
   // The other streams are given back however `work` ends.

@@ -33,7 +33,7 @@ class StepShare {
   std::uint64_t step() const;
   std::uint32_t slot() const { return slot_; }
   model::SlotKind kind() const { return options_->schedule[slot_]; }
-  // What is computed: the step, or a round of it.
+  // The step, or the round of it that this is.
   model::ScheduledWork work() const { return model::work_at(options_->schedule, slot_); }
   // Micro-batches whose contribution is known, from the first on.
   std::size_t computed() const { return computed_; }

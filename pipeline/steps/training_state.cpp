@@ -143,21 +143,6 @@ std::size_t shared_size(const StateLayout& layout, std::size_t network) {
                                   layout.networks[network].parameters.moving_size);
 }
 
-runtime::Result<void> check_shared(const TrainingState& state, const StateLayout& layout,
-                                   const TrainingOptions& options) {
-  if (state.shared.has_value() != options.has_rounds()) {
-    return differs(
-        fmt::format("trained {} batch norm over all micro-batches (sync), which the "
-                    "topology {}",
-                    state.shared ? "with" : "without", state.shared ? "lacks" : "has"));
-  }
-  for (const std::size_t n : {kGenerator, kDiscriminator}) {
-    if (!state.shared || state.shared->values[n].size() == shared_size(layout, n)) continue;
-    return differs("of another model: its shared statistics have another size than this one's");
-  }
-  return {};
-}
-
 // An optimiser keeps any number of arrays, each of the weights' size.
 bool has_whole_arrays(const NetworkState& network) {
   const std::size_t weights = network.weights.size();
@@ -224,6 +209,15 @@ runtime::Result<void> check_mean(const TrainingState& state, const TrainingOptio
       state.mean ? "with" : "without", state.mean ? "lacks" : "has"));
 }
 
+runtime::Result<void> check_shared(const TrainingState& state, const TrainingOptions& options) {
+  if (state.shared.has_value() == options.has_rounds()) return {};
+  return differs(fmt::format(
+      "trained {} batch norm over all micro-batches (batch_norm: {{sync: true}}), which the "
+      "topology {}: give it the layers of the checkpoint, or begin a run with the checkpoint's "
+      "weights (run TOPOLOGY --from FILE)",
+      state.shared ? "with" : "without", state.shared ? "lacks" : "has"));
+}
+
 void put_mean_in_place(TrainingState& state) {
   if (!state.mean) return;
   NetworkState& network = state.network(state.result_number());
@@ -255,7 +249,11 @@ runtime::Result<void> check_state(const TrainingState& state, const StateLayout&
   }
   RETURN_IF_ERROR(check_turns(state, layout, options));
   RETURN_IF_ERROR(check_mean(state, options));
-  RETURN_IF_ERROR(check_shared(state, layout, options));
+  RETURN_IF_ERROR(check_shared(state, options));
+  for (const std::size_t n : {kGenerator, kDiscriminator}) {
+    if (!state.shared || state.shared->values[n].size() == shared_size(layout, n)) continue;
+    return differs("of another model: its shared statistics have another size than this one's");
+  }
   const NetworkState& network = state.network(state.result_number());
   if (state.mean && (state.mean->network.weights.size() != network.weights.size() ||
                      state.mean->network.moving.size() != network.moving.size())) {

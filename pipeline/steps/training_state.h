@@ -86,8 +86,8 @@ struct TrainingOptions {
   }
 };
 
-// What rounds have found (model/shared_norm.h), by network: zeros at first. Each step has its rounds
-// in front of it, so none reads what those of another have left.
+// The arrays that rounds have filled (model/shared_norm.h), by network: zeros at first. Each step
+// has its rounds in front of it, so none reads what those of another have left.
 struct SharedState {
   std::array<std::vector<float>, 2> values;
 };
@@ -174,6 +174,9 @@ runtime::Result<void> check_workers(const TrainingState& state, const TrainingOp
 
 // The same of a mean of weights.
 runtime::Result<void> check_mean(const TrainingState& state, const TrainingOptions& options);
+
+// The same of what micro-batches share.
+runtime::Result<void> check_shared(const TrainingState& state, const TrainingOptions& options);
 
 // The network that training is for gets the mean of its weights as its own, and the state has no
 // mean any more: for those who do not go on with training.

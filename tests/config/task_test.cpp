@@ -70,6 +70,20 @@ TEST(Task, ClassesThatNobodyNamesAreCountedFromZero) {
   EXPECT_EQ(t.data.dataset.columns[0], (pipeline::DataColumn{"n", {0, 1}}));
 }
 
+TEST(Task, MicroBatchesThatShareStatisticsTrainTogetherAndInNotTooManySteps) {
+  const std::string norms =
+      "model.network.layers=[{batch_norm: {sync: true}}, {batch_norm: {sync: true}}, flatten, "
+      "{dense: {units: 2, name: kind}}, {dense: {units: 1, name: size}}]";
+  EXPECT_EQ(refusal(kTask, {norms}), "");
+  EXPECT_THAT(
+      refusal(kTask, {norms, "train.strategy=local"}),
+      AllOf(HasSubstr("model.network.layers"), HasSubstr("with local each worker trains alone")));
+  std::string steps = "fit";
+  for (int i = 1; i < 53; ++i) steps += ", fit";
+  EXPECT_THAT(refusal(kTask, {norms, "train.schedule=[" + steps + "]"}),
+              HasSubstr("an iteration takes 265 steps, of which 212 are rounds"));
+}
+
 TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
   EXPECT_THAT(refusal(kTask, {"train.learning_rate.d=1e-3"}),
               HasSubstr("d acts only with model.task: gan"));

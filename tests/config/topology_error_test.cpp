@@ -121,15 +121,6 @@ TEST_P(SingleMistake, IsReportedOnce) {
 
 const std::string kModel = "model: {zoo: gan3d_25}\n";
 const std::string kData = "data: {train: synthetic}\n";
-const std::string kSharedNorms =
-    "model: {task: supervised, network: {input: [4, 4, 4, 1], layers: [{batch_norm: {sync: true}}, "
-    "{batch_norm: {sync: true}}, flatten, {dense: {units: 1, name: energy}}], outputs: [energy]}, "
-    "losses: {energy: {kind: mse, target: energy}}}\n";
-const std::string kManySteps = [] {
-  std::string steps = "fit";
-  for (int i = 1; i < 53; ++i) steps += ", fit";
-  return steps;
-}();
 // The mistake stands in the line below.
 const std::string kHosts = kModel + kData +
                            "cluster:\n  hosts: [{address: node-a}, {address: node-b}]\n"
@@ -231,10 +222,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{kModel + kData + "train: {learning_rate: {g: {scaled: linear}}}\n",
                 "a rate that is scaled needs per_events"},
         Mistake{kModel + kData + "train: {stop: {metric: g}}\n", "nothing ends training"},
-        Mistake{kSharedNorms + kData + "train: {strategy: local, micro_batches: 4}\n",
-                "with local each worker trains alone"},
-        Mistake{kSharedNorms + kData + "train: {schedule: [" + kManySteps + "]}\n",
-                "an iteration takes 265 steps, of which 212 are rounds of batch_norm with sync"},
         Mistake{"model: {zoo: gan3d_25, losses: {generation: {gradient_penalty: 10}}}\n" + kData,
                 "gradient_penalty: is of single events, which batch_norm of the discriminator"},
         Mistake{"model: {zoo: dcgan_mnist, losses: {generation: {gradient_penalty: 10}}}\n"

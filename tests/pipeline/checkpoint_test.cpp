@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 
 #include "model/exact_sum.h"
 #include "pipeline/data/hdf5_handle.h"
@@ -166,6 +167,33 @@ TEST_F(CheckpointFile, StateWithAMeanOfWeightsIsOfTheFourthVersion) {
   const auto without = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
   ASSERT_FALSE(without.ok());
   EXPECT_THAT(without.error().message, HasSubstr("a.h5: trained with a mean of weights"));
+}
+
+TEST_F(CheckpointFile, StateWithWhatMicroBatchesShareIsOfTheSixthVersion) {
+  StateExample with = example_;
+  with.options.schedule.insert(with.options.schedule.begin(), model::SlotKind::kStatistics);
+  Checkpoint written;
+  written.state = initial_state(with.layout, with.options, "class", {});
+  written.state.slot = 1;
+  for (auto& values : written.state.shared->values) {
+    std::iota(values.begin(), values.end(), 1.0f);
+  }
+  const Buffer file = encode_checkpoint(written, with.layout, with.options).value();
+  EXPECT_EQ(inspect_checkpoint(file, "a.h5").value().version, 6u);
+  const auto read = decode_checkpoint(file, "a.h5", with.layout, with.options);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(hash_of_state(read->state), hash_of_state(written.state));
+  EXPECT_EQ(read->state.shared->values, written.state.shared->values);
+  EXPECT_THAT(refusal(with), HasSubstr("trained without batch norm over all micro-batches"));
+  const auto without = decode_checkpoint(file, "a.h5", example_.layout, example_.options);
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(without.error().message,
+              HasSubstr("a.h5: trained with batch norm over all micro-batches"));
+  TrainingState cut = written.state;
+  cut.shared->values[kGenerator].pop_back();
+  const auto checked = check_state(cut, with.layout, with.options);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_THAT(checked.error().message, HasSubstr("shared statistics have another size"));
 }
 
 // A supervised task takes its network from the discriminator of a GAN, and nothing else.

@@ -80,7 +80,7 @@ function curvesOf(term: string, runs: readonly ShownRun[], axis: HistoryAxis): C
     const told = run.state.run?.schedule ?? [];
     const others = [...run.state.series.keys()].map((name) => name.split("/"))
       .filter((parts) => parts[0] === "loss").map((parts) => parts[1]!);
-    return [...told, ...others];
+    return [...told, ...others].filter((slot) => slot !== "statistics"); // rounds have no losses
   }))];
   return runs.flatMap((run, i) => slots.map((slot, s) => axis.curve(run, runs.length > 1,
     `loss/${slot}/${term}`, slot, "", curveStyle(i, s, slots.length))))

@@ -77,6 +77,10 @@ void add_others(std::vector<LayerCase>& cases) {
   add("3-D average pool", 16, "12, 12, 12, 8", "{average_pool: [2, 2, 2]}");
   add("3-D max pool", 16, "12, 12, 12, 16", "{max_pool: [2, 2, 2]}");
   add("2-D max pool", 32, "28, 28, 16", "{max_pool: [2, 2]}");
+  add("2-D wide max pool", 32, "28, 28, 16",
+      "{max_pool: {size: [3, 3], stride: [2, 2], padding: same}}");
+  add("2-D wide average pool", 32, "28, 28, 16",
+      "{average_pool: {size: [3, 4], stride: [1, 1], padding: same}}");
   add("1-D max pool", 32, "256, 16", "{max_pool: [2]}");
   add("global average pool", 16, "12, 12, 12, 32", "global_average_pool");
   add("global max pool", 16, "12, 12, 12, 32", "global_max_pool");

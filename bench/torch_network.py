@@ -161,7 +161,10 @@ class Network:
         if kind == "upsample":
             return (*(cells * np.array(layer["factor"])), channels)
         if kind in ("average_pool", "max_pool"):
-            return (*(cells // np.array(layer["size"])), channels)
+            size = np.array(layer["size"])
+            stride = np.array(layer.get("stride", size))
+            same = layer.get("padding", "valid") == "same"
+            return (*(-(-cells // stride) if same else (cells - size) // stride + 1), channels)
         if kind in ("global_average_pool", "global_max_pool"):
             return (channels,)
         if kind == "reshape":
@@ -326,11 +329,27 @@ class Network:
     def power(self, layer, x):
         return torch.clamp(x, min=0.0) ** layer["exponent"]
 
+    def windows(self, layer, x):
+        """Size and stride of a pool, and cells around the image in the order of F.pad."""
+        size, around = layer["size"], []
+        stride = layer.get("stride", size)
+        if layer.get("padding", "valid") == "same":
+            for cells, k, s in reversed(list(zip(x.shape[2:], size, stride))):
+                total = max((-(-cells // s) - 1) * s + k - cells, 0)
+                around += [total // 2, total - total // 2]
+        return size, stride, around
+
     def average_pool(self, layer, x):
-        return AVERAGE_POOLS[x.dim() - 2](x, layer["size"])
+        size, stride, around = self.windows(layer, x)
+        pool = AVERAGE_POOLS[x.dim() - 2]
+        if not any(around):
+            return pool(x, size, stride)
+        inside = pool(F.pad(torch.ones_like(x[:1, :1]), around), size, stride)
+        return pool(F.pad(x, around), size, stride) / inside
 
     def max_pool(self, layer, x):
-        return MAX_POOLS[x.dim() - 2](x, layer["size"])
+        size, stride, around = self.windows(layer, x)
+        return MAX_POOLS[x.dim() - 2](F.pad(x, around, value=-np.inf) if any(around) else x, size, stride)
 
     def global_average_pool(self, layer, x):
         return x.mean(dim=tuple(range(2, x.dim())))

@@ -84,6 +84,20 @@ void add_sample_norm(KindTable& table, const std::string& word) {
   add_kind(table, word, norm);
 }
 
+template <class Pool>
+void add_pool(KindTable& table, const std::string& word, const std::string& doc) {
+  auto pool = layer_record<Pool>(word);
+  pool->short_form("size")
+      .required("size", option(&Pool::size), extent(1, 64, 1), Scope::kState, doc)
+      .field("stride", option(&Pool::stride), optional(extent(1, 64, 1)), Scope::kState,
+             "Cells from one window to the next, per axis; by default the size.")
+      .field("padding", option(&Pool::padding), newer(padding(), model::Padding::kValid),
+             Scope::kState,
+             "`valid` leaves out cells that fill no window. `same` gives cells / stride, rounded "
+             "up, and windows reach beyond the image, where nothing counts.");
+  add_kind(table, word, pool);
+}
+
 void add_dense_and_convolution(KindTable& table) {
   using model::Convolution;
   using model::Dense;
@@ -212,17 +226,8 @@ void add_spatial_kinds(KindTable& table) {
                                           "How often each cell is repeated along each axis.");
   add_kind(table, "upsample", upsample);
 
-  auto pool = layer_record<model::AveragePool>("average_pool");
-  pool->short_form("size").required(
-      "size", option(&model::AveragePool::size), extent(1, 64, 1), Scope::kState,
-      "Cells averaged per axis; cells that fill no window are left out.");
-  add_kind(table, "average_pool", pool);
-
-  auto max_pool = layer_record<model::MaxPool>("max_pool");
-  max_pool->short_form("size").required(
-      "size", option(&model::MaxPool::size), extent(1, 64, 1), Scope::kState,
-      "Cells per axis of which the largest stays; cells that fill no window are left out.");
-  add_kind(table, "max_pool", max_pool);
+  add_pool<model::AveragePool>(table, "average_pool", "Cells averaged per axis.");
+  add_pool<model::MaxPool>(table, "max_pool", "Cells per axis of which the largest stays.");
   add_kind(table, "global_average_pool",
            layer_record<model::GlobalAveragePool>("global_average_pool"));
   add_kind(table, "global_max_pool", layer_record<model::GlobalMaxPool>("global_max_pool"));

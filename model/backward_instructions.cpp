@@ -263,18 +263,16 @@ void add_backward(BackwardWriter& w, const Crop& crop) {
 void add_backward(BackwardWriter& w, const Upsample& upsample) {
   w.through(UpsampleBackward{w.batch(), w.in().channels, w.in().space, upsample.factor});
 }
-void add_backward(BackwardWriter& w, const AveragePool& pool) {
-  w.through(AveragePoolBackward{w.batch(), w.in().channels, w.in().space, pool.size});
+void add_average_pool_backward(BackwardWriter& w) {
+  w.through(AveragePoolBackward{pool_geometry(w.computation(), w.batch())});
 }
-void add_backward(BackwardWriter& w, const GlobalAveragePool&) {
-  add_backward(w, AveragePool{w.in().space});
+void add_max_pool_backward(BackwardWriter& w) {
+  w.through_with_input(MaxPoolBackward{pool_geometry(w.computation(), w.batch())});
 }
-void add_backward(BackwardWriter& w, const MaxPool& pool) {
-  w.through_with_input(MaxPoolBackward{w.batch(), w.in().channels, w.in().space, pool.size});
-}
-void add_backward(BackwardWriter& w, const GlobalMaxPool&) {
-  add_backward(w, MaxPool{w.in().space});
-}
+void add_backward(BackwardWriter& w, const AveragePool&) { add_average_pool_backward(w); }
+void add_backward(BackwardWriter& w, const MaxPool&) { add_max_pool_backward(w); }
+void add_backward(BackwardWriter& w, const GlobalAveragePool&) { add_average_pool_backward(w); }
+void add_backward(BackwardWriter& w, const GlobalMaxPool&) { add_max_pool_backward(w); }
 
 void add_backward(BackwardWriter& w, const Dropout& dropout) {
   w.through(DropoutBackward{w.elements(), dropout.rate,

@@ -81,16 +81,16 @@ void add_forward(ForwardWriter& w, const Crop& crop) {
 void add_forward(ForwardWriter& w, const Upsample& upsample) {
   w.add(UpsampleForward{w.batch(), w.in().channels, w.in().space, upsample.factor}, {w.x(), w.y()});
 }
-void add_forward(ForwardWriter& w, const AveragePool& pool) {
-  w.add(AveragePoolForward{w.batch(), w.in().channels, w.in().space, pool.size}, {w.x(), w.y()});
+void add_average_pool(ForwardWriter& w) {
+  w.add(AveragePoolForward{pool_geometry(w.computation(), w.batch())}, {w.x(), w.y()});
 }
-void add_forward(ForwardWriter& w, const MaxPool& pool) {
-  w.add(MaxPoolForward{w.batch(), w.in().channels, w.in().space, pool.size}, {w.x(), w.y()});
+void add_max_pool(ForwardWriter& w) {
+  w.add(MaxPoolForward{pool_geometry(w.computation(), w.batch())}, {w.x(), w.y()});
 }
-void add_forward(ForwardWriter& w, const GlobalAveragePool&) {
-  add_forward(w, AveragePool{w.in().space});
-}
-void add_forward(ForwardWriter& w, const GlobalMaxPool&) { add_forward(w, MaxPool{w.in().space}); }
+void add_forward(ForwardWriter& w, const AveragePool&) { add_average_pool(w); }
+void add_forward(ForwardWriter& w, const MaxPool&) { add_max_pool(w); }
+void add_forward(ForwardWriter& w, const GlobalAveragePool&) { add_average_pool(w); }
+void add_forward(ForwardWriter& w, const GlobalMaxPool&) { add_max_pool(w); }
 
 // The statistics of a micro-batch are found in the layer's round, and the values normalised by
 // those of all.

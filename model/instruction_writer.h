@@ -90,6 +90,8 @@ struct ForwardTensors {
   std::vector<int> inverse_deviations;  // likewise
 };
 
+// The windows of a pool; those of a global one are the image.
+PoolGeometry pool_geometry(const Computation& computation, std::int64_t batch);
 // Sizes of the norms of single samples.
 GroupNormForward group_norm(const Computation& computation, std::int64_t batch);
 // The part of the output of a Concatenate that comes from its input (-1) or one of `others`.

@@ -71,8 +71,13 @@ void check(OptionRules& rules, const Crop& crop) { rules.counts("amount", crop.a
 void check(OptionRules& rules, const Upsample& upsample) {
   rules.counts("factor", upsample.factor, 1);
 }
-void check(OptionRules& rules, const AveragePool& pool) { rules.counts("size", pool.size, 1); }
-void check(OptionRules& rules, const MaxPool& pool) { rules.counts("size", pool.size, 1); }
+template <class Pool>
+void check_pool(OptionRules& rules, const Pool& pool) {
+  rules.counts("size", pool.size, 1);
+  if (pool.stride) rules.counts("stride", *pool.stride, 1);
+}
+void check(OptionRules& rules, const AveragePool& pool) { check_pool(rules, pool); }
+void check(OptionRules& rules, const MaxPool& pool) { check_pool(rules, pool); }
 void check(OptionRules& rules, const BatchNorm& norm) {
   rules.require(norm.momentum >= 0.0 && norm.momentum <= 1.0, "momentum", norm.momentum,
                 "in [0, 1]");
@@ -121,6 +126,16 @@ void check(OptionRules& rules, const Attention& attention) {
 template <class Kind>
 void check(OptionRules&, const Kind&) {}  // without numbers of its own
 
+AxisWindows windows_over(std::int64_t cells, std::int64_t window, std::int64_t stride,
+                         Padding padding) {
+  if (padding == Padding::kValid) {
+    return {0, 0, cells < window ? 0 : (cells - window) / stride + 1};
+  }
+  const std::int64_t count = (cells + stride - 1) / stride;
+  const std::int64_t total = std::max<std::int64_t>((count - 1) * stride + window - cells, 0);
+  return {total / 2, total - total / 2, count};
+}
+
 }  // namespace
 
 bool product_within(std::initializer_list<std::int64_t> factors, std::int64_t most) {
@@ -168,14 +183,16 @@ std::int64_t window_cells(std::int64_t kernel, std::int64_t dilation) {
 
 AxisWindows convolution_windows(const Convolution& convolution, int axis, std::int64_t cells) {
   const auto i = static_cast<std::size_t>(axis);
-  const std::int64_t stride = convolution.stride[i];
-  const std::int64_t window = window_cells(convolution.kernel[i], convolution.dilation[i]);
-  if (convolution.padding == Padding::kValid) {
-    return {0, 0, cells < window ? 0 : (cells - window) / stride + 1};
-  }
-  const std::int64_t count = (cells + stride - 1) / stride;
-  const std::int64_t total = std::max<std::int64_t>((count - 1) * stride + window - cells, 0);
-  return {total / 2, total - total / 2, count};
+  return windows_over(cells, window_cells(convolution.kernel[i], convolution.dilation[i]),
+                      convolution.stride[i], convolution.padding);
+}
+
+AxisWindows pool_windows(const AveragePool& pool, int axis, std::int64_t cells) {
+  const auto i = static_cast<std::size_t>(axis);
+  return windows_over(cells, pool.size[i], stride_of(pool)[i], pool.padding);
+}
+AxisWindows pool_windows(const MaxPool& pool, int axis, std::int64_t cells) {
+  return pool_windows(AveragePool{pool.size, pool.stride, pool.padding}, axis, cells);
 }
 
 AxisWindows transposed_windows(const TransposedConvolution& convolution, int axis,

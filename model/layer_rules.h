@@ -47,12 +47,21 @@ bool product_within(std::initializer_list<std::int64_t> factors, std::int64_t mo
 // The cells of one axis that a kernel spans.
 std::int64_t window_cells(std::int64_t kernel, std::int64_t dilation);
 
+// Cells from one window of a pool to the next.
+template <class Pool>
+Extent stride_of(const Pool& pool) {
+  return pool.stride.value_or(pool.size);
+}
+
 // One axis of a convolution by itself: zero cells before and after the image, and cells of the
 // output.
 struct AxisWindows {
   std::int64_t before = 0, after = 0, output = 0;
 };
 AxisWindows convolution_windows(const Convolution& convolution, int axis, std::int64_t cells);
+// Those of a pool pad with nothing.
+AxisWindows pool_windows(const AveragePool& pool, int axis, std::int64_t cells);
+AxisWindows pool_windows(const MaxPool& pool, int axis, std::int64_t cells);
 // The zero cells are those of the convolution from the output to the input.
 AxisWindows transposed_windows(const TransposedConvolution& convolution, int axis,
                                std::int64_t cells);

@@ -193,22 +193,27 @@ void find_shape(ShapeRules& rules, const Upsample& upsample) {
   rules.finish(output);
 }
 
-void find_pooled_shape(ShapeRules& rules, const Extent& size) {
+template <class Pool>
+void find_pooled_shape(ShapeRules& rules, const Pool& pool) {
   if (!rules.reads_image()) return;
-  rules.only_on_real_axes("size", size, 1);
+  rules.only_on_real_axes("size", pool.size, 1);
+  if (pool.stride) rules.only_on_real_axes("stride", *pool.stride, 1);
   const Shape& input = rules.input();
   Shape output = input;
-  for (int axis = 0; axis < 3; ++axis) {
-    output.space[at(axis)] /= size[at(axis)];
-    if (axis < input.spatial_rank && output.space[at(axis)] == 0) {
-      rules.problem(fmt::format("a window of {} along {} does not fit into {}", size[at(axis)],
-                                kAxisNames[axis], cells_text(input.space[at(axis)])));
+  for (int axis = 0; axis < input.spatial_rank; ++axis) {
+    const std::int64_t cells = input.space[at(axis)];
+    output.space[at(axis)] = pool_windows(pool, axis, cells).output;
+    if (output.space[at(axis)] == 0) {
+      rules.problem(
+          fmt::format("a window of {} along {} does not fit into {} of {}; make it "
+                      "smaller, or give it padding: same",
+                      pool.size[at(axis)], kAxisNames[axis], cells_text(cells), input.text()));
     }
   }
   rules.finish(output);
 }
-void find_shape(ShapeRules& rules, const AveragePool& pool) { find_pooled_shape(rules, pool.size); }
-void find_shape(ShapeRules& rules, const MaxPool& pool) { find_pooled_shape(rules, pool.size); }
+void find_shape(ShapeRules& rules, const AveragePool& pool) { find_pooled_shape(rules, pool); }
+void find_shape(ShapeRules& rules, const MaxPool& pool) { find_pooled_shape(rules, pool); }
 void find_shape(ShapeRules& rules, const GlobalAveragePool&) {
   if (rules.reads_image()) rules.finish(Shape::features(rules.input().channels));
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -79,11 +80,18 @@ struct Crop {  // takes the same number of cells away on both sides of each axis
 struct Upsample {  // repeats each cell
   Extent factor{1, 1, 1};
 };
-struct AveragePool {  // window = stride = size; cells that fill no window are left out
+// Windows of so many cells, as a convolution has them. kSame pads with nothing: the mean and the
+// maximum are those of the cells that are inside the image. With kValid, cells that fill no window
+// are left out.
+struct AveragePool {
   Extent size{1, 1, 1};
+  std::optional<Extent> stride = {};  // the size, where it is not given
+  Padding padding = Padding::kValid;
 };
-struct MaxPool {  // likewise
+struct MaxPool {
   Extent size{1, 1, 1};
+  std::optional<Extent> stride = {};
+  Padding padding = Padding::kValid;
 };
 struct GlobalAveragePool {};  // image -> one feature per channel
 struct GlobalMaxPool {};

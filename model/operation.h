@@ -146,30 +146,43 @@ struct UpsampleBackward {
   std::int64_t batch = 0, channels = 0;
   Extent in{}, factor{};
 };
-// x (batch, in, channels) -> y (batch, floor(in / size), channels)
+// Windows over an image. Cell k of window m along an axis is cell stride x m + k - pad_before of
+// the image; cells outside it are left out, and every window has one inside. By default windows lie
+// side by side, and cells that fill none are left out.
+struct PoolGeometry {
+  std::int64_t batch = 0, channels = 0;
+  Extent in{}, size{1, 1, 1};
+  Extent stride = size, pad_before{};
+  Extent out{in[0] / size[0], in[1] / size[1], in[2] / size[2]};
+};
+// Whether the windows are whole and lie side by side, so that no cell is in two of them.
+inline bool side_by_side(const PoolGeometry& g) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (g.stride[axis] != g.size[axis] || g.pad_before[axis] != 0) return false;
+    if (g.out[axis] * g.size[axis] > g.in[axis]) return false;
+  }
+  return true;
+}
+// x (batch, in, channels) -> y (batch, out, channels)
 struct AveragePoolForward {
   static constexpr const char* kName = "average_pool_forward";
-  std::int64_t batch = 0, channels = 0;
-  Extent in{}, size{};
+  PoolGeometry geometry;
 };
-// dy -> dx
+// dy -> dx: each cell sums its windows in ascending order
 struct AveragePoolBackward {
   static constexpr const char* kName = "average_pool_backward";
-  std::int64_t batch = 0, channels = 0;
-  Extent in{}, size{};
+  PoolGeometry geometry;
 };
 
-// x (batch, in, channels) -> y (batch, floor(in / size), channels); NaN is the largest
+// x (batch, in, channels) -> y (batch, out, channels); NaN is the largest
 struct MaxPoolForward {
   static constexpr const char* kName = "max_pool_forward";
-  std::int64_t batch = 0, channels = 0;
-  Extent in{}, size{};
+  PoolGeometry geometry;
 };
-// x, dy -> dx: to the first of a window's largest cells
+// x, dy -> dx: to the first of a window's largest cells, which sums its windows in ascending order
 struct MaxPoolBackward {
   static constexpr const char* kName = "max_pool_backward";
-  std::int64_t batch = 0, channels = 0;
-  Extent in{}, size{};
+  PoolGeometry geometry;
 };
 
 // x (rows, channels), gamma, beta -> y, mean, inverse_deviation, batch_mean, batch_variance

@@ -2,8 +2,9 @@
 #include <array>
 
 #include "model/instruction_writer.h"
+#include "model/layer_rules.h"
 
-// Sizes of operations that move parts of images, and of norms of single samples.
+// Sizes of operations that move parts of images, of pools, and of norms of single samples.
 
 namespace troupe::model {
 namespace {
@@ -24,7 +25,28 @@ std::int64_t along(const Shape& shape, Axis axis) {
   return axes_of(shape)[static_cast<std::size_t>(axis)];
 }
 
+template <class Pool>
+PoolGeometry windows_of(const Pool& pool, const Shape& in, std::int64_t batch) {
+  PoolGeometry g{batch, in.channels, in.space, pool.size, stride_of(pool)};
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    const AxisWindows own = pool_windows(pool, axis, g.in[i]);
+    g.pad_before[i] = own.before;
+    g.out[i] = own.output;
+  }
+  return g;
+}
+
 }  // namespace
+
+PoolGeometry pool_geometry(const Computation& computation, std::int64_t batch) {
+  const Shape& in = computation.input_shape;
+  if (const auto* average = std::get_if<AveragePool>(&computation.kind)) {
+    return windows_of(*average, in, batch);
+  }
+  if (const auto* max = std::get_if<MaxPool>(&computation.kind)) return windows_of(*max, in, batch);
+  return {batch, in.channels, in.space, in.space};
+}
 
 GroupNormForward group_norm(const Computation& computation, std::int64_t batch) {
   const Shape& in = computation.input_shape;

@@ -128,18 +128,26 @@ std::string turned_kernel(NetworkWriter& w, const model::Extent& extent, std::in
   return w.graph().floats(w.own("kernel"), {out, in, extent[0], extent[1], extent[2]}, turned);
 }
 
+// Cells before each axis of an image, then behind each; windows(axis, cells) gives those of one.
+template <class Windows>
+std::vector<std::int64_t> pads_of(const model::Shape& shape, const Windows& windows) {
+  std::vector<std::int64_t> pads(6, 0);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const model::AxisWindows own = windows(static_cast<int>(axis), shape.space[axis]);
+    pads[axis] = own.before;
+    pads[axis + 3] = own.after;
+  }
+  return pads;
+}
+
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Convolution& convolution) {
   std::vector<std::string> inputs{
       before.name, turned_kernel(w, convolution.kernel, before.shape.channels / convolution.groups,
                                  convolution.filters)};
   if (convolution.bias) inputs.push_back(w.vector("bias", ParameterRole::kBias));
-  std::vector<std::int64_t> pads(6, 0);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    const model::AxisWindows windows =
-        model::convolution_windows(convolution, static_cast<int>(axis), before.shape.space[axis]);
-    pads[axis] = windows.before;
-    pads[axis + 3] = windows.after;
-  }
+  const auto pads = pads_of(before.shape, [&](int axis, std::int64_t cells) {
+    return model::convolution_windows(convolution, axis, cells);
+  });
   return w.here(w.graph().node("Conv", inputs, w.own("output"),
                                {{"kernel_shape", listed(convolution.kernel)},
                                 {"strides", listed(convolution.stride)},
@@ -306,16 +314,22 @@ Result<Value> add(NetworkWriter& w, const Value& before, const model::Upsample& 
        {"nearest_mode", std::string("floor")}}));
 }
 
-Result<Value> add(NetworkWriter& w, const Value& before, const model::AveragePool& pool) {
-  const std::vector<std::int64_t> size(pool.size.begin(), pool.size.end());
-  return w.here(w.graph().node("AveragePool", {before.name}, w.own("output"),
-                               {{"kernel_shape", size}, {"strides", size}}));
+// Pads count for nothing there, too.
+template <class Pool>
+Result<Value> add_pool(NetworkWriter& w, const Value& before, const Pool& pool, const char* kind) {
+  const auto pads = pads_of(before.shape, [&](int axis, std::int64_t cells) {
+    return model::pool_windows(pool, axis, cells);
+  });
+  return w.here(w.graph().node(kind, {before.name}, w.own("output"),
+                               {{"kernel_shape", listed(pool.size)},
+                                {"strides", listed(model::stride_of(pool))},
+                                {"pads", pads}}));
 }
-
+Result<Value> add(NetworkWriter& w, const Value& before, const model::AveragePool& pool) {
+  return add_pool(w, before, pool, "AveragePool");
+}
 Result<Value> add(NetworkWriter& w, const Value& before, const model::MaxPool& pool) {
-  return w.here(
-      w.graph().node("MaxPool", {before.name}, w.own("output"),
-                     {{"kernel_shape", listed(pool.size)}, {"strides", listed(pool.size)}}));
+  return add_pool(w, before, pool, "MaxPool");
 }
 
 Result<Value> add(NetworkWriter& w, const Value& before, const model::GlobalAveragePool&) {

@@ -5,6 +5,7 @@
 
 #include "config/layer_kinds.h"
 #include "config/shipped.h"
+#include "config/topology_identity.h"
 #include "tests/config/config_support.h"
 
 namespace troupe::config {
@@ -172,6 +173,26 @@ TEST(ModelLanguage, ShapeProblemsStandAtTheirLayers) {
                                  "(convolution): kernel 5 along x does not fit into 4 cells"));
   EXPECT_THAT(message, HasSubstr("t.yaml:8:9: model.discriminator.layers.2: "));
   EXPECT_THAT(message, HasSubstr("did you mean input?"));
+}
+
+TEST(ModelLanguage, PoolsStepByTheirSizeUnlessToldOtherwise) {
+  const std::string rest =
+      "      - sum: {name: ecal, input: input}\n"
+      "      - dense: {units: 1, name: generation, input: pool}\n"
+      "      - dense: {units: 1, name: auxiliary, input: generation}\n";
+  const auto read =
+      parse(with_layers("      - max_pool: {size: [3, 3, 3], stride: [2, 1, 1], padding: same}\n"
+                        "      - average_pool: {size: [2, 2, 3], name: pool}\n" +
+                        rest));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const model::NetworkShapes shapes = model::infer_shapes(read->topology.model.gan.discriminator);
+  EXPECT_EQ(shapes.layers[0].text(), "2x4x4x1");
+  EXPECT_EQ(shapes.layers[1].text(), "1x2x1x1");
+  EXPECT_EQ(topology_hash(parsed(print_topology(*read)).topology), topology_hash(read->topology));
+  EXPECT_THAT(message_of(parse(
+                  with_layers("      - average_pool: {size: [2, 5, 2], name: pool}\n" + rest))),
+              HasSubstr("t.yaml:5:9: model.discriminator.layers.0: layer pool (average_pool): a "
+                        "window of 5 along y does not fit into 4 cells of 4x4x4x1"));
 }
 
 TEST(ModelLanguage, MistakesInLayersAreNamed) {

@@ -207,6 +207,13 @@ TEST(KnownLayers, MovePartsAndAxes) {
 TEST(KnownLayers, PoolCells) {
   using Row = std::vector<double>;
   EXPECT_EQ(results_of(kRow, MaxPool{{2, 1, 1}}, kNumbers), (Row{3, 5}));
+  EXPECT_EQ(results_of(kRow, MaxPool{{2, 1, 1}, Extent{1, 1, 1}}, kNumbers), (Row{3, 5, 3, 5}));
+  EXPECT_EQ(results_of(kRow, MaxPool{{2, 1, 1}, Extent{1, 1, 1}, Padding::kSame}, kNumbers),
+            (Row{3, 5, 3, 5, -7, 0}));
+  EXPECT_EQ(results_of(kRow, AveragePool{{2, 1, 1}, {}, Padding::kSame}, kNumbers),
+            (Row{2, 1.5, -7, 0}));
+  EXPECT_EQ(results_of(kRow, AveragePool{{4, 1, 1}, Extent{3, 1, 1}, Padding::kSame}, kNumbers),
+            (Row{-1, 1}));
   EXPECT_EQ(results_of(kRow, GlobalMaxPool{}, kNumbers), (Row{3, 5}));
   EXPECT_EQ(results_of(kRow, GlobalAveragePool{}, kNumbers), (Row{-1, 1}));
   const Row with_nan = results_of(kRow, GlobalMaxPool{}, {1, 2, NAN, 3, 9, 4});

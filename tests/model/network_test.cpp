@@ -161,7 +161,14 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   EXPECT_THAT(problem_of(kFlat, convolution), HasSubstr("stride is 2 along z"));
   EXPECT_THAT(problem_of(kFeatures, TransposedConvolution{1}), HasSubstr("reads an image"));
   EXPECT_THAT(problem_of(kCube, Crop{{0, 3, 0}}), HasSubstr("leave nothing of 5 cells"));
-  EXPECT_THAT(problem_of(kCube, MaxPool{{1, 1, 6}}), HasSubstr("window of 6 along z"));
+  EXPECT_THAT(problem_of(kCube, MaxPool{{1, 1, 6}}),
+              HasSubstr("a window of 6 along z does not fit into 5 cells of 5x5x5x2"));
+  EXPECT_EQ(problem_of(kCube, MaxPool{{1, 1, 6}, {}, Padding::kSame}), "");
+  EXPECT_THAT(problem_of(kCube, MaxPool{{2, 2, 2}, Extent{1, 0, 1}}),
+              HasSubstr("stride along y is 0, it must be 1 or more"));
+  EXPECT_THAT(problem_of(kFlat, AveragePool{{2, 2, 1}, Extent{1, 1, 2}}),
+              HasSubstr("stride is 2 along z, but the network's input gives an image without this "
+                        "axis (7x6x2); it must be 1"));
   EXPECT_THAT(problem_of(kFeatures, GlobalMaxPool{}), HasSubstr("reads an image"));
   EXPECT_THAT(problem_of(kCube, GroupNorm{3}), HasSubstr("cannot be cut into 3 groups"));
   EXPECT_THAT(problem_of(kCube, Permute{{Axis::kX, Axis::kY, Axis::kChannels}}),
@@ -217,6 +224,14 @@ TEST(Network, StridesGiveTheExtentsOfKeras) {
   EXPECT_EQ(convolved(29, 5, 2, Padding::kSame), 15);
   EXPECT_EQ(convolved(28, 5, 2, Padding::kValid), 12);
   EXPECT_EQ(convolved(7, 2, 3, Padding::kValid), 2);
+  const auto pooled = [&](std::int64_t size, std::int64_t stride, Padding padding) {
+    return shape_of(7, AveragePool{{size, 1, 1}, Extent{stride, 1, 1}, padding});
+  };
+  EXPECT_EQ(pooled(3, 2, Padding::kSame), 4);
+  EXPECT_EQ(pooled(3, 2, Padding::kValid), 3);
+  EXPECT_EQ(pooled(9, 1, Padding::kSame), 7);
+  EXPECT_EQ(shape_of(7, MaxPool{{3, 1, 1}}), 2);
+  EXPECT_EQ(shape_of(7, MaxPool{{3, 1, 1}, {}, Padding::kSame}), 3);
   const auto transposed = [&](std::int64_t kernel, std::int64_t stride, Padding padding) {
     return shape_of(7, TransposedConvolution{1, {kernel, 1, 1}, {stride, 1, 1}, padding});
   };

@@ -119,6 +119,17 @@ TEST(OpGradient, PadUpsampleAndPool) {
                      AveragePoolBackward{2, 2, in, {2, 3, 2}}, 3);
 }
 
+TEST(OpGradient, PoolsOfRandomWindows) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Draw draw(seed);
+    const PoolGeometry pool = random_pool(draw);
+    expect_linear_pair(AveragePoolForward{pool}, AveragePoolBackward{pool}, seed);
+    expect_pair_with_input(MaxPoolForward{pool}, MaxPoolBackward{pool},
+                           random_operands(MaxPoolForward{pool}, draw));
+  }
+}
+
 TEST(OpGradient, BatchNormThroughTheStatistics) {
   Draw draw(4);
   const BatchNormTraining forward{13, 3, 1e-3};

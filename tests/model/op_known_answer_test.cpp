@@ -93,6 +93,37 @@ TEST_P(OpKnownAnswer, AveragePoolLeavesOutCellsThatFillNoWindow) {
             (Row{1, 1, 0, 1, 1, 0, 2, 2, 0, 2, 2, 0, 0, 0, 0}));
 }
 
+// Three windows of 3 cells, 2 cells apart, over 5 cells and one on either side that counts nothing.
+TEST_P(OpKnownAnswer, AveragePoolDividesByTheCellsInside) {
+  const PoolGeometry same{1, 1, {1, 1, 5}, {1, 1, 3}, {1, 1, 2}, {0, 0, 1}, {1, 1, 3}};
+  EXPECT_EQ(run(AveragePoolForward{same}, {{2, 4, 6, 8, 10}, Row(3)}, 1), (Row{3, 6, 9}));
+  EXPECT_EQ(run(AveragePoolBackward{same}, {{2, 3, 4}, Row(5)}, 1), (Row{1, 2, 1, 3, 2}));
+  const PoolGeometry apart{1, 1, {1, 1, 5}, {1, 1, 1}, {1, 1, 3}, {}, {1, 1, 2}};
+  EXPECT_EQ(run(AveragePoolForward{apart}, {{2, 4, 6, 8, 10}, Row(2)}, 1), (Row{2, 8}));
+  EXPECT_EQ(run(AveragePoolBackward{apart}, {{3, 5}, Row(5)}, 1), (Row{3, 0, 0, 5, 0}));
+}
+
+TEST_P(OpKnownAnswer, MaxPoolSumsTheWindowsWhoseFirstLargestCellItIs) {
+  const PoolGeometry overlapping{1, 1, {1, 1, 5}, {1, 1, 2}, {1, 1, 1}, {}, {1, 1, 4}};
+  const Row x{5, 5, 1, 5, 2};
+  EXPECT_EQ(run(MaxPoolForward{overlapping}, {x, Row(4)}, 1), (Row{5, 5, 5, 5}));
+  EXPECT_EQ(run(MaxPoolBackward{overlapping}, {x, {1, 2, 4, 8}, Row(5)}, 2), (Row{1, 2, 0, 12, 0}));
+}
+
+// Every window has the whole image of 2 x 2 x 2 cells, all of them negative.
+TEST_P(OpKnownAnswer, MaxPoolFindsNothingOutsideTheImage) {
+  for (const std::int64_t channels : {1, 8}) {
+    const PoolGeometry same{1, channels, {2, 2, 2}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {2, 2, 2}};
+    const auto size = static_cast<std::size_t>(8 * channels);
+    const auto width = static_cast<std::size_t>(channels);
+    Row x(size, -2), dy(size, 0.5f), dx(size, 0);
+    std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(3 * width), width, -1.0f);
+    std::fill_n(dx.begin() + static_cast<std::ptrdiff_t>(3 * width), width, 4.0f);
+    EXPECT_EQ(run(MaxPoolForward{same}, {x, Row(size)}, 1), Row(size, -1));
+    EXPECT_EQ(run(MaxPoolBackward{same}, {x, dy, Row(size)}, 2), dx);
+  }
+}
+
 TEST_P(OpKnownAnswer, PadAndUpsampleKeepChannelsTogether) {
   EXPECT_EQ(run(PadForward{1, 2, {1, 1, 2}, {0, 0, 1}}, {{1, 2, 3, 4}, Row(8)}, 1),
             (Row{0, 0, 1, 2, 3, 4, 0, 0}));

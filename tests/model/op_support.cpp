@@ -132,26 +132,21 @@ struct Describe {
     const std::int64_t n = u.batch * u.channels * cells(u.in);
     return {{"dy", n * cells(u.factor)}, {"dx", n, Content::kWritten}};
   }
-  static std::int64_t pooled(const Extent& in, const Extent& size) {
-    return (in[0] / size[0]) * (in[1] / size[1]) * (in[2] / size[2]);
-  }
+  static std::int64_t pooled(const PoolGeometry& g) { return g.batch * g.channels * cells(g.out); }
+  static std::int64_t image(const PoolGeometry& g) { return g.batch * g.channels * cells(g.in); }
   List operator()(const AveragePoolForward& p) const {
-    const std::int64_t n = p.batch * p.channels;
-    return {{"x", n * cells(p.in)}, {"y", n * pooled(p.in, p.size), Content::kWritten}};
+    return {{"x", image(p.geometry)}, {"y", pooled(p.geometry), Content::kWritten}};
   }
   List operator()(const AveragePoolBackward& p) const {
-    const std::int64_t n = p.batch * p.channels;
-    return {{"dy", n * pooled(p.in, p.size)}, {"dx", n * cells(p.in), Content::kWritten}};
+    return {{"dy", pooled(p.geometry)}, {"dx", image(p.geometry), Content::kWritten}};
   }
   List operator()(const MaxPoolForward& p) const {
-    const std::int64_t n = p.batch * p.channels;
-    return {{"x", n * cells(p.in)}, {"y", n * pooled(p.in, p.size), Content::kWritten}};
+    return {{"x", image(p.geometry)}, {"y", pooled(p.geometry), Content::kWritten}};
   }
   List operator()(const MaxPoolBackward& p) const {
-    const std::int64_t n = p.batch * p.channels;
-    return {{"x", n * cells(p.in)},
-            {"dy", n * pooled(p.in, p.size)},
-            {"dx", n * cells(p.in), Content::kWritten}};
+    return {{"x", image(p.geometry)},
+            {"dy", pooled(p.geometry)},
+            {"dx", image(p.geometry), Content::kWritten}};
   }
   List operator()(const GroupNormForward& g) const {
     const std::int64_t n = g.samples * g.rows * g.channels;

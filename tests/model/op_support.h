@@ -53,6 +53,8 @@ ConvolutionGeometry random_geometry(Draw& draw);
 // One in groups, with stride and dilation.
 GroupedGeometry random_grouped_geometry(Draw& draw);
 Phases random_phases(Draw& draw);
+// Windows side by side or not, with cells inside the image each.
+PoolGeometry random_pool(Draw& draw);
 
 // The same as random_geometry() with its input upsampled.
 ConvolutionGeometry random_upsampled_geometry(Draw& draw);

@@ -44,6 +44,14 @@ class Maker {
     return convolution;
   }
 
+  template <class Pool>
+  Pool pool() {
+    Pool made{extent(1, 2, 1)};
+    if (chance(2)) made.stride = extent(1, 2, 1);
+    made.padding = padding();
+    return made;
+  }
+
   Permute permute() {
     std::vector<Axis> order{Axis::kX, Axis::kY, Axis::kChannels};
     if (network_.input.spatial_rank == 3) order.insert(order.begin() + 2, Axis::kZ);
@@ -75,7 +83,7 @@ class Maker {
         return TransposedConvolution{between(1, 3), extent(1, 3, 1), extent(1, 2, 1), padding(),
                                      chance(2)};
       case 20:
-        return chance(2) ? LayerKind{MaxPool{extent(1, 2, 1)}} : LayerKind{Crop{extent(0, 1, 0)}};
+        return chance(2) ? LayerKind{pool<MaxPool>()} : LayerKind{Crop{extent(0, 1, 0)}};
       case 21:
         return chance(2) ? LayerKind{GlobalAveragePool{}} : LayerKind{GlobalMaxPool{}};
       case 22:
@@ -99,7 +107,7 @@ class Maker {
       case 7:
         return Upsample{extent(1, 2, 1)};
       case 8:
-        return AveragePool{extent(1, 2, 1)};
+        return pool<AveragePool>();
       case 9:
         return BatchNorm{0.99, 0.1};
       case 10:

@@ -87,6 +87,24 @@ Phases random_phases(Draw& draw) {
           draw.between(0, 1) == 1};
 }
 
+PoolGeometry random_pool(Draw& draw) {
+  constexpr std::array<std::int64_t, 6> kChannels{1, 2, 3, 8, 13, 16};
+  const std::int64_t batch = draw.between(1, 3);
+  const std::int64_t channels = kChannels[static_cast<std::size_t>(draw.between(0, 5))];
+  const Extent in = random_extent(draw, 2, 7);
+  Extent size = random_extent(draw, 1, 4);
+  if (draw.between(0, 2) == 0) {
+    for (std::size_t axis = 0; axis < 3; ++axis) size[axis] = std::min(size[axis], in[axis]);
+    return {batch, channels, in, size};
+  }
+  PoolGeometry g{batch, channels, in, size, random_extent(draw, 1, 4)};
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    g.pad_before[axis] = draw.between(0, size[axis] - 1);
+    g.out[axis] = draw.between(1, (in[axis] + g.pad_before[axis] - 1) / g.stride[axis] + 1);
+  }
+  return g;
+}
+
 namespace {
 
 // Parts of rows, as concatenation and slices copy them.
@@ -123,8 +141,7 @@ std::vector<Operation> random_layer_operations(Draw& draw) {
   const std::int64_t batch = draw.between(1, 4), channels = draw.between(1, 9);
   const std::int64_t units = draw.between(1, 70), rows = draw.between(1, 200);
   const std::int64_t elements = draw.between(1, 3000);
-  const Extent in = random_extent(draw, 2, 7), few = random_extent(draw, 1, 3);
-  const Extent size = {std::min(few[0], in[0]), std::min(few[1], in[1]), std::min(few[2], in[2])};
+  const PoolGeometry pool = random_pool(draw);
   return {GroupedConvolutionForward{grouped},
           GroupedConvolutionBackwardInput{grouped},
           GroupedConvolutionBackwardParameters{grouped},
@@ -133,8 +150,8 @@ std::vector<Operation> random_layer_operations(Draw& draw) {
           AddBias{rows, channels},
           SumRows{batch, rows, channels},
           RepeatRows{batch, rows, channels},
-          MaxPoolForward{batch, channels, in, size},
-          MaxPoolBackward{batch, channels, in, size},
+          MaxPoolForward{pool},
+          MaxPoolBackward{pool},
           GroupNormForward{batch, rows, groups * width, groups, 1e-3},
           GroupNormBackward{batch, rows, groups * width, groups},
           SoftmaxForward{rows, channels},
@@ -160,7 +177,7 @@ std::vector<Operation> random_operations(Draw& draw) {
   const std::int64_t rows = draw.between(1, 200), elements = draw.between(1, 3000);
   const Extent in = random_extent(draw, 2, 7), few = random_extent(draw, 1, 3);
   const Extent pad = random_extent(draw, 0, 2);
-  const Extent size = {std::min(few[0], in[0]), std::min(few[1], in[1]), std::min(few[2], in[2])};
+  const PoolGeometry pool = random_pool(draw);
   const bool bias = draw.between(0, 1) == 1;
   const double rate = 0.5 * draw.uniform(), exponent = 0.3 + draw.uniform();
   const auto stream = static_cast<std::uint32_t>(draw.between(0, 9999));
@@ -175,8 +192,8 @@ std::vector<Operation> random_operations(Draw& draw) {
       PadBackward{batch, channels, in, pad},
       UpsampleForward{batch, channels, in, few},
       UpsampleBackward{batch, channels, in, few},
-      AveragePoolForward{batch, channels, in, size},
-      AveragePoolBackward{batch, channels, in, size},
+      AveragePoolForward{pool},
+      AveragePoolBackward{pool},
       BatchNormTraining{rows, channels, 1e-3},
       BatchNormInference{rows, channels, 1e-3},
       BatchNormBackward{rows, channels},

@@ -162,20 +162,32 @@ TEST_F(SameAsReference, ConvolutionsInGroups) {
   }
 }
 
+void expect_same_pools(const PoolGeometry& pool, Draw& draw) {
+  Operands<float> operands = converted<float>(random_operands(MaxPoolForward{pool}, draw));
+  Operands<float> derived = converted<float>(random_operands(MaxPoolBackward{pool}, draw));
+  // Few different numbers, so that windows have equal ones.
+  for (float& value : operands[0]) value = std::round(3.0F * value) / 3.0F;
+  operands[0][4] = operands[0][static_cast<std::size_t>(7 * pool.channels)] = NAN;
+  derived[0] = operands[0];
+  derived[1][0] = -0.0F;
+  expect_same_bits(MaxPoolForward{pool}, operands);
+  expect_same_bits(MaxPoolBackward{pool}, derived);
+}
+
 TEST_F(SameAsReference, PoolsOfEqualCellsAndNotANumber) {
-  const Extent in{5, 4, 7}, size{2, 2, 3};
   for (const std::int64_t channels : {1, 8, 24, 13}) {
     Draw draw(static_cast<std::uint64_t>(channels));
-    const MaxPoolForward pool{2, channels, in, size};
-    const MaxPoolBackward backward{2, channels, in, size};
-    Operands<float> operands = converted<float>(random_operands(pool, draw));
-    Operands<float> derived = converted<float>(random_operands(backward, draw));
-    // Few different numbers, so that windows have equal ones.
-    for (float& value : operands[0]) value = std::round(3.0F * value) / 3.0F;
-    operands[0][4] = operands[0][static_cast<std::size_t>(7 * channels)] = NAN;
-    derived[0] = operands[0];
-    expect_same_bits(pool, operands);
-    expect_same_bits(backward, derived);
+    expect_same_pools({2, channels, {5, 4, 7}, {2, 2, 3}}, draw);
+  }
+}
+
+TEST_F(SameAsReference, PoolsOfRandomWindows) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    Draw draw(seed);
+    PoolGeometry pool = random_pool(draw);
+    pool.channels = 8 * draw.between(1, 3);
+    expect_same_pools(pool, draw);
   }
 }
 

@@ -58,6 +58,20 @@ def convolution(x, kernel, bias=None, stride=(1, 1, 1), dilation=(1, 1, 1), grou
     return F.conv3d(x, kernel.permute(4, 3, 0, 1, 2), bias, stride, 0, dilation, groups)
 
 
+def same_pool(pool, x, size, stride, outside):
+    """padding as Keras has it, of cells with the number `outside`."""
+    pads = []
+    for cells, k, s in reversed(list(zip(x.shape[2:], size, stride))):
+        total = max((-(-cells // s) - 1) * s + k - cells, 0)
+        pads += [total // 2, total - total // 2]
+    return pool(F.pad(x, pads, value=outside), size, stride)
+
+
+def same_average(x, size, stride):
+    inside = same_pool(F.avg_pool3d, torch.ones_like(x), size, stride, 0.0)
+    return same_pool(F.avg_pool3d, x, size, stride, 0.0) / inside
+
+
 def transposed(x, kernel, bias, stride, same):
     """The kernel is (x, y, z, out, in)."""
     k = np.array(kernel.shape[:3])
@@ -96,8 +110,10 @@ def network(x, p):
     up = transposed(summed, p["up/kernel"], p["up/bias"], (2, 2, 2), same=True)[:, :, :, :, 1:10]
     joined = torch.cat([up, entry], dim=1)
     gate = torch.sigmoid(entry.mean(dim=(2, 3, 4)) @ p["gate/kernel"] + p["gate/bias"])
-    gated = F.max_pool3d(joined * gate.view(BATCH, 8, 1, 1, 1), 2)
-    valid = transposed(gated, p["valid/kernel"], p["valid/bias"], (1, 3, 2), same=False)
+    smooth = same_average(joined * gate.view(BATCH, 8, 1, 1, 1), (2, 3, 4), (1, 1, 1))
+    peaks = same_pool(F.max_pool3d, smooth, (3, 3, 2), (1, 1, 1), -np.inf)
+    pooled = same_average(F.max_pool3d(peaks, (3, 2, 2), 2), (3, 2, 2), (1, 1, 3))
+    valid = transposed(pooled, p["valid/kernel"], p["valid/bias"], (1, 3, 2), same=False)
     turned = valid.permute(0, 1, 3, 2, 4)[:, :, 1:-1, :, 2:-2]
     softened = torch.softmax(turned, dim=1)
     return convolution(softened, p["last/kernel"], stride=(1, 2, 1)).permute(0, 2, 3, 4, 1)

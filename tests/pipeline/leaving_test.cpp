@@ -199,6 +199,34 @@ TEST_F(Leaving, OnnxOfATaskOfOneNetworkHasItsInputAndEachOfItsOutputs) {
               HasSubstr("'shape': (1, 1, 1, 3, 12), }"));
 }
 
+TEST_F(Leaving, OnnxPoolsHaveTheWindowsOfTheirLayers) {
+  gan_.task = model::Task::kSupervised;
+  model::NetworkDescription& network = gan_.discriminator;
+  network = {"network", model::Shape{{7, 5, 1}, 2, 2}, {}, {}};
+  network.layers = {
+      layer("peaks", model::MaxPool{{3, 2, 1}, model::Extent{2, 1, 1}, model::Padding::kSame}),
+      layer("means", model::AveragePool{{3, 2, 1}, model::Extent{1, 2, 1}}),
+      layer("halves", model::AveragePool{{2, 2, 1}}), layer("kind", model::Dense{2})};
+  state_.discriminator = filled(network, 3);
+  onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                     {true, 1, true}));
+  std::map<std::string, std::map<std::string, std::vector<std::int64_t>>> pools;
+  for (const auto& node : model.graph().node()) {
+    for (const auto& attribute : node.attribute()) {
+      pools[node.output(0)][attribute.name()].assign(attribute.ints().begin(),
+                                                     attribute.ints().end());
+    }
+  }
+  EXPECT_THAT(pools.at("peaks/output").at("kernel_shape"), ElementsAre(3, 2, 1));
+  EXPECT_THAT(pools.at("peaks/output").at("strides"), ElementsAre(2, 1, 1));
+  EXPECT_THAT(pools.at("peaks/output").at("pads"), ElementsAre(1, 0, 0, 1, 1, 0));
+  EXPECT_THAT(pools.at("means/output").at("strides"), ElementsAre(1, 2, 1));
+  EXPECT_THAT(pools.at("means/output").at("pads"), ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_THAT(pools.at("halves/output").at("strides"), ElementsAre(2, 2, 1));
+}
+
 // It is told an energy and a column, and looks at nothing else of the event but its sum.
 TEST_F(Leaving, OnnxOfANetworkThatIsToldConditionsHasThemAsItsSecondInput) {
   gan_.task = model::Task::kSupervised;

@@ -91,11 +91,17 @@ WindowSizes upsampling(const Upsample& u) {
   return windows(fine, u.in, u.factor, u.channels, 1.0f);
 }
 
-template <class Pool>
-WindowSizes pooling(const Pool& p) {
-  Extent coarse;
-  for (std::size_t axis = 0; axis < 3; ++axis) coarse[axis] = p.in[axis] / p.size[axis];
-  return windows(p.in, coarse, p.size, p.channels, 1.0f / static_cast<float>(cells(p.size)));
+WindowSizes pooling(const PoolGeometry& g) {  // side by side
+  return windows(g.in, g.out, g.size, g.channels, 1.0f / static_cast<float>(cells(g.size)));
+}
+
+std::unique_ptr<Kernel> over_pool(const Launcher& kernel, const PoolGeometry& g,
+                                  std::int64_t elements) {
+  as_int(elements + Launcher::kItems);
+  return operation_kernel(0, [=](const GroupCall& call) {
+    kernel(elements, call.group.count,
+           call.with({0, 1}).value(pool_sizes(g)).value(as_int(g.batch)));
+  });
 }
 
 }  // namespace
@@ -166,12 +172,20 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const UpsampleBackward& u
   return over_windows(make.kernel("gather_windows"), sizes, upsample.batch, count(sizes.coarse));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolForward& pool) {
-  const WindowSizes sizes = pooling(pool);
-  return over_windows(make.kernel("gather_windows"), sizes, pool.batch, count(sizes.coarse));
+  const PoolGeometry& g = pool.geometry;
+  if (!side_by_side(g)) {
+    return over_pool(make.kernel("average_pool_forward"), g, g.batch * cells(g.out) * g.channels);
+  }
+  const WindowSizes sizes = pooling(g);
+  return over_windows(make.kernel("gather_windows"), sizes, g.batch, count(sizes.coarse));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AveragePoolBackward& pool) {
-  const WindowSizes sizes = pooling(pool);
-  return over_windows(make.kernel("scatter_windows"), sizes, pool.batch, count(sizes.fine));
+  const PoolGeometry& g = pool.geometry;
+  if (!side_by_side(g)) {
+    return over_pool(make.kernel("average_pool_backward"), g, g.batch * cells(g.in) * g.channels);
+  }
+  const WindowSizes sizes = pooling(g);
+  return over_windows(make.kernel("scatter_windows"), sizes, g.batch, count(sizes.fine));
 }
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const DropoutForward& dropout) {

@@ -249,47 +249,49 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const EmbeddingBackward& 
                     as_int(embedding.batch), as_int(embedding.classes), as_int(embedding.units));
 }
 
-namespace {
-
-WindowSizes windows(const MaxPoolForward& pool) {
-  WindowSizes sizes{};
-  copy_extent(pool.in, sizes.fine);
-  copy_extent(pool.size, sizes.window);
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    sizes.coarse[axis] = as_int(pool.in[axis] / pool.size[axis]);
-  }
-  sizes.channels = as_int(pool.channels);
-  return sizes;
+PoolSizes pool_sizes(const PoolGeometry& g) {
+  PoolSizes s{};
+  copy_extent(g.in, s.in);
+  copy_extent(g.size, s.size);
+  copy_extent(g.stride, s.stride);
+  copy_extent(g.pad_before, s.before);
+  copy_extent(g.out, s.out);
+  s.channels = as_int(g.channels);
+  return s;
 }
-
-}  // namespace
-
-namespace {
-
-// One item for each window.
-std::int64_t items_of(const WindowSizes& sizes, std::int64_t batch) {
-  std::int64_t items = batch * sizes.channels;
-  for (const int extent : sizes.coarse) items *= extent;
-  return items;
-}
-
-}  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolForward& pool) {
-  const WindowSizes sizes = windows(pool);
-  return over_items(make.kernel("max_pool_forward"), items_of(sizes, pool.batch), 2, sizes,
-                    as_int(pool.batch));
+  const PoolGeometry& g = pool.geometry;
+  return over_items(make.kernel("max_pool_forward"), g.batch * cells(g.out) * g.channels, 2,
+                    pool_sizes(g), as_int(g.batch));
 }
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolBackward& pool) {
-  const WindowSizes sizes = windows(MaxPoolForward{pool.batch, pool.channels, pool.in, pool.size});
-  const std::int64_t elements = pool.batch * cells(pool.in) * pool.channels;
+  const PoolGeometry& g = pool.geometry;
+  const std::int64_t elements = g.batch * cells(g.in) * g.channels,
+                     windows = g.batch * cells(g.out) * g.channels;
   as_int(elements + BLOCK_ITEMS * ITEM_ELEMENTS);
-  return operation_kernel(0, [=, items = items_of(sizes, pool.batch),
-                              fill = make.kernel("zero_fill"),
-                              run = make.kernel("max_pool_backward")](const GroupCall& call) {
-    fill.elements(elements, call.group.count, call.with({2}).value(static_cast<long>(elements)));
-    run(items, call.group.count, call.with({0, 1, 2}).value(sizes).value(as_int(pool.batch)));
-  });
+  as_int(windows + BLOCK_ITEMS * ITEM_ELEMENTS);
+  const PoolSizes sizes = pool_sizes(g);
+  const int batch = as_int(g.batch);
+  if (side_by_side(g)) {
+    return operation_kernel(0, [=, fill = make.kernel("zero_fill"),
+                                run = make.kernel("max_pool_backward")](const GroupCall& call) {
+      fill.elements(elements, call.group.count, call.with({2}).value(static_cast<long>(elements)));
+      run(windows, call.group.count, call.with({0, 1, 2}).value(sizes).value(batch));
+    });
+  }
+  GroupScratch scratch(make.group);
+  const std::size_t places_at = scratch.add<int>(windows);
+  return operation_kernel(
+      scratch.bytes(), [=, find = make.kernel("max_pool_places"),
+                        sum = make.kernel("max_pool_sums")](const GroupCall& call) {
+        const auto* places = reinterpret_cast<const int*>(call.scratch + places_at);
+        find(windows, call.group.count,
+             call.with({0}).operand(places, windows).value(sizes).value(batch));
+        Arguments arguments;
+        arguments.operand(places, windows);
+        sum(elements, call.group.count, call.add(arguments, {1, 2}).value(sizes).value(batch));
+      });
 }
 
 }  // namespace troupe::model::device

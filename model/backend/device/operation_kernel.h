@@ -166,6 +166,7 @@ std::unique_ptr<Kernel> make_kernel(const Maker& make, const JoinPhases& join);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const AddBias& add);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const SumRows& sum);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const RepeatRows& repeat);
+PoolSizes pool_sizes(const PoolGeometry& pool);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolForward& pool);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const MaxPoolBackward& pool);
 std::unique_ptr<Kernel> make_kernel(const Maker& make, const GroupNormForward& norm);

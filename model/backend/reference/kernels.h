@@ -4,6 +4,7 @@
 // backend on the host leaves to it. The operation's comment lists the operands. T is float or
 // double; the sources make both.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -98,6 +99,15 @@ TROUPE_DECLARE_RUN(AveragePoolBackward);
 // Windows are searched in the same order.
 TROUPE_DECLARE_RUN(MaxPoolForward);
 TROUPE_DECLARE_RUN(MaxPoolBackward);
+// The cells along an axis that window m of a pool has inside the image.
+struct CellRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+inline CellRange cells_of_window(const PoolGeometry& g, std::size_t axis, std::int64_t m) {
+  const std::int64_t first = m * g.stride[axis] - g.pad_before[axis];
+  return {std::max<std::int64_t>(first, 0), std::min(first + g.size[axis], g.in[axis])};
+}
 
 // Batch normalisation over the rows of a (rows, channels) array. Sums over rows run in ascending
 // order in double: first the mean, then the squares of the deviations from it.

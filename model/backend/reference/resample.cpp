@@ -20,12 +20,8 @@ Windows windows(const UpsampleForward& u) {
           u.in,
           u.factor};
 }
-Windows windows(const AveragePoolForward& p) {
-  return {p.batch,
-          p.channels,
-          p.in,
-          {p.in[0] / p.size[0], p.in[1] / p.size[1], p.in[2] / p.size[2]},
-          p.size};
+Windows windows(const PoolGeometry& pool) {  // side by side
+  return {pool.batch, pool.channels, pool.in, pool.out, pool.size};
 }
 
 // One coarse row (all z) from the fine row at the same place in the window: row += fine.
@@ -99,8 +95,69 @@ void scatter(const Windows& w, const T* coarse, T* fine, T scale) {
 }
 
 template <class T>
-T window_mean_scale(const AveragePoolForward& pool) {
-  return T{1} / static_cast<T>(pool.size[0] * pool.size[1] * pool.size[2]);
+T mean_scale(const Extent& window) {
+  return T{1} / static_cast<T>(window[0] * window[1] * window[2]);
+}
+
+// The part of a window inside the image: its first element, and its cells.
+struct InnerWindow {
+  std::int64_t first = 0;
+  Extent size{};
+};
+
+// Calls use(window) for each, in ascending order.
+template <class Use>
+void for_each_window(const PoolGeometry& g, const Use& use) {
+  for (std::int64_t n = 0; n < g.batch; ++n) {
+    for (std::int64_t wx = 0; wx < g.out[0]; ++wx) {
+      const CellRange x = cells_of_window(g, 0, wx);
+      for (std::int64_t wy = 0; wy < g.out[1]; ++wy) {
+        const CellRange y = cells_of_window(g, 1, wy);
+        const std::int64_t row = ((n * g.in[0] + x.begin) * g.in[1] + y.begin) * g.in[2];
+        for (std::int64_t wz = 0; wz < g.out[2]; ++wz) {
+          const CellRange z = cells_of_window(g, 2, wz);
+          use(InnerWindow{(row + z.begin) * g.channels, {x.size(), y.size(), z.size()}});
+        }
+      }
+    }
+  }
+}
+
+// Calls use(first element) for each cell of the window.
+template <class Use>
+void for_each_cell(const PoolGeometry& g, const InnerWindow& window, const Use& use) {
+  const std::int64_t row = g.in[2] * g.channels, plane = g.in[1] * row;
+  for (std::int64_t x = 0; x < window.size[0]; ++x) {
+    for (std::int64_t y = 0; y < window.size[1]; ++y) {
+      std::int64_t place = window.first + x * plane + y * row;
+      for (std::int64_t z = 0; z < window.size[2]; ++z, place += g.channels) use(place);
+    }
+  }
+}
+
+// Windows that overlap, or have cells outside.
+template <class T>
+void average(const PoolGeometry& g, const T* x, T* y) {
+  for_each_window(g, [&](const InnerWindow& window) {
+    std::fill_n(y, g.channels, T{0});
+    for_each_cell(g, window, [&](std::int64_t place) {
+      for (std::int64_t c = 0; c < g.channels; ++c) y[c] += x[place + c];
+    });
+    const T scale = mean_scale<T>(window.size);
+    for (std::int64_t c = 0; c < g.channels; ++c) y[c] *= scale;
+    y += g.channels;
+  });
+}
+template <class T>
+void average_backward(const PoolGeometry& g, const T* dy, T* dx) {
+  std::fill_n(dx, g.batch * g.in[0] * g.in[1] * g.in[2] * g.channels, T{0});
+  for_each_window(g, [&](const InnerWindow& window) {
+    const T scale = mean_scale<T>(window.size);
+    for_each_cell(g, window, [&](std::int64_t place) {
+      for (std::int64_t c = 0; c < g.channels; ++c) dx[place + c] += dy[c] * scale;
+    });
+    dy += g.channels;
+  });
 }
 
 }  // namespace
@@ -157,62 +214,55 @@ void run(const UpsampleBackward& u, const KernelCall& call) {
 
 template <class T>
 void run(const AveragePoolForward& pool, const KernelCall& call) {
-  gather(windows(pool), call.operand<const T>(0), call.operand<T>(1), window_mean_scale<T>(pool));
+  const PoolGeometry& g = pool.geometry;
+  const auto* x = call.operand<const T>(0);
+  auto* y = call.operand<T>(1);
+  if (!side_by_side(g)) return average(g, x, y);
+  gather(windows(g), x, y, mean_scale<T>(g.size));
 }
 
 template <class T>
-void run(const AveragePoolBackward& p, const KernelCall& call) {
-  const AveragePoolForward pool{p.batch, p.channels, p.in, p.size};
-  scatter(windows(pool), call.operand<const T>(0), call.operand<T>(1), window_mean_scale<T>(pool));
+void run(const AveragePoolBackward& pool, const KernelCall& call) {
+  const PoolGeometry& g = pool.geometry;
+  const auto* dy = call.operand<const T>(0);
+  auto* dx = call.operand<T>(1);
+  if (!side_by_side(g)) return average_backward(g, dy, dx);
+  scatter(windows(g), dy, dx, mean_scale<T>(g.size));
 }
 
 namespace {
 
-Windows windows(const MaxPoolForward& pool) {
-  return windows(AveragePoolForward{pool.batch, pool.channels, pool.in, pool.size});
-}
-
 // Calls use(place in the coarse image, place in the fine one of the window's first largest cell).
 // Channels are compared side by side.
 template <class T, class Use>
-void for_each_largest(const Windows& w, const T* x, const Use& use) {
+void for_each_largest(const PoolGeometry& g, const T* x, const Use& use) {
   constexpr std::int64_t kAtOnce = 16;
-  const std::int64_t row = w.fine[2] * w.channels, plane = w.fine[1] * row;
+  const std::int64_t row = g.in[2] * g.channels, plane = g.in[1] * row;
   std::int64_t to = 0;
-  const auto search = [&](const T* window, std::int64_t channels) {
+  const auto search = [&](const InnerWindow& window, std::int64_t first, std::int64_t channels) {
     T largest[kAtOnce];
     std::int32_t numbers[kAtOnce] = {}, number = 0;  // of cells in the window
-    std::copy_n(window, channels, largest);
-    for (std::int64_t kx = 0; kx < w.window[0]; ++kx) {
-      for (std::int64_t ky = 0; ky < w.window[1]; ++ky) {
-        const T* cell = window + kx * plane + ky * row;
-        for (std::int64_t kz = 0; kz < w.window[2]; ++kz, cell += w.channels, ++number) {
-          for (std::int64_t c = 0; c < channels; ++c) {
-            const bool larger = largest[c] == largest[c] && !(cell[c] <= largest[c]);
-            largest[c] = larger ? cell[c] : largest[c];
-            numbers[c] = larger ? number : numbers[c];
-          }
-        }
+    std::copy_n(x + window.first + first, channels, largest);
+    for_each_cell(g, window, [&](std::int64_t place) {
+      const T* cell = x + place + first;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const bool larger = largest[c] == largest[c] && !(cell[c] <= largest[c]);
+        largest[c] = larger ? cell[c] : largest[c];
+        numbers[c] = larger ? number : numbers[c];
       }
-    }
+      ++number;
+    });
     for (std::int64_t c = 0; c < channels; ++c) {
-      const std::int64_t of_row = numbers[c] / w.window[2], kz = numbers[c] % w.window[2];
-      const std::int64_t place = of_row / w.window[1] * plane + of_row % w.window[1] * row;
-      use(to++, window - x + place + kz * w.channels + c);
+      const std::int64_t of_row = numbers[c] / window.size[2], z = numbers[c] % window.size[2];
+      const std::int64_t place = of_row / window.size[1] * plane + of_row % window.size[1] * row;
+      use(to++, window.first + first + place + z * g.channels + c);
     }
   };
-  for (std::int64_t n = 0; n < w.batch; ++n) {
-    for (std::int64_t cx = 0; cx < w.coarse[0]; ++cx) {
-      for (std::int64_t cy = 0; cy < w.coarse[1]; ++cy) {
-        const T* window = x + (n * w.fine[0] + cx * w.window[0]) * plane + cy * w.window[1] * row;
-        for (std::int64_t cz = 0; cz < w.coarse[2]; ++cz, window += w.window[2] * w.channels) {
-          for (std::int64_t c = 0; c < w.channels; c += kAtOnce) {
-            search(window + c, std::min(kAtOnce, w.channels - c));
-          }
-        }
-      }
+  for_each_window(g, [&](const InnerWindow& window) {
+    for (std::int64_t c = 0; c < g.channels; c += kAtOnce) {
+      search(window, c, std::min(kAtOnce, g.channels - c));
     }
-  }
+  });
 }
 
 }  // namespace
@@ -221,18 +271,20 @@ template <class T>
 void run(const MaxPoolForward& pool, const KernelCall& call) {
   const auto* x = call.operand<const T>(0);
   auto* y = call.operand<T>(1);
-  for_each_largest(windows(pool), x,
+  for_each_largest(pool.geometry, x,
                    [&](std::int64_t to, std::int64_t largest) { y[to] = x[largest]; });
 }
 
 template <class T>
-void run(const MaxPoolBackward& p, const KernelCall& call) {
+void run(const MaxPoolBackward& pool, const KernelCall& call) {
+  const PoolGeometry& g = pool.geometry;
   const auto* dy = call.operand<const T>(1);
   auto* dx = call.operand<T>(2);
-  std::fill_n(dx, p.batch * p.in[0] * p.in[1] * p.in[2] * p.channels, T{0});
-  for_each_largest(windows(MaxPoolForward{p.batch, p.channels, p.in, p.size}),
-                   call.operand<const T>(0),
-                   [&](std::int64_t from, std::int64_t largest) { dx[largest] = dy[from]; });
+  std::fill_n(dx, g.batch * g.in[0] * g.in[1] * g.in[2] * g.channels, T{0});
+  const bool apart = side_by_side(g);
+  for_each_largest(g, call.operand<const T>(0), [&](std::int64_t from, std::int64_t largest) {
+    dx[largest] = apart ? dy[from] : dx[largest] + dy[from];
+  });
 }
 
 TROUPE_INSTANTIATE_RUN(MaxPoolForward);

@@ -181,34 +181,56 @@ KERNEL void copy_parts(OPERAND(const float, from), OPERAND(float, to), const int
 }
 
 // The place of a window's first largest cell.
-FUNCTION long largest_of_window(GLOBAL const float *x, const WindowSizes s, const Cell window) {
+FUNCTION long largest_of_window(GLOBAL const float *x, const PoolSizes s, const Cell window) {
+  const Ranges cells = cells_of_window(s, window);
   long largest = -1;
-  for (int kx = 0; kx < s.window[0]; ++kx) {
-    for (int ky = 0; ky < s.window[1]; ++ky) {
-      for (int kz = 0; kz < s.window[2]; ++kz) {
-        const int fx = window.x * s.window[0] + kx, fy = window.y * s.window[1] + ky,
-                  fz = window.z * s.window[2] + kz;
-        const long from =
-            (((window.sample * s.fine[0] + fx) * s.fine[1] + fy) * s.fine[2] + fz) * s.channels +
-            window.channel;
+  for (int fx = cells.first[0]; fx < cells.end[0]; ++fx) {
+    for (int fy = cells.first[1]; fy < cells.end[1]; ++fy) {
+      for (int fz = cells.first[2]; fz < cells.end[2]; ++fz) {
+        const long from = place_of_cell(s, window, fx, fy, fz);
         if (largest < 0 || (x[largest] == x[largest] && !(x[from] <= x[largest]))) largest = from;
       }
     }
   }
   return largest;
 }
-KERNEL void max_pool_forward(OPERAND(const float, x), OPERAND(float, y), const WindowSizes s,
+KERNEL void max_pool_forward(OPERAND(const float, x), OPERAND(float, y), const PoolSizes s,
                              const int batch) {
   const int i = item(0), group = item(1);
-  if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * s.channels) return;
-  const Cell window = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], s.channels);
+  if (i >= (long)batch * s.out[0] * s.out[1] * s.out[2] * s.channels) return;
+  const Cell window = cell_at(i, s.out[0], s.out[1], s.out[2], s.channels);
   AT(y, group)[i] = AT(x, group)[largest_of_window(AT(x, group), s, window)];
 }
-// An item is a window; dx is 0 before.
+// Windows side by side: an item is a window; dx is 0 before.
 KERNEL void max_pool_backward(OPERAND(const float, x), OPERAND(const float, dy), OPERAND(float, dx),
-                              const WindowSizes s, const int batch) {
+                              const PoolSizes s, const int batch) {
   const int i = item(0), group = item(1);
-  if (i >= (long)batch * s.coarse[0] * s.coarse[1] * s.coarse[2] * s.channels) return;
-  const Cell window = cell_at(i, s.coarse[0], s.coarse[1], s.coarse[2], s.channels);
+  if (i >= (long)batch * s.out[0] * s.out[1] * s.out[2] * s.channels) return;
+  const Cell window = cell_at(i, s.out[0], s.out[1], s.out[2], s.channels);
   AT(dx, group)[largest_of_window(AT(x, group), s, window)] = AT(dy, group)[i];
+}
+// Other windows: each one's largest cell first, then cells sum the windows whose largest they are.
+KERNEL void max_pool_places(OPERAND(const float, x), OPERAND(int, places), const PoolSizes s,
+                            const int batch) {
+  const int i = item(0), group = item(1);
+  if (i >= (long)batch * s.out[0] * s.out[1] * s.out[2] * s.channels) return;
+  const Cell window = cell_at(i, s.out[0], s.out[1], s.out[2], s.channels);
+  AT(places, group)[i] = (int)largest_of_window(AT(x, group), s, window);
+}
+KERNEL void max_pool_sums(OPERAND(const int, places), OPERAND(const float, dy), OPERAND(float, dx),
+                          const PoolSizes s, const int batch) {
+  const int i = item(0), group = item(1);
+  if (i >= (long)batch * s.in[0] * s.in[1] * s.in[2] * s.channels) return;
+  const Cell cell = cell_at(i, s.in[0], s.in[1], s.in[2], s.channels);
+  const Ranges windows = windows_of_cell(s, cell);
+  float sum = 0.0f;
+  for (int wx = windows.first[0]; wx < windows.end[0]; ++wx) {
+    for (int wy = windows.first[1]; wy < windows.end[1]; ++wy) {
+      for (int wz = windows.first[2]; wz < windows.end[2]; ++wz) {
+        const long window = place_of_window(s, cell, wx, wy, wz);
+        if (AT(places, group)[window] == i) sum += AT(dy, group)[window];
+      }
+    }
+  }
+  AT(dx, group)[i] = sum;
 }

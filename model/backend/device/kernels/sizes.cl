@@ -89,6 +89,11 @@ typedef struct {
   float scale;
 } WindowSizes;
 
+// As PoolGeometry has them.
+typedef struct {
+  int in[3], size[3], stride[3], before[3], out[3], channels;
+} PoolSizes;
+
 // As Phases has them.
 typedef struct {
   int batch, channels, space[3], cells[3], stride[3], offset[3], apart;

@@ -64,3 +64,81 @@ KERNEL void scatter_windows(OPERAND(const float, coarse), OPERAND(float, fine),
       to.channel;
   AT(fine, group)[i] = covered ? AT(coarse, group)[from] * s.scale : 0.0f;
 }
+
+// Cells of an image, or windows, from `first` up to `end` along each axis.
+typedef struct {
+  int first[3], end[3];
+} Ranges;
+
+FUNCTION int count_of(const Ranges r) {
+  return (r.end[0] - r.first[0]) * (r.end[1] - r.first[1]) * (r.end[2] - r.first[2]);
+}
+// The cells that a window has inside the image.
+FUNCTION Ranges cells_of_window(const PoolSizes s, const Cell window) {
+  const int at[3] = {window.x, window.y, window.z};
+  Ranges cells;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int first = at[axis] * s.stride[axis] - s.before[axis], end = first + s.size[axis];
+    cells.first[axis] = first > 0 ? first : 0;
+    cells.end[axis] = end < s.in[axis] ? end : s.in[axis];
+  }
+  return cells;
+}
+// The windows that have a cell of the image.
+FUNCTION Ranges windows_of_cell(const PoolSizes s, const Cell cell) {
+  const int at[3] = {cell.x, cell.y, cell.z};
+  Ranges windows;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int place = at[axis] + s.before[axis], too_far = place - s.size[axis];
+    windows.first[axis] = too_far < 0 ? 0 : too_far / s.stride[axis] + 1;
+    const int end = place / s.stride[axis] + 1;
+    windows.end[axis] = end < s.out[axis] ? end : s.out[axis];
+  }
+  return windows;
+}
+// The places of a cell of the image, and of a window among all.
+FUNCTION long place_of_cell(const PoolSizes s, const Cell of, int x, int y, int z) {
+  return (((of.sample * s.in[0] + x) * s.in[1] + y) * s.in[2] + z) * s.channels + of.channel;
+}
+FUNCTION long place_of_window(const PoolSizes s, const Cell of, int x, int y, int z) {
+  return (((of.sample * s.out[0] + x) * s.out[1] + y) * s.out[2] + z) * s.channels + of.channel;
+}
+// 1 / count, rounded once: a quotient of doubles is the nearest one, on every device.
+FUNCTION float mean_scale(const Ranges cells) { return (float)(1.0 / (double)count_of(cells)); }
+
+// Means of windows that overlap, or have cells outside.
+KERNEL void average_pool_forward(OPERAND(const float, x), OPERAND(float, y), const PoolSizes s,
+                                 const int batch) {
+  const int i = item(0), group = item(1);
+  if (i >= (long)batch * s.out[0] * s.out[1] * s.out[2] * s.channels) return;
+  const Cell window = cell_at(i, s.out[0], s.out[1], s.out[2], s.channels);
+  const Ranges cells = cells_of_window(s, window);
+  float sum = 0.0f;
+  for (int fx = cells.first[0]; fx < cells.end[0]; ++fx) {
+    for (int fy = cells.first[1]; fy < cells.end[1]; ++fy) {
+      for (int fz = cells.first[2]; fz < cells.end[2]; ++fz) {
+        sum += AT(x, group)[place_of_cell(s, window, fx, fy, fz)];
+      }
+    }
+  }
+  AT(y, group)[i] = sum * mean_scale(cells);
+}
+
+KERNEL void average_pool_backward(OPERAND(const float, dy), OPERAND(float, dx), const PoolSizes s,
+                                  const int batch) {
+  const int i = item(0), group = item(1);
+  if (i >= (long)batch * s.in[0] * s.in[1] * s.in[2] * s.channels) return;
+  const Cell cell = cell_at(i, s.in[0], s.in[1], s.in[2], s.channels);
+  const Ranges windows = windows_of_cell(s, cell);
+  Cell window = cell;
+  float sum = 0.0f;
+  for (window.x = windows.first[0]; window.x < windows.end[0]; ++window.x) {
+    for (window.y = windows.first[1]; window.y < windows.end[1]; ++window.y) {
+      for (window.z = windows.first[2]; window.z < windows.end[2]; ++window.z) {
+        const float scale = mean_scale(cells_of_window(s, window));
+        sum += AT(dy, group)[place_of_window(s, cell, window.x, window.y, window.z)] * scale;
+      }
+    }
+  }
+  AT(dx, group)[i] = sum;
+}

@@ -136,6 +136,10 @@ class Network:
                 self.kernel(layer, (*kernel, filters, channels), taps * filters, taps * channels,
                             filters)
                 behind = cells * stride + (0 if same else np.maximum(kernel - stride, 0))
+                if "pads" in layer.options or "output_padding" in layer.options:
+                    none = [0] * len(kernel)
+                    behind = ((cells - 1) * stride + kernel - 2 * np.array(layer.get("pads", none)) +
+                              np.array(layer.get("output_padding", none)))
             return (*behind, filters)
         if kind.endswith("_norm"):
             self.parameter("gamma", (channels,), "ones")
@@ -266,6 +270,9 @@ class Network:
             same = layer.get("padding", "valid") == "same"
             wanted = cells * s + (0 if same else max(k - s, 0))
             before = max(k - s, 0) // 2 if same else 0
+            if "pads" in layer.options or "output_padding" in layer.options:
+                before = layer.get("pads", [0] * rank)[i]
+                wanted = full - 2 * before + layer.get("output_padding", [0] * rank)[i]
             after = full - before - wanted
             padding[i] = max(min(before, after), 0)
             cut.append((before - padding[i], max(after, 0) - padding[i]))

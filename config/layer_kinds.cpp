@@ -152,7 +152,15 @@ void add_transposed_convolution(KindTable& table) {
       .field("bias", option(&TransposedConvolution::bias), boolean(), Scope::kState,
              "Whether a bias is added.")
       .field("initialiser", option(&TransposedConvolution::initialiser), initialiser(),
-             Scope::kState, "What the kernel begins as.");
+             Scope::kState, "What the kernel begins as.")
+      .field("pads", option(&TransposedConvolution::pads), optional(extent(0, 63, 0)),
+             Scope::kState,
+             "Cells left away on both sides of each axis, PyTorch's `padding`. With it, or with "
+             "output_padding, there are (cells - 1) x stride + kernel - 2 x pads + output_padding "
+             "cells.")
+      .field("output_padding", option(&TransposedConvolution::output_padding),
+             optional(extent(0, 63, 0)), Scope::kState,
+             "More cells behind, per axis, fewer than the stride. `same` has no need of it.");
   add_kind(table, "transposed_convolution", transposed);
 }
 

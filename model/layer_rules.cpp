@@ -65,6 +65,20 @@ void check(OptionRules& rules, const TransposedConvolution& convolution) {
   rules.count("filters", convolution.filters, 1);
   rules.counts("kernel", convolution.kernel, 1);
   rules.counts("stride", convolution.stride, 1);
+  if (convolution.pads) rules.counts("pads", *convolution.pads, 0);
+  const Extent more = convolution.output_padding.value_or(Extent{0, 0, 0});
+  rules.counts("output_padding", more, 0);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (more[axis] == 0 || more[axis] < convolution.stride[axis]) continue;
+    rules.problems.push_back(
+        fmt::format("output_padding is {} along {}, it must be less than the stride, {}",
+                    more[axis], kAxisNames[axis], convolution.stride[axis]));
+  }
+  if (convolution.padding != Padding::kSame) return;
+  if (!convolution.pads && !convolution.output_padding) return;
+  rules.problems.push_back(
+      "has padding: same, which says how many cells there are, and pads or output_padding; leave "
+      "one of them out");
 }
 void check(OptionRules& rules, const Pad& pad) { rules.counts("amount", pad.amount, 0); }
 void check(OptionRules& rules, const Crop& crop) { rules.counts("amount", crop.amount, 0); }
@@ -199,6 +213,11 @@ AxisWindows transposed_windows(const TransposedConvolution& convolution, int axi
                                std::int64_t cells) {
   const auto i = static_cast<std::size_t>(axis);
   const std::int64_t stride = convolution.stride[i];
+  if (convolution.pads || convolution.output_padding) {
+    const std::int64_t pads = convolution.pads ? (*convolution.pads)[i] : 0;
+    const std::int64_t more = convolution.output_padding ? (*convolution.output_padding)[i] : 0;
+    return {pads, pads, (cells - 1) * stride + convolution.kernel[i] + more - 2 * pads};
+  }
   const std::int64_t beyond = std::max<std::int64_t>(convolution.kernel[i] - stride, 0);
   if (convolution.padding == Padding::kValid) return {0, 0, cells * stride + beyond};
   return {beyond / 2, beyond - beyond / 2, cells * stride};

@@ -62,7 +62,7 @@ AxisWindows convolution_windows(const Convolution& convolution, int axis, std::i
 // Those of a pool pad with nothing.
 AxisWindows pool_windows(const AveragePool& pool, int axis, std::int64_t cells);
 AxisWindows pool_windows(const MaxPool& pool, int axis, std::int64_t cells);
-// The zero cells are those of the convolution from the output to the input.
+// The zero cells are those of the convolution from the output to the input, or `pads`.
 AxisWindows transposed_windows(const TransposedConvolution& convolution, int axis,
                                std::int64_t cells);
 

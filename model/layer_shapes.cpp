@@ -143,6 +143,7 @@ void find_shape(ShapeRules& rules, const TransposedConvolution& convolution) {
   const Extent& k = convolution.kernel;
   rules.only_on_real_axes("kernel", k, 1);
   rules.only_on_real_axes("stride", convolution.stride, 1);
+  if (convolution.pads) rules.only_on_real_axes("pads", *convolution.pads, 0);
   rules.check_weights({k[0], k[1], k[2], input.channels, convolution.filters});
   Shape output = input;
   output.channels = convolution.filters;
@@ -153,6 +154,11 @@ void find_shape(ShapeRules& rules, const TransposedConvolution& convolution) {
           fmt::format("stride {} along {}", convolution.stride[at(axis)], kAxisNames[axis]));
     }
     output.space[at(axis)] = transposed_windows(convolution, axis, cells).output;
+    if (axis < input.spatial_rank && output.space[at(axis)] < 1) {
+      rules.problem(fmt::format("pads of {} along {} leave nothing of what {} of {} become",
+                                (*convolution.pads)[at(axis)], kAxisNames[axis], cells_text(cells),
+                                input.text()));
+    }
   }
   rules.finish(output);
 }

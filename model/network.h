@@ -61,8 +61,9 @@ struct Convolution {
   std::int64_t groups = 1;
 };
 // The transpose of a convolution with that stride: each cell spreads over a window of the output.
-// An axis of n cells becomes n x stride (kSame), or n x stride + max(kernel - stride, 0).
-// Kernel (x, y, z, filters, in).
+// An axis of n cells becomes n x stride (kSame), or n x stride + max(kernel - stride, 0). With
+// `pads` or `output_padding` it becomes (n - 1) x stride + kernel - 2 x pads + output_padding, as
+// PyTorch and ONNX have it. Kernel (x, y, z, filters, in).
 struct TransposedConvolution {
   std::int64_t filters = 0;
   Extent kernel{1, 1, 1};
@@ -70,6 +71,8 @@ struct TransposedConvolution {
   Padding padding = Padding::kValid;
   bool bias = true;
   Initialiser initialiser = Initialiser::kGlorotUniform;
+  std::optional<Extent> pads = {};            // cells left away on both sides of each axis
+  std::optional<Extent> output_padding = {};  // more cells behind, fewer than the stride
 };
 struct Pad {  // zeros, the same number on both sides of each axis
   Extent amount{0, 0, 0};

@@ -28,6 +28,9 @@ NetworkDescription branching_network() {
   Convolution last = strided(4, {2, 3, 2}, {1, 2, 1});
   last.padding = Padding::kValid;
   last.bias = false;
+  TransposedConvolution padded{2, {3, 4, 2}, {2, 3, 1}};
+  padded.pads = {1, 2, 0};
+  padded.output_padding = {1, 2, 0};
   NetworkDescription network{"branching", Shape::image({12, 10, 9}, 2), {}, {}};
   network.layers = {
       layer("entry", convolution(4, {3, 3, 3}, Padding::kSame)),
@@ -60,6 +63,7 @@ NetworkDescription branching_network() {
       layer("cropped", Crop{{1, 0, 2}}),
       layer("softened", Softmax{}),
       layer("last", last),
+      layer("padded", padded),
   };
   return network;
 }

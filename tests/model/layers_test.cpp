@@ -138,6 +138,14 @@ TEST(TransposedConvolutions, AreTheTransposeOfAConvolutionCellByCell) {
     transposed.bias = draw.between(0, 1) == 0;
     const Shape input = Shape::image({draw.between(1, 5), draw.between(1, 5), draw.between(1, 5)},
                                      draw.between(1, 3));
+    if (draw.between(0, 1) == 0) {
+      transposed.padding = Padding::kValid;
+      transposed.pads = transposed.output_padding = Extent{};
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        (*transposed.pads)[axis] = draw.between(0, (transposed.kernel[axis] - 1) / 2);
+        (*transposed.output_padding)[axis] = draw.between(0, transposed.stride[axis] - 1);
+      }
+    }
     SCOPED_TRACE(seed);
     Ran ran(network_of(input, transposed), seed);
     GroupedGeometry g;
@@ -149,6 +157,7 @@ TEST(TransposedConvolutions, AreTheTransposeOfAConvolutionCellByCell) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const std::int64_t beyond = std::max<std::int64_t>(g.kernel[axis] - g.stride[axis], 0);
       g.pad_before[axis] = transposed.padding == Padding::kSame ? beyond / 2 : 0;
+      if (transposed.pads) g.pad_before[axis] = (*transposed.pads)[axis];
     }
     g.in_channels = transposed.filters;
     g.out_channels = input.channels;

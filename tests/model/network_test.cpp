@@ -160,6 +160,21 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   convolution.stride = {1, 1, 2};
   EXPECT_THAT(problem_of(kFlat, convolution), HasSubstr("stride is 2 along z"));
   EXPECT_THAT(problem_of(kFeatures, TransposedConvolution{1}), HasSubstr("reads an image"));
+  TransposedConvolution transposed{1, {3, 3, 3}, {2, 2, 2}};
+  transposed.output_padding = {0, 2, 0};
+  EXPECT_THAT(problem_of(kCube, transposed),
+              HasSubstr("output_padding is 2 along y, it must be less than the stride, 2"));
+  transposed.output_padding = {0, 1, 0};
+  EXPECT_EQ(problem_of(kCube, transposed), "");
+  transposed.padding = Padding::kSame;
+  EXPECT_THAT(problem_of(kCube, transposed), HasSubstr("has padding: same"));
+  transposed.padding = Padding::kValid;
+  transposed.pads = {1, 1, 6};
+  EXPECT_THAT(problem_of(kCube, transposed),
+              HasSubstr("pads of 6 along z leave nothing of what 5 cells of 5x5x5x2 become"));
+  transposed.kernel[2] = transposed.stride[2] = 1;
+  transposed.pads = {1, 1, 1};
+  EXPECT_THAT(problem_of(kFlat, transposed), HasSubstr("pads is 1 along z"));
   EXPECT_THAT(problem_of(kCube, Crop{{0, 3, 0}}), HasSubstr("leave nothing of 5 cells"));
   EXPECT_THAT(problem_of(kCube, MaxPool{{1, 1, 6}}),
               HasSubstr("a window of 6 along z does not fit into 5 cells of 5x5x5x2"));
@@ -239,6 +254,14 @@ TEST(Network, StridesGiveTheExtentsOfKeras) {
   EXPECT_EQ(transposed(5, 2, Padding::kValid), 17);
   EXPECT_EQ(transposed(2, 3, Padding::kValid), 21);
   EXPECT_EQ(transposed(5, 1, Padding::kValid), 11);
+  // The extents of PyTorch.
+  TransposedConvolution padded{1, {3, 1, 1}, {2, 1, 1}};
+  padded.pads = {1, 0, 0};
+  EXPECT_EQ(shape_of(7, padded), 13);
+  padded.output_padding = {1, 0, 0};
+  EXPECT_EQ(shape_of(7, padded), 14);
+  padded.pads.reset();
+  EXPECT_EQ(shape_of(7, padded), 16);
 }
 
 TEST(Network, SizesThatOverflowAreRefusedBeforeTheyAreComputed) {

@@ -34,6 +34,7 @@ PARAMETERS = [
     ("gate/kernel", (4, 8)), ("gate/bias", (8,)),
     ("valid/kernel", (3, 2, 4, 3, 8)), ("valid/bias", (3,)),
     ("last/kernel", (2, 3, 2, 3, 4)),
+    ("padded/kernel", (3, 4, 2, 2, 4)), ("padded/bias", (2,)),
 ]
 
 
@@ -116,7 +117,10 @@ def network(x, p):
     valid = transposed(pooled, p["valid/kernel"], p["valid/bias"], (1, 3, 2), same=False)
     turned = valid.permute(0, 1, 3, 2, 4)[:, :, 1:-1, :, 2:-2]
     softened = torch.softmax(turned, dim=1)
-    return convolution(softened, p["last/kernel"], stride=(1, 2, 1)).permute(0, 2, 3, 4, 1)
+    last = convolution(softened, p["last/kernel"], stride=(1, 2, 1))
+    padded = F.conv_transpose3d(last, p["padded/kernel"].permute(4, 3, 0, 1, 2), p["padded/bias"],
+                                stride=(2, 3, 1), padding=(1, 2, 0), output_padding=(1, 2, 0))
+    return padded.permute(0, 2, 3, 4, 1)
 
 
 def line(name, number, tensor):

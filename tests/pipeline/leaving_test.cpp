@@ -227,6 +227,30 @@ TEST_F(Leaving, OnnxPoolsHaveTheWindowsOfTheirLayers) {
   EXPECT_THAT(pools.at("halves/output").at("strides"), ElementsAre(2, 2, 1));
 }
 
+TEST_F(Leaving, OnnxTransposedConvolutionsHaveTheirPads) {
+  gan_.task = model::Task::kSupervised;
+  model::NetworkDescription& network = gan_.discriminator;
+  model::TransposedConvolution padded{2, {3, 4, 1}, {2, 3, 1}};
+  padded.pads = {1, 2, 0};
+  padded.output_padding = {1, 2, 0};
+  network = {"network", model::Shape{{7, 5, 1}, 2, 2}, {}, {}};
+  network.layers = {layer("padded", padded), layer("kind", model::Dense{2})};
+  state_.discriminator = filled(network, 3);
+  onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                     {true, 1, true}));
+  std::map<std::string, std::vector<std::int64_t>> found;
+  for (const auto& node : model.graph().node()) {
+    if (node.op_type() != "ConvTranspose") continue;
+    for (const auto& attribute : node.attribute()) {
+      found[attribute.name()].assign(attribute.ints().begin(), attribute.ints().end());
+    }
+  }
+  EXPECT_THAT(found.at("pads"), ElementsAre(1, 2, 0, 1, 2, 0));
+  EXPECT_THAT(found.at("output_padding"), ElementsAre(1, 2, 0));
+}
+
 // It is told an energy and a column, and looks at nothing else of the event but its sum.
 TEST_F(Leaving, OnnxOfANetworkThatIsToldConditionsHasThemAsItsSecondInput) {
   gan_.task = model::Task::kSupervised;

@@ -359,7 +359,8 @@ void note_errors(const World& world, const Company& company, TrainingEnd& end) {
     const Error& error = *world.end(id)->error;
     if (id == company.head()) end.head_error = error;
     if (!company.is_head(id) && !end.member_error) end.member_error = error;
-    const bool accuses = error.message.find("does not do what") != std::string::npos;
+    const bool accuses = error.kind == ErrorKind::kDiverged ||
+                         error.message.find("does not do what") != std::string::npos;
     if (accuses && !end.accusation) end.accusation = error;
   }
 }

@@ -141,8 +141,8 @@ struct TrainingEnd {
   bool killed = false;
   std::optional<runtime::Error> head_error;
   std::optional<runtime::Error> member_error;  // the first member's that has one
-  // The words of the first member, or of the head, that has found another not to do what all do.
-  // Nobody finds that of sound members, whatever happens to them.
+  // The words of the first member, or of the head, that has found another not to do what all do, or
+  // itself to compute otherwise. Nobody finds that of sound members, whatever happens to them.
   std::optional<runtime::Error> accusation;
   actors::StatePointer state;            // last committed, as the head reports it
   bool saved = false;                    // and has put on the disk

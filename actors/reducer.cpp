@@ -206,6 +206,7 @@ bool Reducer::shares_out(const pipeline::View& view) const {
 }
 
 void Reducer::receive_view(Context& context, const ViewMessage& told) {
+  if (told.view->id == kLesson) return meet_both_sides(context, *told.view);
   const ViewTurns::Turn turn = turns_.tell(told.view);
   if (turn == ViewTurns::Turn::kNow) return take_view(context, told.view);
   if (turn == ViewTurns::Turn::kPast) return;
@@ -288,6 +289,18 @@ void Reducer::meet_neighbours(Context& context, const pipeline::View& view) {
     links_.meet(context, view.ring[position]);
   }
   for (const std::uint32_t member : sites_.next_in_rings(view)) links_.meet(context, member);
+}
+
+// The nodes of two neighbours are connected when one of the two asks for it.
+void Reducer::meet_both_sides(Context& context, const pipeline::View& view) {
+  if (turns_.view() != nullptr || !view.has(options_.member)) return;
+  const pipeline::BucketRoutes routes(static_cast<std::uint32_t>(view.ring.size()), view.rows);
+  const std::uint32_t own = view.position_of(options_.member);
+  for (std::uint32_t position = 0; position < view.ring.size(); ++position) {
+    const bool sends_here = std::ranges::count(routes.next_of(position), own) > 0;
+    const bool is_sent_to = std::ranges::count(routes.next_of(own), position) > 0;
+    if (sends_here || is_sent_to) links_.meet(context, view.ring[position]);
+  }
 }
 
 bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed) {

@@ -20,7 +20,9 @@
 //
 // A member that is in no View yet learns from another one (messages.h: Teach). It is given the sums
 // of every step, with which its replicas make of a state what the others make of theirs. When it
-// enters its first View, the sums that it still lacks come the same way.
+// enters its first View, the sums that it still lacks come the same way. Meanwhile its node is
+// connected to those that it is likely to stand beside: a View of the number of lessons, which
+// nobody enters, tells them.
 //
 // Where a worker has several parts, the members that have some of it make its steps among
 // themselves (actors/site_rings.h). Such a step is given to nobody else, and every View begins it
@@ -98,6 +100,8 @@ class Reducer final : public runtime::Actor {
   void begin_to_teach(Context& context, const Teacher::Pupil& pupil);
   // The members that this one sends to in the View.
   void meet_neighbours(Context& context, const pipeline::View& view);
+  // While it learns: those that send to it besides, in the View that it is likely to enter.
+  void meet_both_sides(Context& context, const pipeline::View& view);
   // True: all of a step's sums are here.
   bool carry_out(Context& context, runtime::Result<RingOutcome> followed);
   // What has come belongs to a step of this worker: `take` gives it to its ring.

@@ -134,6 +134,7 @@ void RosterTeller::carry_out(Context& context) {
         context.send_control(
             reducer(teach.teacher),
             Message::of(Teach{teach.member, teach.begins, roster_.members[teach.member].process}));
+        if (teach.begins) tell_likely_view(context, teach.member);
       },
       [&](const pipeline::SendBegin& begins) {
         context.send_control(replica_name(begins.replica),
@@ -198,6 +199,14 @@ void RosterTeller::await_another(Context& context, const pipeline::AwaitAnother&
     renewed.replicas.push_back(replica_name(replica));
   }
   context.send_control("validator", Message::of(std::move(renewed)));
+}
+
+// Its node meets those beside it while it learns, so that nobody waits for that in the View.
+void RosterTeller::tell_likely_view(Context& context, std::uint32_t newcomer) const {
+  View view = roster_.membership.view_with(newcomer);
+  view.id = kLesson;
+  context.send_control(options_.member_slots[newcomer].reducer,
+                       Message::of(ViewMessage{std::make_shared<const View>(std::move(view))}));
 }
 
 // A coordinator that may take this one's place knows of the View before anybody is in it.

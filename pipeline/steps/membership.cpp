@@ -85,6 +85,26 @@ std::set<std::uint32_t> Membership::participants() const {
   return all;
 }
 
+std::vector<std::uint32_t> Membership::ring_of(std::set<std::uint32_t> members) const {
+  std::vector<std::uint32_t> ring;
+  for (const std::uint32_t member : options_.ring) {
+    if (members.erase(member) > 0) ring.push_back(member);
+  }
+  ring.insert(ring.end(), members.begin(), members.end());
+  return ring;
+}
+
+View Membership::view_with(std::uint32_t newcomer) const {
+  View view = view_;
+  std::set<std::uint32_t> members = participants();
+  members.insert(newcomer);
+  view.ring = ring_of(std::move(members));
+  view.rows = ring_rows(view.ring, options_.costs);
+  view.reached.assign(view.ring.size(), view.first_step);
+  view.newcomers = {newcomer};
+  return view;
+}
+
 std::vector<std::uint32_t> Membership::not_halted() const {
   std::vector<std::uint32_t> members;
   if (!changing_) return members;
@@ -276,11 +296,7 @@ View Membership::next_view() const {
     const bool follows = present_.contains(member) && is_planned() && !still_learns(member);
     view.reached.push_back(follows ? view.first_step : heard_.at(member).next_step);
   };
-  std::set<std::uint32_t> rest = participants();
-  for (const std::uint32_t member : options_.ring) {
-    if (rest.erase(member) > 0) take(member);
-  }
-  for (const std::uint32_t member : rest) take(member);
+  for (const std::uint32_t member : ring_of(participants())) take(member);
   view.rows = ring_rows(view.ring, options_.costs);
 
   const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;

@@ -56,6 +56,8 @@ class Membership {
   const std::set<std::uint32_t>& present() const { return present_; }
   // Members that are to be in the next View, ascending.
   std::set<std::uint32_t> participants() const;
+  // The View as it is, with the member in its ring where the next one has it, as far as is known.
+  View view_with(std::uint32_t newcomer) const;
   // The id under which the survivors are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
   // Nobody of the View is lost in the change under way, and interrupt() was not called.
@@ -117,6 +119,8 @@ class Membership {
   std::uint64_t furthest() const;  // step that a member present would make next
   std::uint64_t first_unbegun() const;
   View next_view() const;
+  // Those that the run begins with in the order of the options, the others behind them, ascending.
+  std::vector<std::uint32_t> ring_of(std::set<std::uint32_t> members) const;
   std::uint32_t taken_over(const View& next) const;
   std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;
 

@@ -103,6 +103,8 @@ class Company {
   std::vector<std::string> joining;      // members that it was told to be
   std::vector<std::uint32_t> taught;     // members that reducers are to teach
   std::vector<std::uint32_t> processes;  // and which process of each
+  // The rings that newcomers were told of.
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> likely;
   std::uint32_t reused_from = UINT32_MAX;
   std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
@@ -196,6 +198,10 @@ class Company {
                                                 kept_bytes[number]}));
       } else if (const auto* told = message.as<ViewMessage>()) {
         const pipeline::View& view = *told->view;
+        if (view.id == kLesson) {
+          likely.emplace_back(number, view.ring);
+          return;
+        }
         note(context, fmt::format("view {} of {} from {}", text_of(view.id),
                                   fmt::join(view.ring, " "), view.first_step));
       } else if (const auto* teach = message.as<Teach>()) {

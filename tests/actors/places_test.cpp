@@ -11,10 +11,12 @@ namespace {
 
 using testing::AllOf;
 using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
 using testing::StartsWith;
 
 // Members 0 and 1, and member 2, whose first process comes and is lost before it has learned.
@@ -36,6 +38,8 @@ TEST(Places, SecondProcessOfAMemberHasANameOfItsOwnAndIsTaught) {
   EXPECT_THAT(company.joining, ElementsAre("member.2", "member.2.2"));
   EXPECT_THAT(company.taught, ElementsAre(2, 2));
   EXPECT_THAT(company.processes, ElementsAre(1, 2));
+  EXPECT_THAT(company.likely, Each(Pair(2, ElementsAre(0, 1, 2)))) << "whom it is to meet";
+  EXPECT_EQ(company.likely.size(), 2U);
   EXPECT_THAT(company.changes, Contains("member.2 dead: its connection closed"));
 }
 

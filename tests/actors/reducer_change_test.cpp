@@ -239,6 +239,13 @@ TEST(ReducerChange, WhoIsHaltedWhileItGetsAStepStillLacksIt) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
+TEST(ReducerChange, LikelyViewOfANewcomerBeginsNothing) {
+  Scene scene;
+  scene.root(view(kLesson, {0, 1, 2})).root(halt(kSecond)).root(view(kSecond, {0, 1, 2}));
+  EXPECT_THAT(scene.run(), ElementsAre("halted 1.2 at 0", "view 1.2"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
 // Another newcomer came at the same time: what this one lacked came between its word and the View.
 TEST(ReducerChange, WhoLearnedWhatItLackedSinceItWasHaltedTakesTheNextView) {
   const auto with_newcomer = [](ViewId id) {

@@ -38,22 +38,6 @@ TEST(Membership, BeginsWithAllInTheOrderOfTheirRing) {
   EXPECT_THAT(membership.not_halted(), ElementsAre());
 }
 
-TEST(Membership, LikelyViewHasANewcomerWhereTheNextOneHasIt) {
-  MembershipOptions options = three();
-  options.weights.assign(10, 1);
-  Membership membership(options);
-  membership.begin(7);
-  EXPECT_THAT(membership.view_with(4).ring, ElementsAre(0, 2, 1, 4));
-  membership.admit(4);
-  EXPECT_THAT(membership.view_with(3).ring, ElementsAre(0, 2, 1, 3, 4));
-  EXPECT_STREQ(fault_of(membership.view_with(3)), nullptr);
-  for (const std::uint32_t member : {0, 1, 2}) {
-    expect_none(membership.halted(member, {4, 2}, 7));
-  }
-  const View view = expect_view(membership.halted(4, {4, 2}, 7));
-  EXPECT_THAT(view.ring, ElementsAre(0, 2, 1, 4));
-}
-
 TEST(Membership, GoesOnFromTheFurthestStepWhenAllThatAreLeftHaveHalted) {
   Membership membership(three());
   membership.begin(7);

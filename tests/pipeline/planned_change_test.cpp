@@ -45,6 +45,26 @@ TEST(PlannedChange, ViewBeginsAtTheFirstStepThatNobodyHasBegun) {
   EXPECT_FALSE(fault_of(view));
 }
 
+TEST(PlannedChange, LikelyViewHasANewcomerWhereTheNextOneHasIt) {
+  MembershipOptions options;
+  options.term = 4;
+  options.ring = {0, 2, 1};
+  options.replicas_per_member = 2;
+  options.weights.assign(10, 1);
+  options.micro_batches = 8;
+  Membership membership(options);
+  membership.begin(7);
+  EXPECT_THAT(membership.view_with(4).ring, ElementsAre(0, 2, 1, 4));
+  membership.admit(4);
+  EXPECT_THAT(membership.view_with(3).ring, ElementsAre(0, 2, 1, 3, 4));
+  EXPECT_STREQ(fault_of(membership.view_with(3)), nullptr);
+  for (const std::uint32_t member : {0, 1, 2}) {
+    expect_none(membership.halted(member, {4, 2}, 7));
+  }
+  const View view = expect_view(membership.halted(4, {4, 2}, 7));
+  EXPECT_THAT(view.ring, ElementsAre(0, 2, 1, 4));
+}
+
 // The first goes on when it has told how far it is, and the newcomer learns meanwhile.
 TEST(PlannedChange, MembersThatTellAtDifferentTimesAreNotLeftBehind) {
   Membership membership = three_and_one();

@@ -67,6 +67,14 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
   return bytes;
 }
 
+// Fakes and contributions, of so many elements, of a micro-batch, and with rounds its passes.
+std::int64_t computed_bytes(const model::Gan& gan, const pipeline::TrainingOptions& options,
+                            std::int64_t elements) {
+  const std::int64_t bytes = (gan.fake_elements() + elements) * std::int64_t{sizeof(float)};
+  if (!options.has_rounds()) return bytes;
+  return bytes + static_cast<std::int64_t>(model::GanStream::size_for(gan).all);
+}
+
 // The plan has slots for members that may come later: what stays is what the run begins with.
 void leave_out_places(std::uint32_t members, runtime::Plan& plan) {
   if (members == 0) return;
@@ -166,12 +174,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   if (topology.data.dataset.cache == pipeline::CacheMode::kShard) {
     bounds.cache_bytes = static_cast<std::int64_t>(topology.data.dataset.shard_bytes);
   }
-  // Fakes and contributions are where they are computed.
-  const std::int64_t fakes = gan->fake_elements();
-  std::int64_t computed = !on_host ? 0 : (fakes + steps * elements) * std::int64_t{sizeof(float)};
-  if (on_host && options.has_rounds()) {
-    computed += static_cast<std::int64_t>(model::GanStream::size_for(*gan).all);
-  }
+  const std::int64_t computed = on_host ? computed_bytes(*gan, options, steps * elements) : 0;
   // A worker that trains alone has a state and micro-batches of its own.
   bounds.of_workers = options.worker.has_value();
   if (options.worker) {

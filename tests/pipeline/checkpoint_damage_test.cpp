@@ -96,7 +96,7 @@ TEST_F(DamagedCheckpoint, OtherFilesAreNoCheckpoints) {
 TEST_F(DamagedCheckpoint, NewerVersionIsRefusedNamingBoth) {
   Buffer file = Buffer::copy_of(encode().bytes());
   seal_checkpoint(kCheckpointVersion + 1, file);
-  EXPECT_THAT(refusal(file), HasSubstr("written in format version 6, this build reads up to 5"));
+  EXPECT_THAT(refusal(file), HasSubstr("written in format version 7, this build reads up to 6"));
 }
 
 TEST_F(DamagedCheckpoint, WholeFileWithoutHdf5InsideIsRefused) {

@@ -68,7 +68,7 @@ TEST(SimulatedTraining, WhateverHappensToARunOfAStrategyItsStateIsThatOfAnUndist
 
 // The second change comes before the member has the parts that it takes over in the first one.
 TEST(SimulatedTraining, PartsThatAreStillTakenOverInAnotherViewBeginTheirWorkerAnew) {
-  const TrainingHistoryEnd history = play_training_history(991, {}, Strategy::kTree);
+  const TrainingHistoryEnd history = play_training_history(1465, {}, Strategy::kTree);
   EXPECT_FALSE(history.failure) << *history.failure;
   EXPECT_GE(history.end.changes, 2U);
 }

@@ -12,10 +12,11 @@ namespace troupe::model {
 template <class T>
 struct GanRounds : GanPlaces<T> {
   using Places = GanPlaces<T>;
-  using Places::gan, Places::micro_batches, Places::stream, Places::count, Places::description,
-      Places::memory, Places::copy, Places::generator_bindings, Places::discriminator_bindings,
+  using Places::gan, Places::micro_batches, Places::stream, Places::count, Places::memory,
+      Places::copy, Places::generator_bindings, Places::discriminator_bindings,
       Places::contributions, Places::given, Places::round, Places::position;
 
+  // The step from its inputs on, whatever the stream was in the midst of.
   void begin(SlotKind slot) const {
     stream.begun_.emplace(GanStream::Begun{slot, position, {}, 0, -1});
     for (const GanMicroBatch& each : micro_batches) {

@@ -71,6 +71,7 @@ Coordinator::Coordinator(CoordinatorOptions options, std::shared_ptr<RunOutcome>
 
 void Coordinator::start(Context& context) {
   on<Halted>(&Coordinator::receive_halted);
+  on<Entered>(&Coordinator::receive_entered);
   on<ReplicaEnd>(&Coordinator::receive_replica_end);
   on<ValidationResult>(&Coordinator::receive_validation);
   on<LastStateDone>(&Coordinator::receive_done);
@@ -267,6 +268,11 @@ void Coordinator::receive_halted(Context& context, const Halted& halted, Message
     return look_for_returned(context);
   }
   note_halted(roster_, *member, report_of(halted));
+}
+
+void Coordinator::receive_entered(Context&, const Entered& entered, Message& message) {
+  const auto member = options_.member_of(message.sender_name());
+  if (member) note_entered(roster_, *member, entered.view);
 }
 
 // The newest View that anybody is in is the one to go on from, because nobody can have made a step

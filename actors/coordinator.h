@@ -116,6 +116,7 @@ class Coordinator final : public runtime::Actor {
  private:
   void receive_replica_end(Context& context, const ReplicaEnd& end);
   void receive_halted(Context& context, const Halted& halted, Message& message);
+  void receive_entered(Context& context, const Entered& entered, Message& message);
   void receive_validation(Context& context, const ValidationResult& result);
   void receive_done(Context& context, const LastStateDone& done, Message& message);
   void receive_checkpoint_request(Context& context, const CheckpointRequest&);

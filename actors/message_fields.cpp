@@ -91,10 +91,10 @@ void add_wire_messages(runtime::WireTypes& types, const StateCheck& check_state)
   types.add<BeginTraining>(fault);
   types.add<Snapshot>(fault);
   types.add<ReplicaEnd>(fault);
-  types.add_all<Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow, Pace, ViewMessage, Feed,
-                BatchMessage, EndOfData, RingBucket, RingHeader, StepMetrics, SampleMetrics,
-                StopTraining, NeighbourLost, Leaving, Expelled, MemberFailed, Release,
-                CheckpointRequest, FigureAsked, FigureFound, Probe, NodeReport>();
+  types.add_all<Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow, Pace, ViewMessage,
+                Entered, Feed, BatchMessage, EndOfData, RingBucket, RingHeader, StepMetrics,
+                SampleMetrics, StopTraining, NeighbourLost, Leaving, Expelled, MemberFailed,
+                Release, CheckpointRequest, FigureAsked, FigureFound, Probe, NodeReport>();
 }
 
 }  // namespace troupe::actors

@@ -51,6 +51,8 @@ void fields(auto& archive, Like<Halted> auto& body) {
 
 void fields(auto& archive, Like<ViewMessage> auto& body) { archive.inlined(body.view); }
 
+void fields(auto& archive, Like<Entered> auto& body) { archive.inlined(body.view); }
+
 void fields(auto& archive, Like<Teach> auto& body) {
   archive.number("member", body.member);
   archive.flag("begins", body.begins);

@@ -68,6 +68,13 @@ struct ViewMessage {
   ViewPointer view;
 };
 
+// Reducer -> Coordinator, control: this member has the sums of all steps before the planned View,
+// and needs nothing any more of a member that was in its View before and is not in this one.
+struct Entered {
+  static constexpr std::string_view kName = "entered";
+  pipeline::ViewId view;
+};
+
 // Coordinator -> Reducer, control: begin to send this member the sums of all steps, or stop. The
 // member is in no View.
 struct Teach {

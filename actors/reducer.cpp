@@ -1,6 +1,7 @@
 #include "actors/reducer.h"
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -194,7 +195,8 @@ std::string Reducer::fault_of(const pipeline::View& view) const {
   if (!has_begun && !may_be_further && view.lags(options_.member)) {
     return "for which it should have made a step before";
   }
-  if (view.gives(options_.member) && !teacher_.has_step(view.first_step - 1)) {
+  const bool gives = !view.lags(options_.member) && !view.gives_to(options_.member).empty();
+  if (gives && !teacher_.has_step(view.first_step - 1)) {
     return fmt::format("for which it should have the sums of step {}", view.first_step - 1);
   }
   if (!shares_out(view)) return "whose micro-batches are not those of its members";
@@ -210,7 +212,7 @@ void Reducer::receive_view(Context& context, const ViewMessage& told) {
   const ViewTurns::Turn turn = turns_.tell(told.view);
   if (turn == ViewTurns::Turn::kNow) return take_view(context, told.view);
   if (turn == ViewTurns::Turn::kPast) return;
-  if (const auto next = turns_.take_planned(sum_.next_step())) return take_view(context, next);
+  if (take_planned(context)) return;
   const bool is_sound = told.view->has(options_.member) && shares_out(*told.view);
   if (is_sound) meet_neighbours(context, *told.view);
   take_early(context);
@@ -238,17 +240,32 @@ void Reducer::take_view(Context& context, const ViewPointer& view) {
   }
 }
 
+bool Reducer::take_planned(Context& context) {
+  const ViewPointer next = turns_.take_planned(sum_.next_step());
+  if (next == nullptr) return false;
+  if (!next->has(options_.member)) {
+    turns_.part();
+    return true;
+  }
+  const std::set<std::uint32_t> staying(next->ring.begin(), next->ring.end());
+  const bool all_stay = std::ranges::all_of(
+      view().ring, [&](std::uint32_t member) { return staying.contains(member); });
+  if (!all_stay) context.send_control("coordinator", Message::of(Entered{next->id}));
+  take_view(context, next);
+  return true;
+}
+
 void Reducer::enter_view(Context& context) {
   takes_lessons_ = false;
-  if (const auto lacks = view().gives_to(options_.member)) {
-    teacher_.give(context, *lacks, view().id);
+  for (const std::uint32_t lacks : view().gives_to(options_.member)) {
+    teacher_.give(context, lacks, view().id);
   }
   teacher_.let_in(view());
   for (std::uint32_t i = 0; i < replicas_.size(); ++i) {
     tell_replica(context, i, Message::of(ViewMessage{turns_.view()}));
   }
   // Another change may have been planned before this View began.
-  if (const auto next = turns_.take_planned(sum_.next_step())) return take_view(context, next);
+  if (take_planned(context)) return;
   take_early(context);
 }
 
@@ -284,10 +301,7 @@ void Reducer::begin_to_teach(Context& context, const Teacher::Pupil& pupil) {
 }
 
 void Reducer::meet_neighbours(Context& context, const pipeline::View& view) {
-  const pipeline::BucketRoutes routes(static_cast<std::uint32_t>(view.ring.size()), view.rows);
-  for (const std::uint32_t position : routes.next_of(view.position_of(options_.member))) {
-    links_.meet(context, view.ring[position]);
-  }
+  for (const std::uint32_t member : view.next_of(options_.member)) links_.meet(context, member);
   for (const std::uint32_t member : sites_.next_in_rings(view)) links_.meet(context, member);
 }
 
@@ -333,9 +347,7 @@ bool Reducer::carry_out(Context& context, runtime::Result<RingOutcome> followed)
     return view().has(member) || turns_.awaits_next() || turns_.knows_next();
   });
   // The step before the View's own first one leads into that.
-  if (has_view && sum_.next_step() > view().first_step) {
-    if (const auto next = turns_.take_planned(sum_.next_step())) take_view(context, next);
-  }
+  if (has_view && sum_.next_step() > view().first_step) take_planned(context);
   return true;
 }
 
@@ -348,6 +360,7 @@ std::string Reducer::waiting_for() const {
   if (turns_.view() == nullptr) {
     return takes_lessons_ ? "a View that it is in" : "the beginning of training";
   }
+  if (turns_.has_parted()) return "its release, as the others go on without it";
   if (turns_.stands_still(sum_.next_step())) return "the View after " + text_of(view().id);
   if (is_lagging()) {
     return fmt::format("the sums of step {} from another member", sum_.next_step());

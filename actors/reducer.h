@@ -16,7 +16,8 @@
 // In a planned change nothing is forgotten. The Reducer goes on with the steps that have begun, and
 // answers with the first that has not. The View begins at the furthest of these, so each Reducer
 // makes all before it in the View that it is in. A step that others have begun waits here until the
-// View is told.
+// View is told. A planned View may be without this member, which then makes what is before it, and
+// waits for its release. The others tell the Coordinator when they are in that View.
 //
 // A member that is in no View yet learns from another one (messages.h: Teach). It is given the sums
 // of every step, with which its replicas make of a state what the others make of theirs. When it
@@ -94,6 +95,9 @@ class Reducer final : public runtime::Actor {
   std::string fault_of(const pipeline::View& view) const;
   bool shares_out(const pipeline::View& view) const;
   void take_view(Context& context, const ViewPointer& view);
+  // A planned View begins with the next step: takes it, or parts where it is without this member.
+  // False: none does.
+  bool take_planned(Context& context);
   // It has all sums of the steps before the View: begins to reduce in it.
   void enter_view(Context& context);
   void take_early(Context& context);

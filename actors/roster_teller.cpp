@@ -210,7 +210,8 @@ void RosterTeller::tell_likely_view(Context& context, std::uint32_t newcomer) co
 }
 
 // A coordinator that may take this one's place knows of the View before anybody is in it.
-void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change) const {
+void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change,
+                                std::optional<std::uint32_t> parted) const {
   change.id = text_of(change.view.id);
   change.first_step = change.view.first_step;
   if (options_.time_of_day) change.time = options_.time_of_day();
@@ -219,7 +220,9 @@ void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change
   }
   if (options_.on_view) options_.on_view(change);
   const auto shared = std::make_shared<const View>(change.view);
-  for (const std::uint32_t member : change.view.ring) {
+  std::vector<std::uint32_t> told = change.view.ring;
+  if (parted) told.push_back(*parted);
+  for (const std::uint32_t member : told) {
     context.send_control(options_.member_slots[member].reducer, Message::of(ViewMessage{shared}));
   }
   if (options_.has_pools) context.send_control("provisioner", Message::of(ViewMessage{shared}));
@@ -228,7 +231,7 @@ void RosterTeller::tell_members(Context& context, RunOutcome::ViewChange& change
 void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
   RunOutcome::ViewChange change;
   change.view = told.view;
-  if (told.begins) return tell_members(context, change);
+  if (told.begins) return tell_members(context, change, {});
   change.causes = told.causes;
   change.shared_anew = told.shared_anew;
   change.taken_over = told.taken_over;
@@ -238,7 +241,7 @@ void RosterTeller::tell_view(Context& context, const pipeline::TellView& told) {
     change.joined.push_back(roster_.name(each));
     tell_change(context, {{.name = roster_.name(each), .state = "running"}});
   }
-  tell_members(context, change);
+  tell_members(context, change, told.parted);
   // A head in the place of a lost one lacks what was told while there was none: the leader tells
   // these steps again, and sends a snapshot.
   if (untold_from_) {

@@ -47,7 +47,8 @@ class RosterTeller {
   void let_leave(Context& context, std::uint32_t member, const std::string& why);
   void await_another(Context& context, const pipeline::AwaitAnother& awaited) const;
   void tell_likely_view(Context& context, std::uint32_t newcomer) const;
-  void tell_members(Context& context, RunOutcome::ViewChange& change) const;
+  void tell_members(Context& context, RunOutcome::ViewChange& change,
+                    std::optional<std::uint32_t> parted) const;
   void tell_view(Context& context, const pipeline::TellView& told);
 
   const CoordinatorOptions& options_;

@@ -19,7 +19,7 @@ class ViewTurns {
   // It was told to halt for a change, and the next View is not told.
   bool awaits_next() const;
   // It is in a View, and nothing under way is forgotten.
-  bool goes_on() const { return view_ != nullptr && (!awaits_next() || unbegun_); }
+  bool goes_on() const { return view_ != nullptr && !parted_ && (!awaits_next() || unbegun_); }
   // The first step that it does not begin in its View, as far as it knows.
   std::uint64_t end() const;
   bool knows_next() const { return !planned_.empty(); }
@@ -46,7 +46,13 @@ class ViewTurns {
   Turn tell(const ViewPointer& view);
   // The planned View that begins at this step; null: none does.
   ViewPointer take_planned(std::uint64_t next_step);
-  void enter(const ViewPointer& view) { view_ = view; }
+  void enter(const ViewPointer& view) {
+    view_ = view;
+    parted_ = false;
+  }
+  // The planned View is without it.
+  void part() { parted_ = true; }
+  bool has_parted() const { return parted_; }
 
  private:
   ViewPointer view_;
@@ -54,6 +60,7 @@ class ViewTurns {
   pipeline::ViewId halted_for_;      // the newest change
   // That change is planned: the first step that it does not begin before it knows the View.
   std::optional<std::uint64_t> unbegun_;
+  bool parted_ = false;
 };
 
 }  // namespace troupe::actors

@@ -34,19 +34,71 @@ bool hand_over(Roster& roster, std::uint32_t member) {
   return true;
 }
 
+bool teaches(const Roster& roster, std::uint32_t member) {
+  return std::ranges::any_of(roster.members, [&](const Roster::Member& each) {
+    return each.state == Roster::Member::State::kHere && each.teacher == member;
+  });
+}
+
+// It has handed over all, and the others need it only for what they have begun with it. True: it
+// has to wait until they have finished that.
+bool part(Roster& roster, std::uint32_t member) {
+  Roster::Member& one = roster.members[member];
+  Membership& membership = roster.membership;
+  const bool is_enough =
+      membership.participants().size() > roster.options.membership.min_members || one.parts;
+  const bool may_wait = one.hands_over_since && is_enough && roster.may_take_time(member);
+  if (!may_wait) return false;
+  // Lessons are on their way, and a change that is under way ends.
+  const bool must_wait = membership.change() || !roster.all_follow() || teaches(roster, member);
+  if (one.parts || must_wait) return true;
+  roster.changing_since = roster.now;
+  one.parts = true;
+  membership.part(member);
+  halt(roster);
+  return true;
+}
+
+void release(Roster& roster, std::uint32_t member, const std::string& why) {
+  roster.actions.push_back(SendRelease{member, why});
+  lose(roster, member, why_left(roster, member), "ended");
+}
+
 }  // namespace
+
+Error why_left(const Roster& roster, std::uint32_t member) {
+  return {ErrorKind::kLostPeers, roster.name(member) + " has left the run: it was told to end"};
+}
+
+bool Roster::alone_knows(std::uint32_t member) const {
+  const std::set<std::uint32_t>& present = membership.present();
+  return std::all_of(present.begin(), present.end(), [&](std::uint32_t each) {
+    return each == member || members[each].teacher.has_value();
+  });
+}
+
+bool Roster::all_follow() const {
+  const std::set<std::uint32_t>& present = membership.present();
+  return std::none_of(present.begin(), present.end(),
+                      [&](std::uint32_t member) { return members[member].teacher.has_value(); });
+}
+
+bool Roster::may_take_time(std::uint32_t member) const {
+  const Member& one = members[member];
+  return phase == Phase::kTraining && one.hands_over_since &&
+         now - *one.hands_over_since < options.handover_grace;
+}
 
 bool Roster::hands_over(std::uint32_t member) const {
   const Member& one = members[member];
   const std::set<std::uint32_t>& present = membership.present();
-  if (phase != Phase::kTraining || !one.hands_over_since || !present.contains(member)) return false;
+  if (!may_take_time(member) || !present.contains(member)) return false;
   const bool others_stay = std::any_of(present.begin(), present.end(), [&](std::uint32_t each) {
     return each != member && !members[each].leaves_because;
   });
   // While no steps are made nothing can be handed over.
   return others_stay && !membership.is_short() &&
-         one.idle.size() < options.membership.replicas_per_member &&
-         now - *one.hands_over_since < options.handover_grace;
+         one.idle.size() < options.membership.replicas_per_member;
 }
 
 void note_idle(Roster& roster, std::uint32_t replica) {
@@ -56,12 +108,28 @@ void note_idle(Roster& roster, std::uint32_t replica) {
   let_waiting_leave(roster);
 }
 
+void note_entered(Roster& roster, std::uint32_t member, ViewId view) {
+  roster.membership.entered(member, view);
+  release_parted(roster);
+}
+
+void release_parted(Roster& roster) {
+  for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
+    const Roster::Member& one = roster.members[member];
+    const bool is_needed =
+        roster.membership.present().contains(member) || roster.membership.is_awaited(member);
+    if (!one.parts || roster.is_lost(member) || is_needed) continue;
+    release(roster, member, one.leaves_because.value_or(""));
+  }
+}
+
 void let_waiting_leave(Roster& roster) {
   for (std::uint32_t member = 0; member < roster.members.size(); ++member) {
     auto& waits = roster.members[member].leaves_because;
     const bool last = roster.is_last(member);
     const bool stays = !last && !roster.is_lost(member) &&
-                       (roster.alone_knows(member) || roster.hands_over(member));
+                       (roster.alone_knows(member) || roster.hands_over(member) ||
+                        (roster.members[member].parts && roster.may_take_time(member)));
     if (!waits || stays) continue;
     const std::string why = *std::exchange(waits, std::nullopt);
     // It may have become the last one because those that it taught, or gave its work, are lost.
@@ -76,28 +144,26 @@ void let_waiting_leave(Roster& roster) {
 }
 
 void let_leave(Roster& roster, std::uint32_t member, const std::string& why) {
-  const std::string& node = roster.name(member);
-  const Error error{ErrorKind::kLostPeers,
-                    fmt::format("{} has left the run: it was told to end", node)};
   // In a run that ends all are released in the end.
   const bool ends = roster.phase == Phase::kStopping || roster.phase == Phase::kOver;
   if (ends || roster.is_lost(member)) return;
-  if (roster.phase == Phase::kGathering || roster.is_last(member)) return stop(roster, error);
+  if (roster.phase == Phase::kGathering || roster.is_last(member)) {
+    return stop(roster, why_left(roster, member));
+  }
   const bool alone_knows =
       roster.membership.present().contains(member) && roster.alone_knows(member);
   if (alone_knows) {
     roster.actions.push_back(LogLine{
-        false,
-        fmt::format("{} stays until one of the others has the steps that it teaches them", node)});
+        false, fmt::format("{} stays until one of the others has the steps that it teaches them",
+                           roster.name(member))});
   }
-  if (alone_knows || hand_over(roster, member)) {
+  if (alone_knows || hand_over(roster, member) || part(roster, member)) {
     auto& waits = roster.members[member].leaves_because;
     // The wish of the member itself counts more than that of others.
     if (!waits || why.empty()) waits = why;
     return;
   }
-  roster.actions.push_back(SendRelease{member, why});
-  lose(roster, member, error, "ended");
+  release(roster, member, why);
 }
 
 }  // namespace troupe::pipeline

@@ -80,6 +80,12 @@ std::optional<ViewId> Membership::change() const {
 }
 
 std::set<std::uint32_t> Membership::participants() const {
+  std::set<std::uint32_t> all = halting();
+  if (parting_) all.erase(*parting_);
+  return all;
+}
+
+std::set<std::uint32_t> Membership::halting() const {
   std::set<std::uint32_t> all = present_;
   all.insert(joining_.begin(), joining_.end());
   return all;
@@ -108,7 +114,7 @@ View Membership::view_with(std::uint32_t newcomer) const {
 std::vector<std::uint32_t> Membership::not_halted() const {
   std::vector<std::uint32_t> members;
   if (!changing_) return members;
-  for (const std::uint32_t member : participants()) {
+  for (const std::uint32_t member : halting()) {
     if (!heard_.contains(member)) members.push_back(member);
   }
   return members;
@@ -152,10 +158,25 @@ void Membership::relieve(std::uint32_t member) {
   ++number_;
 }
 
+void Membership::part(std::uint32_t member) {
+  CHECK(present_.contains(member) && !changing_, "a member of the View, which does not change yet");
+  parting_ = member;
+  changing_ = true;
+  heard_.clear();
+  ++number_;
+}
+
+void Membership::entered(std::uint32_t member, ViewId view) {
+  for (auto& [other, parted] : parted_) {
+    if (parted.view <= view) parted.waiting.erase(member);
+  }
+  std::erase_if(parted_, [](const auto& each) { return each.second.waiting.empty(); });
+}
+
 bool Membership::lose(std::uint32_t member) {
   relieved_.erase(member);
-  if (present_.erase(member) > 0) {
-    interrupts_ = true;
+  if (present_.erase(member) + parted_.erase(member) > 0) {
+    interrupt();
   } else if (joining_.erase(member) == 0) {
     return false;
   }
@@ -167,8 +188,7 @@ bool Membership::lose(std::uint32_t member) {
 
 Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId change,
                                               std::uint64_t next_step, std::uint64_t unbegun) {
-  const auto participants = this->participants();
-  if (change != this->change() || !participants.contains(member)) return Answer{};
+  if (change != this->change() || !halting().contains(member)) return Answer{};
   if (present_.contains(member) && next_step < least_[member]) {
     return Error{ErrorKind::kLostPeers,
                  fmt::format("member.{} would make step {} next, although it has made those before "
@@ -191,16 +211,24 @@ Membership::Answer Membership::end_at(std::uint64_t step) {
 }
 
 Membership::Answer Membership::settle() {
-  const auto participants = this->participants();
-  if (heard_.size() < participants.size()) return {};
+  if (heard_.size() < halting().size()) return {};
   // When all steps of the run are made, members only hand over sums.
   if (is_short() && first_unbegun() != options_.end_step) return {};
-  Answer answer{{}, left_behind()};
+  Answer answer;
+  answer.left_behind = left_behind();
   if (!answer.left_behind.empty()) return answer;
   View next = next_view();
   answer.taken_over = taken_over(next);
   view_ = std::move(next);
-  present_ = participants;
+  // In a change that is not planned all have forgotten what they waited for.
+  if (interrupts_) parted_.clear();
+  answer.parted = std::exchange(parting_, std::nullopt);
+  if (answer.parted) {
+    present_.erase(*answer.parted);
+    relieved_.erase(*answer.parted);
+    parted_[*answer.parted] = {view_.id, present_};
+  }
+  present_.merge(joining_);
   joining_.clear();
   least_.clear();
   for (const auto& [member, heard] : heard_) least_[member] = heard.next_step;
@@ -302,10 +330,12 @@ View Membership::next_view() const {
   const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;
   // An owner keeps its micro-batches, even a member of weight 0 that took them over when no other
   // was left.
+  std::set<std::uint32_t> staying = present_;
+  if (parting_) staying.erase(*parting_);
   const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {
-    std::vector<std::uint64_t> weights = weights_of(present_);
+    std::vector<std::uint64_t> weights = weights_of(staying);
     for (const std::uint32_t replica : owners) {
-      const bool is_here = present_.contains(replica / options_.replicas_per_member);
+      const bool is_here = staying.contains(replica / options_.replicas_per_member);
       if (is_here && weights[replica] == 0) weights[replica] = 1;
     }
     return reassign_micro_batches(owners, weights, options_.parts);

@@ -6,7 +6,8 @@
 //
 // In a planned change, in which nobody is lost, they report the first step that they have not begun
 // either. The View begins at the furthest of these, and all finish what is before it in the View
-// that they are in.
+// that they are in. So does a member that has handed over all its work: the next View is without
+// it, and it is gone when nobody waits any more for what it sent in the one before.
 //
 // Survivors keep their micro-batches, so that they compute nothing twice. A newcomer gets its first
 // micro-batches in an iteration that no member has begun, because all micro-batches are shared out
@@ -56,14 +57,20 @@ class Membership {
   const std::set<std::uint32_t>& present() const { return present_; }
   // Members that are to be in the next View, ascending.
   std::set<std::uint32_t> participants() const;
+  // Those, and the ones that part with them: all are to halt for change().
+  std::set<std::uint32_t> halting() const;
   // The View as it is, with the member in its ring where the next one has it, as far as is known.
   View view_with(std::uint32_t newcomer) const;
   // The id under which the survivors are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
   // Nobody of the View is lost in the change under way, and interrupt() was not called.
   bool is_planned() const { return changing_ && !interrupts_; }
-  // What is begun is not finished in the change under way, because somebody could not finish it.
-  void interrupt() { interrupts_ = true; }
+  // What is begun is not finished in the change under way, because somebody could not finish it. A
+  // member that was to part stays.
+  void interrupt() {
+    interrupts_ = true;
+    parting_.reset();
+  }
   // Members that have not halted for it yet.
   std::vector<std::uint32_t> not_halted() const;
   // True while a change waits for members to join, as there are fewer than min_members.
@@ -86,11 +93,18 @@ class Membership {
   void keep(std::uint32_t member) { relieved_.erase(member); }
   const std::set<std::uint32_t>& relieved() const { return relieved_; }
 
+  // The member has handed over its micro-batches: it and the others are to halt for change(), whose
+  // View is without it. Where the change is no planned one, it stays and may part later.
+  void part(std::uint32_t member);
+  // It is in the View no longer, but others may still wait for what it sent before.
+  bool is_awaited(std::uint32_t parted) const { return parted_.contains(parted); }
+  // The member has all sums of the steps before that View.
+  void entered(std::uint32_t member, ViewId view);
   // The newcomer has learned what the others know: it and they are to halt for change(). CHECKs
   // that it is in no View.
   void admit(std::uint32_t member);
   // The member takes no further part; the others are to halt for change(). False: it was lost
-  // before.
+  // before, or has parted and nobody waits for it.
   bool lose(std::uint32_t member);
   struct Answer {
     std::optional<View> view;                // the next one
@@ -98,6 +112,7 @@ class Membership {
     // With a View: the micro-batches that change their replica within the iteration of the View's
     // first step.
     std::uint32_t taken_over = 0;
+    std::optional<std::uint32_t> parted;  // is not in it, and finishes what is before it
   };
   // The member has halted and would make `next_step` next; it has begun none from `unbegun` on, and
   // in a planned change finishes those between. The outcome is empty while others are still to halt
@@ -127,6 +142,12 @@ class Membership {
   MembershipOptions options_;
   View view_;
   std::set<std::uint32_t> present_, joining_, relieved_;
+  std::optional<std::uint32_t> parting_;
+  struct Parted {
+    ViewId view;                      // the first without it
+    std::set<std::uint32_t> waiting;  // all that stay, until they enter that
+  };
+  std::map<std::uint32_t, Parted> parted_;
   std::uint32_t number_ = 0;                    // of the newest change
   bool changing_ = false, interrupts_ = false;  // in that change
   bool shares_anew_ = false;                    // with the next View

@@ -7,7 +7,8 @@
 namespace troupe::pipeline {
 
 std::uint32_t nearest_member(const Roster& roster, std::uint32_t member) {
-  const std::set<std::uint32_t> present = roster.membership.present();
+  std::set<std::uint32_t> present = roster.membership.present();
+  std::erase_if(present, [&](std::uint32_t each) { return roster.members[each].parts; });
   std::uint32_t nearest = *present.begin();
   const auto nearness = [&](std::uint32_t each) {
     return runtime::NetworkRange::bits_alike(roster.members[each].host,

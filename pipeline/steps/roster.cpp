@@ -51,9 +51,23 @@ void lose_newcomer(Roster& roster, std::uint32_t member) {
   if (roster.membership.lose(member) && roster.membership.change()) halt(roster);
 }
 
+// Nobody knows what was on its way to them.
+void expel_pupils(Roster& roster, std::uint32_t teacher) {
+  std::vector<std::uint32_t> pupils;
+  for (std::uint32_t each = 0; each < roster.members.size(); ++each) {
+    const Member& one = roster.members[each];
+    if (one.awaits_view && one.teacher == teacher) pupils.push_back(each);
+  }
+  for (const std::uint32_t pupil : pupils) {
+    expel(roster, pupil,
+          lost_peers(fmt::format("{} learned from {}, which is lost; join again",
+                                 roster.name(pupil), roster.name(teacher))));
+  }
+}
+
 // The member's replicas report nothing any more; the others have its steps, or make them together.
-// When it was the last that makes steps, training stops. Else the others halt for a new View, and
-// those that learned from it are expelled, because nobody knows what was on its way to them.
+// When it was the last that makes steps, training stops. Else the others halt for a new View,
+// unless all are in one without it.
 void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
   const auto is_its_own = [&](std::uint32_t each) { return roster.member_of(each) == member; };
   const bool trained = std::any_of(roster.training.begin(), roster.training.end(), is_its_own);
@@ -63,7 +77,7 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
   if (teacher && !roster.is_lost(*teacher)) {
     roster.actions.push_back(SendTeach{*teacher, member, false});
   }
-  roster.membership.lose(member);
+  const bool is_missed = roster.membership.lose(member);
   std::erase_if(roster.training, is_its_own);
   if (roster.training.empty()) {
     roster.phase = Phase::kOver;
@@ -71,20 +85,12 @@ void go_on_without(Roster& roster, std::uint32_t member, const Error& error) {
     return;
   }
   if (roster.phase != Phase::kTraining) return;
+  if (!is_missed) return;
   if (!was_changing) roster.changing_since = roster.now;
   roster.causes.push_back(error.message);
   roster.actions.push_back(
       LogLine{true, fmt::format("going on without {}: {}", roster.name(member), error.message)});
-  std::vector<std::uint32_t> pupils;
-  for (std::uint32_t each = 0; each < roster.members.size(); ++each) {
-    const Member& one = roster.members[each];
-    if (one.awaits_view && one.teacher == member) pupils.push_back(each);
-  }
-  for (const std::uint32_t pupil : pupils) {
-    expel(roster, pupil,
-          lost_peers(fmt::format("{} learned from {}, which is lost; join again",
-                                 roster.name(pupil), roster.name(member))));
-  }
+  expel_pupils(roster, member);
   admit_newcomers(roster);
   halt(roster);
 }
@@ -131,7 +137,16 @@ void take_answer(Roster& roster, Membership::Answer answer) {
     told.joined.push_back(each);
     roster.training.merge(roster.replicas_of(each));
   }
+  told.parted = answer.parted;
+  if (told.parted) {
+    const std::string why = why_left(roster, *told.parted).message;
+    told.causes.push_back(why);
+    roster.actions.push_back(
+        LogLine{false, fmt::format("going on without {}: {}", roster.name(*told.parted), why)});
+  }
+  for (const std::uint32_t each : told.view.ring) roster.members[each].parts = false;
   roster.actions.push_back(std::move(told));
+  release_parted(roster);
 }
 
 void settle_quarrels(Roster& roster) {
@@ -178,7 +193,7 @@ void part_from_others(Roster& roster, const View& view, const std::set<std::uint
       continue;
     }
     expel(roster, member,
-          lost_peers(fmt::format("{} was no member yet when the head was lost; join again",
+          lost_peers(fmt::format("{} was in no View of the run when the head was lost; join again",
                                  roster.name(member))));
   }
 }
@@ -222,13 +237,6 @@ std::optional<std::uint32_t> Roster::member_at(std::string_view name) const {
   return static_cast<std::uint32_t>(found - options.names.begin());
 }
 
-bool Roster::alone_knows(std::uint32_t member) const {
-  const std::set<std::uint32_t>& present = membership.present();
-  return std::all_of(present.begin(), present.end(), [&](std::uint32_t each) {
-    return each == member || members[each].teacher.has_value();
-  });
-}
-
 bool Roster::may_join(std::uint32_t member) const {
   const Member& pupil = members[member];
   if (!pupil.awaits_view || membership.participants().contains(member)) return false;
@@ -258,12 +266,8 @@ std::vector<std::uint32_t> Roster::absent() const {
 // A member that still lacks what was sent to it before its first View cannot finish what the others
 // have begun.
 void halt(Roster& roster) {
-  const std::set<std::uint32_t>& present = roster.membership.present();
-  const bool all_follow = std::none_of(present.begin(), present.end(), [&](std::uint32_t member) {
-    return roster.members[member].teacher.has_value();
-  });
-  if (!all_follow) roster.membership.interrupt();
-  for (const std::uint32_t member : roster.membership.participants()) {
+  if (!roster.all_follow()) roster.membership.interrupt();
+  for (const std::uint32_t member : roster.membership.halting()) {
     roster.actions.push_back(
         SendHalt{member, *roster.membership.change(), roster.membership.is_planned()});
   }
@@ -295,7 +299,8 @@ void lose(Roster& roster, std::uint32_t member, const Error& error, std::string_
     lose_newcomer(roster, member);
   } else if (roster.phase == Phase::kGathering) {
     if (was_awaited) stop(roster, error);
-  } else if (trains && roster.membership.present().contains(member)) {
+  } else if (trains &&
+             (roster.membership.present().contains(member) || roster.members[member].parts)) {
     go_on_without(roster, member, error);
   }
 }

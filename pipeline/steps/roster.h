@@ -6,10 +6,11 @@
 // decided in pipeline/steps/membership.h.
 //
 // The rules in short:
-// - A member that is lost or leaves costs no step: the others halt and go on in a new View. The
-//   loss of the last one that makes steps ends the run, with the last committed state saved.
+// - A member that is lost costs no step: the others halt and go on in a new View. The loss of the last one that makes steps ends the run, with the last committed state saved.
 // - A member that is told to leave first hands over its micro-batches, so that nothing is computed
-//   twice, unless that takes longer than handover_grace.
+//   twice. Then it finishes what it has begun with the others, whose next View is without it, and is
+//   released when all of them have entered that. Those that learn from it are taught to the end
+//   before. If all this takes longer than handover_grace, it leaves as if it were lost.
 // - A member that comes while the run trains learns first, from one that is likely to be near: the
 //   one whose address begins most like its own, or else the leader. When it has shown that it
 //   applies steps as the others do, it is admitted with the next View. Until then its loss costs
@@ -83,6 +84,7 @@ struct TellView {
   double halted_seconds = 0.0;
   std::uint32_t taken_over = 0;
   std::uint64_t kept_bytes = 0;
+  std::optional<std::uint32_t> parted;  // is told too that it is without it
 };
 // Somebody has asked from outside that this member leaves, and it has become the last one.
 struct RefuseLeave {
@@ -119,7 +121,8 @@ struct RosterOptions {
   // How long two members that have lost each other may go on before one of them has to go: when
   // both say so, and when only one does and the other may be dead (pipeline/steps/quarrels.h).
   runtime::Duration parting_grace{0}, accused_grace{0};
-  // How long a member that leaves may take to hand over its micro-batches; 0: it leaves at once.
+  // How long a member that leaves may take to hand over its micro-batches and to finish what it has
+  // begun; 0: it leaves at once.
   runtime::Duration handover_grace{0};
 };
 
@@ -143,6 +146,7 @@ struct Roster {
     // It hands over its micro-batches first: since when, and its replicas that have none any more.
     std::optional<runtime::TimePoint> hands_over_since;
     std::set<std::uint32_t> idle;
+    bool parts = false;  // it has handed over, and the next View is without it, or this one already
   };
   // The words with which a member has halted; see actors::Halted.
   struct Report {
@@ -170,8 +174,12 @@ struct Roster {
   bool is_reused(std::uint32_t member) const { return member >= options.reused_from; }
   // All others that make steps still lack something that is on its way to them.
   bool alone_knows(std::uint32_t member) const;
+  // No member still lacks what was sent to it before its first View.
+  bool all_follow() const;
   // The member waits until others compute its micro-batches, which they will soon.
   bool hands_over(std::uint32_t member) const;
+  // It may take its time to hand over and to finish what it has begun.
+  bool may_take_time(std::uint32_t member) const;
   // All replicas of the member have shown that they apply a step as the others do; or have a state,
   // when no steps are made that they could show it by.
   bool may_join(std::uint32_t member) const;
@@ -220,6 +228,8 @@ void note_too_slow(Roster& roster, std::uint32_t member, std::uint32_t process,
 void note_pace(Roster& roster, std::uint32_t replica, std::uint64_t iteration, double micro_batches,
                double seconds);
 void note_halted(Roster& roster, std::uint32_t member, const Roster::Report& report);
+// The member has entered the View, and needs nothing of those that are not in it any more.
+void note_entered(Roster& roster, std::uint32_t member, ViewId view);
 // An actor on the member's node has failed, and with it this replica if it is one.
 void note_failure(Roster& roster, std::optional<std::uint32_t> member,
                   std::optional<std::uint32_t> replica, const runtime::Error& error);
@@ -228,8 +238,12 @@ void note_replica_end(Roster& roster, std::uint32_t replica);
 void note_last_step(Roster& roster, std::uint64_t step);
 // The member wants to leave, or somebody outside wants it to: `why`.
 void let_leave(Roster& roster, std::uint32_t member, const std::string& why);
+// What the others are told of a member that leaves.
+runtime::Error why_left(const Roster& roster, std::uint32_t member);
 // The replica has no micro-batches in the iteration under way, nor will it have any in its View.
 void note_idle(Roster& roster, std::uint32_t replica);
+// Those that have parted, and that nobody waits for, are released.
+void release_parted(Roster& roster);
 // Those that could not leave yet try again.
 void let_waiting_leave(Roster& roster);
 // Time has passed.

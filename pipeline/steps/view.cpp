@@ -28,24 +28,57 @@ bool View::is_new(std::uint32_t member) const {
   return std::find(newcomers.begin(), newcomers.end(), member) != newcomers.end();
 }
 
-bool View::gives(std::uint32_t member) const {
-  if (std::none_of(ring.begin(), ring.end(), [&](std::uint32_t each) { return lags(each); })) {
-    return false;
+std::vector<std::uint32_t> View::next_of(std::uint32_t member) const {
+  const BucketRoutes routes(static_cast<std::uint32_t>(ring.size()), rows);
+  std::vector<std::uint32_t> members;
+  for (const std::uint32_t position : routes.next_of(position_of(member))) {
+    members.push_back(ring[position]);
   }
-  const auto has_it = [&](std::uint32_t each) { return !is_new(each) && !lags(each); };
-  const auto first = std::find_if(ring.begin(), ring.end(), has_it);
-  return first != ring.end() && *first == member;
+  return members;
 }
 
-std::optional<std::uint32_t> View::gives_to(std::uint32_t member) const {
-  if (!lags(member) && !gives(member)) return std::nullopt;
-  const std::size_t here = position_of(member);
-  for (std::size_t i = 1; i < ring.size(); ++i) {
-    const std::uint32_t next = ring[(here + i) % ring.size()];
-    if (gives(next)) return std::nullopt;
-    if (lags(next)) return next;
+namespace {
+
+// Members of which some have the step that others lack.
+struct Holders {
+  std::vector<std::uint32_t> members;  // those that have it stand in front
+  std::size_t having = 0;
+
+  void add(std::uint32_t member, bool has_it) {
+    members.insert(has_it ? members.begin() + static_cast<std::ptrdiff_t>(having) : members.end(),
+                   member);
+    having += has_it ? 1 : 0;
   }
-  return std::nullopt;
+  // Each that has it gives it to one that lacks it, all of these to as many others, and so on.
+  void give(std::uint32_t member, std::vector<std::uint32_t>& given) const {
+    const auto own = static_cast<std::size_t>(std::ranges::find(members, member) - members.begin());
+    for (std::size_t givers = std::max<std::size_t>(having, 1); givers < members.size();
+         givers *= 2) {
+      if (own < givers && own + givers < members.size()) given.push_back(members[own + givers]);
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> View::gives_to(std::uint32_t member) const {
+  Holders heads, own_row;  // the first of each row, and all of the member's
+  const std::vector<std::uint32_t> firsts = rows.empty() ? std::vector<std::uint32_t>{0} : rows;
+  for (std::size_t i = 0; i < firsts.size(); ++i) {
+    const std::size_t end = i + 1 < firsts.size() ? firsts[i + 1] : ring.size() + firsts.front();
+    Holders row;
+    for (std::size_t each = firsts[i]; each < end; ++each) {
+      const std::size_t position = each % ring.size();
+      if (!is_new(ring[position])) row.add(ring[position], reached[position] >= first_step);
+    }
+    if (row.members.empty()) continue;
+    heads.add(row.members.front(), row.having > 0);
+    if (std::ranges::count(row.members, member) > 0) own_row = std::move(row);
+  }
+  std::vector<std::uint32_t> given;
+  heads.give(member, given);
+  own_row.give(member, given);
+  return given;
 }
 
 const std::vector<std::uint32_t>& View::owners_in(std::uint64_t iteration) const {

@@ -62,13 +62,13 @@ struct View {
   bool lags(std::uint32_t member) const {
     return !is_new(member) && reached[position_of(member)] < first_step;
   }
-  // The member that gives that step to those that lack it: the first of the ring that has it and is
-  // not new.
-  bool gives(std::uint32_t member) const;
-  // The member that this one sends that step to, as soon as it has it. It goes from the one that
-  // gives it to the next behind it in the ring that lacks it, and from there to the next, so that
-  // nobody has to be connected to all.
-  std::optional<std::uint32_t> gives_to(std::uint32_t member) const;
+  // The members that this one sends to, in steps of the View.
+  std::vector<std::uint32_t> next_of(std::uint32_t member) const;
+  // The members that this one sends that step to, as soon as it has it, in this order: in each row
+  // those that have it give it to those that lack it, and with them to the next, so that it takes
+  // the time of a few sendings however many lack it. In a row where nobody has it, one gets it from
+  // another row. Newcomers have it from their teachers.
+  std::vector<std::uint32_t> gives_to(std::uint32_t member) const;
   // Whether each assignment has an owner for each of so many micro-batches, and all owners are
   // replicas of its members.
   bool shares_out(std::uint32_t micro_batches, std::uint32_t replicas_per_member) const;

@@ -204,6 +204,7 @@ class Company {
         }
         note(context, fmt::format("view {} of {} from {}", text_of(view.id),
                                   fmt::join(view.ring, " "), view.first_step));
+        context.send_control("coordinator", Message::of(Entered{view.id}));
       } else if (const auto* teach = message.as<Teach>()) {
         if (teach->begins) taught.push_back(teach->member);
         if (teach->begins) processes.push_back(teach->process);

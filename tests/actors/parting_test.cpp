@@ -51,7 +51,9 @@ TEST(Parting, MemberIsReleasedWhenItTellsThatItHasNoWorkAnyMore) {
   company.run();
   expect_good_end(company);
   EXPECT_THAT(company.heard["reducer.1"],
-              ElementsAre("view 1.1 of 0 1 2 from 5", "halt 1.2", "view 1.2 of 0 1 2 from 5"));
+              ElementsAre("view 1.1 of 0 1 2 from 5", "halt 1.2", "view 1.2 of 0 1 2 from 5",
+                          "halt 1.3", "view 1.3 of 0 2 from 5"));
+  EXPECT_THAT(company.heard["member.1"], ElementsAre("release"));
   EXPECT_THAT(company.heard["reducer.0"],
               ElementsAre("view 1.1 of 0 1 2 from 5", "halt 1.2", "view 1.2 of 0 1 2 from 5",
                           "halt 1.3", "view 1.3 of 0 2 from 5"));

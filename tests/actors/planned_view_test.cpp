@@ -85,16 +85,52 @@ TEST(PlannedView, TwoThatBeginAtOneStepAreTakenOneBehindTheOther) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
-// Members 1 and 2 lack step 3 in the second View; 0 gives it to 1, and 1 to 2.
+// Members 1, 2 and 3 lack step 3 in the second View; 0 gives it to 1 and 2, and 1 to 3.
 TEST(PlannedView, MemberThatStillLacksAStepPassesItOnBeforeItTakesTheNextView) {
   Scene scene;
-  scene.root(view(kFirstView, {0, 1, 2})).root(halt(kSecond));
-  scene.root(view(kSecond, {0, 1, 2}, 4, {4, 3, 3})).root(halt(kThird, true));
-  scene.root(view(kThird, {0, 1, 2}, 4));
+  scene.root(view(kFirstView, {0, 1, 2, 3})).root(halt(kSecond)).newcomer_wakes();
+  scene.root(view(kSecond, {0, 1, 2, 3}, 4, {4, 3, 3, 3})).root(halt(kThird, true));
+  scene.root(view(kThird, {0, 1, 2, 3}, 4));
   scene.other(ring_bucket(kSecond, 42)).other(ring_header(kSecond));
   EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "halted 1.2 at 3", "halted 1.3 at 3",
                                        "sum 3.0: 42", "header 3.0", "view 1.2", "view 1.3"));
-  EXPECT_THAT(scene.passed_on, ElementsAre("gives 1.2: bucket 3.0", "gives 1.2: header 3.0"));
+  EXPECT_THAT(scene.taught, ElementsAre("gives 1.2: bucket 3.0", "gives 1.2: header 3.0"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
+TEST(PlannedView, MemberThatItIsWithoutFinishesWhatIsBeforeAndNothingElse) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).replica(own_bucket(kFirstView, 5));
+  scene.root(halt(kSecond, true)).root(view(kSecond, {0, 2}, 4));
+  scene.replica(own_header(kFirstView, 0));
+  come_round(scene);
+  scene.replica(own_bucket(kFirstView, 5, 4));
+  EXPECT_THAT(scene.run(),
+              ElementsAre("view 1.1", "halted 1.2 at 3, before 4", "sum 3.0: 42", "header 3.0"));
+  EXPECT_THAT(scene.passed_on, ElementsAre("on 1.1: bucket 3.0", "on 1.1: header 3.0",
+                                           "gives 1.1: bucket 3.0", "gives 1.1: header 3.0"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
+// Its head has been lost, and the next one does not know that it was to leave.
+TEST(PlannedView, MemberThatHasPartedGoesOnInAViewOfAnotherHead) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).root(halt(kSecond, true)).root(view(kSecond, {0, 2}, 3));
+  scene.root(halt({2, 1})).root(view({2, 1}, {0, 1}, 3)).replica(own_bucket({2, 1}, 5));
+  EXPECT_THAT(scene.run(),
+              ElementsAre("view 1.1", "halted 1.2 at 3", "halted 2.1 at 3", "view 2.1"));
+  EXPECT_THAT(scene.passed_on, ElementsAre("on 2.1: bucket 3.0"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+}
+
+TEST(PlannedView, MemberTellsWhenItNeedsOneNoMoreThatHasParted) {
+  Scene scene;
+  scene.root(view(kFirstView, {0, 1, 2})).replica(own_bucket(kFirstView, 5));
+  scene.root(halt(kSecond, true)).root(view(kSecond, {1, 2}, 4));
+  scene.replica(own_header(kFirstView, 1));
+  come_round(scene);
+  EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "halted 1.2 at 3, before 4", "sum 3.0: 42",
+                                       "entered 1.2", "header 3.0", "view 1.2"));
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 

@@ -181,16 +181,17 @@ TEST(ReducerChange, OvertakenHaltsAndViewsAreLetGo) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
-TEST(ReducerChange, WhoHasTheNewestStepGivesItToTheNextThatLacksIt) {
+TEST(ReducerChange, WhoHasTheNewestStepGivesItToThoseThatLackIt) {
   Scene scene;
   make_step(scene);
   scene.root(halt(kSecond)).root(view(kSecond, {1, 2, 0}, 4, {4, 3, 3}));
   EXPECT_EQ(scene.run(), then(kHeardOfIt, {"halted 1.2 at 4", "view 1.2"}));
-  EXPECT_EQ(scene.passed_on, then(kPassedOn, {"gives 1.2: bucket 3.0", "gives 1.2: header 3.0"}));
+  EXPECT_EQ(scene.passed_on, then(kPassedOn, {"gives 1.2: bucket 3.0", "gives 1.2: header 3.0",
+                                              "gives 1.2: bucket 3.0", "gives 1.2: header 3.0"}));
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
-TEST(ReducerChange, WhoIsNotTheFirstThatHasItGivesNothing) {
+TEST(ReducerChange, WhereAnotherGivesItToAllThatLackItNobodyElseDoes) {
   Scene scene;
   make_step(scene);
   scene.root(halt(kSecond)).root(view(kSecond, {0, 1, 2}, 4, {4, 4, 3}));
@@ -213,16 +214,17 @@ TEST(ReducerChange, WhoLacksTheNewestStepGetsItBeforeTheView) {
 }
 
 // Member 0 gives it to member 1, and is not connected to the others that lack it.
-TEST(ReducerChange, WhoIsGivenTheNewestStepPassesItOnToTheNextThatLacksIt) {
+TEST(ReducerChange, WhoIsGivenTheNewestStepGivesItToAnotherThatLacksIt) {
   for (const bool is_last : {false, true}) {
     Scene scene;
-    scene.root(view(kFirstView, {0, 1, 2})).root(halt(kSecond));
-    scene.root(is_last ? view(kSecond, {2, 1, 0}, 4, {3, 3, 4})
-                       : view(kSecond, {1, 2, 0}, 4, {3, 3, 4}));
+    scene.root(view(kFirstView, {0, 1, 2, 3})).root(halt(kSecond)).newcomer_wakes();
+    scene.root(is_last ? view(kSecond, {2, 3, 1, 0}, 4, {3, 3, 3, 4})
+                       : view(kSecond, {1, 2, 3, 0}, 4, {3, 3, 3, 4}));
     scene.other(ring_bucket(kSecond, 42)).other(ring_header(kSecond));
     EXPECT_THAT(scene.run(), ElementsAre("view 1.1", "halted 1.2 at 3", "sum 3.0: 42", "header 3.0",
                                          "view 1.2"));
-    EXPECT_EQ(scene.passed_on.size(), is_last ? 0U : 2U);
+    EXPECT_THAT(scene.passed_on, ElementsAre());
+    EXPECT_EQ(scene.taught.size(), is_last ? 0U : 2U);
     EXPECT_FALSE(scene.end.error) << scene.end.error->message;
   }
 }

@@ -148,6 +148,9 @@ class Scene {
                          pipeline::text_of(bucket->bucket.view), bucket->bucket.step,
                          bucket->bucket.attempt, of(bucket->bucket.worker));
     }
+    if (const auto* entered = message.as<Entered>()) {
+      return "entered " + pipeline::text_of(entered->view);
+    }
     const auto* header = message.as<RingHeader>();
     CHECK(header != nullptr, "nobody says anything else");
     return fmt::format("{} {}: header {}.{}{}", header->combined ? "gives" : "on",

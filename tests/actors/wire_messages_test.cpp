@@ -39,7 +39,7 @@ struct Drawn {
 };
 using AllDrawn =
     Drawn<BeginTraining, Halt, Halted, TellSteps, Teach, Lesson, Learned, TooSlow, Pace,
-          ViewMessage, Feed, EndOfData, RingHeader, Snapshot, StepMetrics, SampleMetrics,
+          ViewMessage, Entered, Feed, EndOfData, RingHeader, Snapshot, StepMetrics, SampleMetrics,
           ReplicaEnd, StopTraining, NeighbourLost, Leaving, Expelled, MemberFailed, Release,
           CheckpointRequest, FigureAsked, FigureFound, Probe, NodeReport>;
 
@@ -80,7 +80,7 @@ TEST(WireMessages, BytesAreThoseOfTheProtocolsVersion) {
     hasher.add(parts.header);
     for (const Buffer& attachment : parts.attachments) hasher.add(attachment.bytes());
   }
-  EXPECT_EQ(hasher.digest().text(), "e2169cd726535a556155a4c92d5c9bc8");
+  EXPECT_EQ(hasher.digest().text(), "05a5c017fb07c32eec43604d148fd0c9");
 }
 
 TEST(WireMessages, SamplesThatComeBackCostTheSameCredit) {

@@ -381,7 +381,7 @@ TEST(Membership, TooFewHandOverTheLastSumsWhenNothingIsLeftToMake) {
   membership.lose(0);
   expect_none(membership.halted(2, {4, 2}, 9));
   const View view = expect_view(membership.halted(1, {4, 2}, 8));
-  EXPECT_TRUE(view.gives(2));
+  EXPECT_THAT(view.gives_to(2), ElementsAre(1));
   EXPECT_TRUE(view.lags(1));
 }
 
@@ -400,7 +400,7 @@ TEST(Membership, AnEarlyEndIsOneTooFewMembersNeedNotWaitAt) {
   expect_none(membership.halted(1, {4, 2}, 8));
   const Membership::Answer answer = membership.end_at(9);
   ASSERT_TRUE(answer.view);
-  EXPECT_TRUE(answer.view->gives(2));
+  EXPECT_THAT(answer.view->gives_to(2), ElementsAre(1));
   EXPECT_TRUE(answer.view->lags(1));
   EXPECT_EQ(answer.taken_over, 0U);
   // The end may be known first.
@@ -418,7 +418,7 @@ TEST(Membership, LaggardThatNobodyIsLeftToHelpMakesTheStepItself) {
   membership.lose(2);
   const View view = expect_view(membership.halted(1, {4, 3}, 8));
   EXPECT_EQ(view.first_step, 8U);
-  EXPECT_FALSE(view.gives(1));
+  EXPECT_THAT(view.gives_to(1), ElementsAre());
 }
 
 TEST(Membership, MembersThatComputeNothingDoSoWhenNobodyElseIsLeft) {

@@ -37,7 +37,7 @@ TEST(PlannedChange, ViewBeginsAtTheFirstStepThatNobodyHasBegun) {
   EXPECT_THAT(view.reached, ElementsAre(11, 11, 11, 8)) << "all but the newcomer make them";
   for (const std::uint32_t member : view.ring) {
     EXPECT_FALSE(view.lags(member)) << member;
-    EXPECT_FALSE(view.gives(member)) << member;
+    EXPECT_THAT(view.gives_to(member), ElementsAre()) << member;
   }
   // Iterations 2 and 3 may have been begun.
   EXPECT_EQ(view.owners_in(3), std::vector<std::uint32_t>({0, 0, 1, 1, 2, 2}));
@@ -90,8 +90,87 @@ TEST(PlannedChange, LossWhileTheLastStepsBeforeItAreFinishedIsAnOrdinaryOne) {
   const View view = expect_view(membership.halted(1, {1, 3}, 10));
   EXPECT_EQ(view.first_step, 11U);
   EXPECT_THAT(view.reached, ElementsAre(11, 10));
-  EXPECT_TRUE(view.gives(0));
+  EXPECT_THAT(view.gives_to(0), ElementsAre(1));
   EXPECT_TRUE(view.lags(1));
+}
+
+// Members 0, 1 and 2, of which 1 has handed over its work; the View without it begins at step 14.
+Membership without_one() {
+  Membership membership = three_and_one();
+  membership.relieve(1);
+  for (const std::uint32_t member : {0, 1, 2}) (void)membership.halted(member, {1, 2}, 7);
+  membership.part(1);
+  EXPECT_TRUE(membership.is_planned());
+  EXPECT_EQ(membership.change(), (ViewId{1, 3}));
+  EXPECT_THAT(membership.halting(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(membership.participants(), ElementsAre(0, 2));
+  expect_none(membership.halted(0, {1, 3}, 13, 13));
+  expect_none(membership.halted(2, {1, 3}, 13, 13));
+  return membership;
+}
+
+TEST(PlannedChange, MemberThatPartsMakesWhatIsBeforeTheViewWithoutIt) {
+  Membership membership = without_one();
+  const auto answer = membership.halted(1, {1, 3}, 13, 14);
+  ASSERT_TRUE(answer.ok() && answer->view);
+  EXPECT_THAT(answer->view->ring, ElementsAre(0, 2));
+  EXPECT_EQ(answer->view->first_step, 14U);
+  EXPECT_THAT(answer->view->reached, ElementsAre(14, 14));
+  EXPECT_EQ(answer->parted, 1U);
+  EXPECT_EQ(answer->taken_over, 0U);
+  EXPECT_THAT(membership.present(), ElementsAre(0, 2));
+  EXPECT_THAT(membership.relieved(), ElementsAre());
+  membership.entered(0, {1, 3});
+  membership.entered(2, {1, 2});
+  EXPECT_TRUE(membership.is_awaited(1));
+  membership.entered(2, {1, 3});
+  EXPECT_FALSE(membership.is_awaited(1));
+  EXPECT_FALSE(membership.lose(1)) << "nobody waits for it";
+  EXPECT_FALSE(membership.change());
+}
+
+TEST(PlannedChange, ChangesThatFollowWaitForNothingOfAMemberThatHasParted) {
+  Membership membership = without_one();
+  expect_view(membership.halted(1, {1, 3}, 13, 13));
+  membership.admit(3);
+  expect_none(membership.halted(0, {1, 4}, 13, 14));
+  expect_none(membership.halted(3, {1, 4}, 12));
+  EXPECT_THAT(expect_view(membership.halted(2, {1, 4}, 13, 13)).ring, ElementsAre(0, 2, 3));
+  // The newcomer needs nothing of it.
+  membership.entered(0, {1, 3});
+  EXPECT_TRUE(membership.is_awaited(1));
+  membership.entered(2, {1, 4});
+  EXPECT_FALSE(membership.is_awaited(1));
+}
+
+TEST(PlannedChange, LossOfAMemberThatOthersWaitForIsAnOrdinaryOne) {
+  Membership membership = without_one();
+  expect_view(membership.halted(1, {1, 3}, 13, 14));
+  EXPECT_TRUE(membership.lose(1));
+  EXPECT_EQ(membership.change(), (ViewId{1, 4}));
+  EXPECT_FALSE(membership.is_planned());
+  expect_none(membership.halted(0, {1, 4}, 13));
+  const View view = expect_view(membership.halted(2, {1, 4}, 13));
+  EXPECT_EQ(view.first_step, 13U);
+  EXPECT_THAT(view.ring, ElementsAre(0, 2));
+}
+
+TEST(PlannedChange, LossOfAnotherEndsTheWaitForAMemberThatHasParted) {
+  Membership membership = without_one();
+  expect_view(membership.halted(1, {1, 3}, 13, 14));
+  membership.lose(2);
+  EXPECT_TRUE(membership.is_awaited(1)) << "nobody has forgotten yet what it waits for";
+  expect_view(membership.halted(0, {1, 4}, 13));
+  EXPECT_FALSE(membership.is_awaited(1));
+}
+
+TEST(PlannedChange, MemberThatIsToPartStaysWhereTheChangeIsNoPlannedOne) {
+  Membership membership = without_one();
+  membership.lose(2);
+  EXPECT_THAT(membership.participants(), ElementsAre(0, 1));
+  expect_none(membership.halted(0, {1, 4}, 13));
+  EXPECT_THAT(expect_view(membership.halted(1, {1, 4}, 13)).ring, ElementsAre(0, 1));
+  EXPECT_THAT(membership.relieved(), ElementsAre(1)) << "it gets no work";
 }
 
 // Both that are left are as far as they were before the planned View was told.

@@ -1,16 +1,13 @@
-#include "pipeline/steps/roster.h"
+#include "tests/pipeline/roster_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace troupe::pipeline {
 namespace {
@@ -24,102 +21,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using Phase = Roster::Phase;
-
-using Lines = std::vector<std::string>;
-const Error kDeath{ErrorKind::kLostPeers, "its connection closed"};
-
-struct Words {
-  std::string operator()(const SendHalt& halt) const {
-    return fmt::format("halt {} for {}{}", halt.member, text_of(halt.change),
-                       halt.planned ? " as planned" : "");
-  }
-  std::string operator()(const SendTeach& teach) const {
-    return fmt::format("{} {} {}", teach.teacher, teach.begins ? "teaches" : "forgets",
-                       teach.member);
-  }
-  std::string operator()(const SendBegin& begins) const {
-    return fmt::format("begin {}", begins.replica);
-  }
-  std::string operator()(const SendExpelled& expelled) const {
-    return fmt::format("expel {}: {}", expelled.member, expelled.error.message);
-  }
-  std::string operator()(const SendRelease& release) const {
-    return fmt::format("release {}", release.member);
-  }
-  std::string operator()(const AwaitAnother& awaited) const {
-    return fmt::format("process {} of {} may come", awaited.process, awaited.member);
-  }
-  std::string operator()(const TellLoss& loss) const {
-    return fmt::format("{} is {}", loss.member, loss.state);
-  }
-  std::string operator()(const TellView& told) const {
-    return fmt::format("View {} of {} from {}", text_of(told.view.id),
-                       fmt::join(told.view.ring, " "), told.view.first_step);
-  }
-  std::string operator()(const RefuseLeave& refused) const {
-    return fmt::format("{} may not leave", refused.member);
-  }
-  std::string operator()(const StopTrainingOf& stops) const {
-    return fmt::format("stop {}: {}", fmt::join(stops.replicas, " "),
-                       stops.error ? stops.error->message : "");
-  }
-  std::string operator()(const SaveState&) const { return "save"; }
-  std::string operator()(const EndRun&) const { return "end"; }
-  std::string operator()(const LogLine&) const { return {}; }
-};
-
-// What follows from the event, but for what goes into the log.
-Lines after(Roster& roster, const std::function<void()>& event) {
-  roster.actions.clear();
-  event();
-  Lines lines;
-  for (const RosterAction& action : roster.actions) {
-    if (!std::holds_alternative<LogLine>(action)) lines.push_back(std::visit(Words{}, action));
-  }
-  return lines;
-}
-
-// Members of one replica each, of which the last `newcomers` may join. The others are here and
-// train from step 5 on, unless `begins` is false.
-Roster run_of(std::uint32_t members, std::uint32_t newcomers = 0, std::uint32_t min_members = 1,
-              bool begins = true) {
-  RosterOptions options;
-  options.membership.ring.clear();
-  for (std::uint32_t i = 0; i < members; ++i) {
-    if (i + newcomers < members) options.membership.ring.push_back(i);
-    options.names.push_back(fmt::format("member.{}", i));
-  }
-  options.membership.weights.assign(members, 1);
-  options.membership.micro_batches = 6;
-  options.membership.min_members = min_members;
-  options.first_step = 5;
-  options.parting_grace = options.accused_grace = seconds(2);
-  Roster roster(options);
-  if (!begins) return roster;
-  for (const std::uint32_t member : options.membership.ring) arrive(roster, member);
-  begin(roster);
-  return roster;
-}
-
-Lines halted(Roster& roster, std::uint32_t member, std::uint64_t next_step) {
-  const auto change = roster.membership.change().value_or(ViewId{});
-  return after(roster, [&] {
-    note_halted(
-        roster, member,
-        {change, next_step, next_step, 0, std::make_shared<const View>(roster.membership.view())});
-  });
-}
-
-// Member 2 of 3 comes, learns and is admitted; the others make step 8 next.
-Roster run_with_newcomer() {
-  Roster roster = run_of(3, 1);
-  arrive(roster, 2);
-  note_learned(roster, 2, 0, false);
-  note_learned(roster, 2, 2, false);
-  for (const std::uint32_t member : {0U, 1U}) (void)halted(roster, member, 8);
-  (void)halted(roster, 2, 7);
-  return roster;
-}
 
 TEST(Roster, BeginsWhenAllAreHere) {
   Roster roster = run_of(3, 1, 1, false);
@@ -223,87 +124,6 @@ TEST(Roster, NewcomerWhoseTeacherIsLostIsExpelled) {
                   "2 is dead", "0 forgets 2", "halt 1 for 1.2"));
 }
 
-TEST(Roster, MemberThatAloneKnowsStaysUntilOneOfTheOthersDoes) {
-  Roster roster = run_with_newcomer();
-  lose(roster, 1, kDeath, "dead");
-  EXPECT_THAT(after(roster, [&] { let_leave(roster, 0, "somebody asked"); }), IsEmpty());
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
-  EXPECT_THAT(after(roster, [&] { note_learned(roster, 2, 3, true); }),
-              ElementsAre("release 0", "0 is ended", "halt 2 for 1.4"));
-}
-
-// Three train, and the one of this number is asked to leave.
-Roster run_that_is_left_by(std::uint32_t member) {
-  Roster roster = run_of(3);
-  roster.options.handover_grace = seconds(10);
-  EXPECT_THAT(after(roster, [&] { let_leave(roster, member, "somebody asked"); }),
-              ElementsAre("halt 0 for 1.2 as planned", "halt 1 for 1.2 as planned",
-                          "halt 2 for 1.2 as planned"));
-  for (const std::uint32_t each : {0U, 1U}) (void)halted(roster, each, 8);
-  EXPECT_THAT(halted(roster, 2, 8), ElementsAre("View 1.2 of 0 1 2 from 8"));
-  return roster;
-}
-
-TEST(Roster, MemberThatIsToLeaveStaysUntilOthersHaveItsWork) {
-  Roster roster = run_that_is_left_by(1);
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
-  EXPECT_THAT(after(roster, [&] { let_leave(roster, 1, ""); }), IsEmpty()) << "it is on its way";
-  EXPECT_THAT(after(roster, [&] { note_idle(roster, 2); }), IsEmpty()) << "another one's";
-  EXPECT_THAT(after(roster, [&] { note_idle(roster, 1); }),
-              ElementsAre("release 1", "1 is ended", "halt 0 for 1.3", "halt 2 for 1.3"));
-}
-
-TEST(Roster, MemberLeavesWithoutHavingHandedItsWorkOverWhenThatTakesTooLong) {
-  Roster roster = run_that_is_left_by(1);
-  roster.now += seconds(9);
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
-  roster.now += seconds(1);
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }),
-              ElementsAre("release 1", "1 is ended", "halt 0 for 1.3", "halt 2 for 1.3"));
-}
-
-TEST(Roster, MemberLeavesAtOnceWhenNobodyStaysWhoCouldTakeItsWork) {
-  Roster roster = run_of(2);
-  roster.options.handover_grace = seconds(10);
-  let_leave(roster, 1, "somebody asked");
-  EXPECT_THAT(after(roster, [&] { let_leave(roster, 0, "somebody asked"); }),
-              ElementsAre("release 0", "0 is ended", "halt 1 for 1.3"));
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }), ElementsAre("1 may not leave"));
-  EXPECT_THAT(roster.membership.relieved(), IsEmpty());
-}
-
-TEST(Roster, MemberThatHandsItsWorkOverMayBeLostLikeAnyOther) {
-  Roster roster = run_that_is_left_by(1);
-  EXPECT_THAT(after(roster, [&] { lose(roster, 1, kDeath, "dead"); }),
-              ElementsAre("1 is dead", "halt 0 for 1.3", "halt 2 for 1.3"));
-  EXPECT_THAT(after(roster, [&] { note_idle(roster, 1); }), IsEmpty());
-  EXPECT_THAT(halted(roster, 0, 9), IsEmpty());
-  EXPECT_THAT(halted(roster, 2, 9), ElementsAre("View 1.3 of 0 2 from 9"));
-}
-
-TEST(Roster, WorkIsNotSharedOutBySpeedWhileAMemberHandsItsOver) {
-  Roster roster = run_that_is_left_by(1);
-  Lines lines;
-  for (int round = 0; round < 20; ++round) {
-    for (const std::uint32_t replica : {0U, 1U, 2U}) {
-      const double speed = replica == 0 ? 9.0 : 1.0;
-      for (std::string& line :
-           after(roster, [&] { note_pace(roster, replica, 20, 2.0, 2.0 * speed); })) {
-        lines.push_back(std::move(line));
-      }
-    }
-  }
-  EXPECT_THAT(lines, IsEmpty());
-}
-
-TEST(Roster, MemberThatStayedForANewcomerMayNotLeaveWhenThatIsLost) {
-  Roster roster = run_with_newcomer();
-  lose(roster, 1, kDeath, "dead");
-  let_leave(roster, 0, "somebody asked");
-  lose(roster, 2, kDeath, "dead");
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }), ElementsAre("0 may not leave"));
-}
-
 TEST(Roster, NewcomerThatLacksWhatALostTeacherSentItIsExpelled) {
   Roster roster = run_with_newcomer();
   lose(roster, 0, kDeath, "dead");
@@ -363,7 +183,7 @@ TEST(Roster, NextHeadKeepsNoNewcomersThatWereInNoViewOrLackLessons) {
                         {1, {{2, 1}, 8, 8, 0, newest}},
                         {2, {{2, 1}, 7, 7, 0, newest}}};
   const Lines lines = after(roster, [&] { go_on_from(roster, *newest, reports, {0, 1, 2, 3}); });
-  EXPECT_THAT(lines, Contains(HasSubstr("expel 3: member.3 was no member yet")));
+  EXPECT_THAT(lines, Contains(HasSubstr("expel 3: member.3 was in no View")));
   EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 lacks steps")));
   EXPECT_THAT(lines, Contains("halt 0 for 2.2"));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("expel 0"))));
@@ -388,7 +208,7 @@ TEST(Roster, NextHeadGoesOnFromTheViewThatTheOthersAreInWhereOnlyANewcomerHasTak
       {0, {{2, 1}, 9, 9, 0, old}}, {1, {{2, 1}, 9, 9, 0, old}}, {2, {{2, 1}, 8, 8, 0, planned}}};
   ASSERT_EQ(newest_view(reports), old.get());
   const Lines lines = after(roster, [&] { go_on_from(roster, *old, reports, {0, 1, 2}); });
-  EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 was no member yet")));
+  EXPECT_THAT(lines, Contains(HasSubstr("expel 2: member.2 was in no View")));
   EXPECT_THAT(lines, Contains("View 2.1 of 0 1 from 9"));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace troupe::pipeline {
@@ -22,14 +23,6 @@ View view(std::vector<std::uint64_t> reached = {10, 10, 10, 10}) {
   view.reached = std::move(reached);
   view.owners = {8, 9, 4, 12, 0, 1};
   return view;
-}
-
-std::vector<std::uint32_t> givers(const View& view) {
-  std::vector<std::uint32_t> members;
-  for (const std::uint32_t member : view.ring) {
-    if (view.gives(member)) members.push_back(member);
-  }
-  return members;
 }
 
 TEST(ViewId, LaterTermsAreGreaterThanLaterNumbers) {
@@ -49,34 +42,13 @@ TEST(View, KnowsWhereItsMembersStand) {
   EXPECT_DEATH(static_cast<void>(each.position_of(1)), "a member of the View");
 }
 
-TEST(View, NobodyGivesWhereNobodyLags) {
-  EXPECT_THAT(givers(view()), ElementsAre());
-  for (const std::uint32_t member : view().ring) EXPECT_FALSE(view().lags(member));
-}
-
-TEST(View, FirstOfTheRingThatHasTheStepGivesItToThoseThatLackIt) {
+TEST(View, MemberLagsThatLacksTheStepBeforeTheFirst) {
   const View each = view({9, 10, 9, 10});
   EXPECT_TRUE(each.lags(4));
   EXPECT_FALSE(each.lags(2));
   EXPECT_TRUE(each.lags(6));
   EXPECT_FALSE(each.lags(0));
-  EXPECT_THAT(givers(each), ElementsAre(2));
-  EXPECT_THAT(givers(view({9, 9, 9, 10})), ElementsAre(0));
-  EXPECT_THAT(givers(view({10, 10, 10, 9})), ElementsAre(4));
-}
-
-// Exactly one member gives the step if and only if somebody lacks it, whichever members reached it.
-TEST(View, OneGivesWheneverSomebodyLags) {
-  for (unsigned bits = 1; bits < 16; ++bits) {
-    std::vector<std::uint64_t> reached;
-    for (unsigned i = 0; i < 4; ++i) reached.push_back((bits >> i & 1U) != 0 ? 10 : 9);
-    const View each = view(reached);
-    const std::vector<std::uint32_t> all = givers(each);
-    ASSERT_EQ(all.size(), bits == 15 ? 0U : 1U) << bits;
-    if (!all.empty()) {
-      EXPECT_FALSE(each.lags(all.front())) << bits;
-    }
-  }
+  for (const std::uint32_t member : view().ring) EXPECT_FALSE(view().lags(member));
 }
 
 TEST(View, IsLedByTheLeastNumberWhereverItStands) {
@@ -132,17 +104,68 @@ TEST(View, ChecksAreOfItsMembersInOrderAndOfItsOwners) {
   EXPECT_EQ(checks.replicas_per_member, 2U);
 }
 
-TEST(View, WhoHasTheStepSendsItToTheNextThatLacksItAndThatOneOn) {
+TEST(View, EachThatHasTheStepGivesItToOneThatLacksIt) {
   View each = view({9, 10, 9, 10});
-  EXPECT_EQ(each.gives_to(2), 6U);
-  EXPECT_EQ(each.gives_to(6), 4U);
-  EXPECT_EQ(each.gives_to(4), std::nullopt) << "the next but for the one that gives it";
-  EXPECT_EQ(each.gives_to(0), std::nullopt) << "another one gives it";
+  EXPECT_THAT(each.gives_to(2), ElementsAre(4));
+  EXPECT_THAT(each.gives_to(0), ElementsAre(6));
+  EXPECT_THAT(each.gives_to(4), ElementsAre());
+  EXPECT_THAT(each.gives_to(6), ElementsAre());
   // A newcomer has its lessons from its teacher.
-  each.newcomers = {6};
-  EXPECT_EQ(each.gives_to(2), 4U);
-  EXPECT_EQ(each.gives_to(6), std::nullopt);
-  for (const std::uint32_t member : view().ring) EXPECT_EQ(view().gives_to(member), std::nullopt);
+  each.newcomers = {4};
+  EXPECT_THAT(each.gives_to(2), ElementsAre(6));
+  EXPECT_THAT(each.gives_to(0), ElementsAre());
+}
+
+TEST(View, ThoseThatWereGivenTheStepGiveItToAsManyOthers) {
+  const View each = view({9, 9, 9, 10});
+  EXPECT_THAT(each.gives_to(0), ElementsAre(4, 2));
+  EXPECT_THAT(each.gives_to(4), ElementsAre(6));
+  EXPECT_THAT(each.gives_to(2), ElementsAre());
+}
+
+TEST(View, RowWithoutTheStepIsGivenItOnce) {
+  View each = view({10, 10, 9, 9});
+  each.rows = {0, 2};
+  EXPECT_THAT(each.gives_to(4), ElementsAre(6));
+  EXPECT_THAT(each.gives_to(2), ElementsAre());
+  EXPECT_THAT(each.gives_to(6), ElementsAre(0));
+  // The last row goes on at the beginning of the ring.
+  each.rows = {1, 3};
+  EXPECT_THAT(each.gives_to(2), ElementsAre(6));
+  EXPECT_THAT(each.gives_to(4), ElementsAre(0));
+}
+
+// Whichever members have it, and in whichever rows: after a few sendings of each all have it, and
+// nobody was sent it twice.
+TEST(View, AllGetTheStepThatOneHas) {
+  const std::vector<std::vector<std::uint32_t>> rows = {{}, {0, 3, 5}, {1, 4, 6, 7}};
+  for (unsigned bits = 1; bits < 256; ++bits) {
+    for (const auto& firsts : rows) {
+      View each;
+      each.first_step = 10;
+      each.rows = firsts;
+      std::set<std::uint32_t> have;
+      for (std::uint32_t member = 0; member < 8; ++member) {
+        const bool has_it = (bits >> member & 1U) != 0;
+        each.ring.push_back(member);
+        each.reached.push_back(has_it ? 10 : 9);
+        if (has_it) have.insert(member);
+      }
+      std::set<std::uint32_t> giving = have;
+      for (int sendings = 0; !giving.empty(); ++sendings) {
+        ASSERT_LE(sendings, 5);
+        std::set<std::uint32_t> given;
+        for (const std::uint32_t giver : giving) {
+          for (const std::uint32_t member : each.gives_to(giver)) {
+            EXPECT_TRUE(have.insert(member).second) << bits << " " << member;
+            given.insert(member);
+          }
+        }
+        giving = std::move(given);
+      }
+      EXPECT_EQ(have.size(), 8U) << bits;
+    }
+  }
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -77,14 +79,18 @@ std::string topology_of(const Script& script) {
 }
 
 TrainingStage& stage(const Script& script) {
-  static std::map<std::pair<std::string, RingOrder>, TrainingStage> stages;
+  static std::map<std::tuple<std::string, RingOrder, std::vector<std::string>>, TrainingStage>
+      stages;
   const std::string topology = topology_of(script);
   std::vector<std::string> settings;
   if (script.strategy == Strategy::kSharedNorm) {
-    settings = {"model.generator.layers.3={batch_norm: {sync: true}}",
-                "model.discriminator.layers.2={batch_norm: {sync: true}}"};
+    settings = {"model.generator.layers.3={batch_norm: {sync: true}}"};
+    // Only some steps have rounds where only one network shares.
+    if (script.members % 3 != 0) {
+      settings.emplace_back("model.discriminator.layers.2={batch_norm: {sync: true}}");
+    }
   }
-  return stages.try_emplace({topology, script.order}, topology, script.order, settings)
+  return stages.try_emplace({topology, script.order, settings}, topology, script.order, settings)
       .first->second;
 }
 

@@ -87,7 +87,7 @@ struct TrainingOptions {
 };
 
 // The arrays that rounds have filled (model/shared_norm.h), by network: zeros at first. Each step
-// has its rounds in front of it, so none reads what those of another have left.
+// has its rounds in front of it, so of those of another it reads only the shifts.
 struct SharedState {
   std::array<std::vector<float>, 2> values;
 };

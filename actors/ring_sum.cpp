@@ -40,7 +40,7 @@ RingBucket StepSums::body(std::uint32_t number, bool summed, pipeline::ViewId vi
           format_of(range.kind, lossy)};
 }
 
-std::size_t RingRound::reduced() const {
+std::size_t RingAttempt::reduced() const {
   return static_cast<std::size_t>(
       std::count_if(sums.buckets.begin(), sums.buckets.end(),
                     [](const auto& entry) { return entry.second.sum.size() > 0; }));
@@ -51,7 +51,7 @@ RingSum::RingSum(const RingSumOptions& options) : options_(options) {
 }
 
 void RingSum::forget(bool keep_given) {
-  rounds_.clear();
+  attempts_.clear();
   if (!keep_given) given_.reset();
 }
 
@@ -60,29 +60,29 @@ void RingSum::enter(const pipeline::View& view) {
   position_ = view.position_of(options_.member);
   ahead_ = view.rows.empty() ? 0 : 1;
   routes_ = pipeline::BucketRoutes(static_cast<std::uint32_t>(view.ring.size()), view.rows);
-  rounds_.clear();
+  attempts_.clear();
   next_attempt_ = 0;
   // The remainder of rounding belongs to sums that other members make from now on.
   arithmetic_.emplace(options_.lossy, options_.slot_floats);
 }
 
-Result<RingRound*> RingSum::round_of(std::uint64_t step, std::uint32_t attempt,
-                                     std::string_view who, TimePoint now) {
-  const auto is_it = [&](const RingRound& round) {
-    return round.sums.step == step && round.sums.attempt == attempt;
+Result<RingAttempt*> RingSum::attempt_of(std::uint64_t step, std::uint32_t attempt,
+                                         std::string_view who, TimePoint now) {
+  const auto is_it = [&](const RingAttempt& other) {
+    return other.sums.step == step && other.sums.attempt == attempt;
   };
-  const auto found = std::find_if(rounds_.begin(), rounds_.end(), is_it);
-  if (found != rounds_.end()) return &*found;
+  const auto found = std::find_if(attempts_.begin(), attempts_.end(), is_it);
+  if (found != attempts_.end()) return &*found;
   if (!may_open(step, attempt)) {
     return refusal(who, fmt::format("step {} attempt {}", step, attempt));
   }
-  RingRound round;
-  round.sums.step = step;
-  round.sums.attempt = attempt;
-  round.begun_at = now;
-  const auto after = std::find_if(rounds_.begin(), rounds_.end(),
-                                  [&](const RingRound& other) { return step < other.sums.step; });
-  return &*rounds_.insert(after, std::move(round));
+  RingAttempt opened;
+  opened.sums.step = step;
+  opened.sums.attempt = attempt;
+  opened.begun_at = now;
+  const auto after = std::find_if(attempts_.begin(), attempts_.end(),
+                                  [&](const RingAttempt& other) { return step < other.sums.step; });
+  return &*attempts_.insert(after, std::move(opened));
 }
 
 // A replica may contribute the next step before the present one is applied, but never two of them.
@@ -90,7 +90,7 @@ Result<RingRound*> RingSum::round_of(std::uint64_t step, std::uint32_t attempt,
 // before it: where a step has fewer buckets than the ring has members, some of them have nothing to
 // send at its beginning.
 bool RingSum::may_open(std::uint64_t step, std::uint32_t attempt) const {
-  if (step < next_step_ || rounds_.size() == 2 + ahead_) return false;
+  if (step < next_step_ || attempts_.size() == 2 + ahead_) return false;
   if (step > next_step_) return attempt == 0 && step - next_step_ <= 1 + ahead_;
   return attempt >= next_attempt_ && attempt - next_attempt_ <= ahead_;
 }
@@ -99,8 +99,8 @@ pipeline::BucketRole RingSum::role_of(std::uint32_t bucket) const {
   return routes_.role(bucket, position_);
 }
 
-std::uint32_t RingSum::slot_of(const RingRound& round) const {
-  return static_cast<std::uint32_t>(round.sums.step % options_.slot_floats.size());
+std::uint32_t RingSum::slot_of(const RingAttempt& attempt) const {
+  return static_cast<std::uint32_t>(attempt.sums.step % options_.slot_floats.size());
 }
 
 runtime::Error RingSum::refusal(std::string_view who, std::string_view what) const {
@@ -111,13 +111,14 @@ runtime::Error RingSum::refusal(std::string_view who, std::string_view what) con
 }
 
 // All members and all replicas have to cut a step into the same buckets.
-Result<RingRound::Parts*> RingSum::parts_of(RingRound& round, const BucketMessage& body,
-                                            std::string_view who) const {
+Result<RingAttempt::Parts*> RingSum::parts_of(RingAttempt& attempt, const BucketMessage& body,
+                                              std::string_view who) const {
   const pipeline::Bucket range{body.begin, body.end - body.begin, body.kind};
-  const auto [found, added] = round.sums.buckets.try_emplace(body.bucket);
-  RingRound::Parts& parts = round.parts[body.bucket];
-  if (added && round.headers == options_.replicas) {
-    return refusal(who, fmt::format("bucket {} of {}", body.bucket, round.sums.buckets.size() - 1));
+  const auto [found, added] = attempt.sums.buckets.try_emplace(body.bucket);
+  RingAttempt::Parts& parts = attempt.parts[body.bucket];
+  if (added && attempt.headers == options_.replicas) {
+    return refusal(who,
+                   fmt::format("bucket {} of {}", body.bucket, attempt.sums.buckets.size() - 1));
   }
   if (added) found->second.range = range;
   if (found->second.range == range) return &parts;
@@ -129,41 +130,41 @@ Result<RingRound::Parts*> RingSum::parts_of(RingRound& round, const BucketMessag
 Result<RingOutcome> RingSum::contribute(const BucketMessage& body, Buffer part,
                                         std::string_view who, TimePoint now) {
   RingOutcome out;
-  ASSIGN_OR_RETURN(RingRound* const round, round_of(body.step, body.attempt, who, now));
-  ASSIGN_OR_RETURN(RingRound::Parts* const parts, parts_of(*round, body, who));
+  ASSIGN_OR_RETURN(RingAttempt* const attempt, attempt_of(body.step, body.attempt, who, now));
+  ASSIGN_OR_RETURN(RingAttempt::Parts* const parts, parts_of(*attempt, body, who));
   // `own` is empty again when the node's part has gone on, so only `sent` tells that a bucket comes
   // a second time.
   if (parts->sent || !parts->own.try_emplace(std::string(who), std::move(part)).second) {
     return refusal(who, fmt::format("bucket {} twice", body.bucket));
   }
-  advance(*round, body.bucket, out);
+  advance(*attempt, body.bucket, out);
   return out;
 }
 
 Result<RingOutcome> RingSum::contribute(const StepHeader& header, std::string_view who,
                                         TimePoint now) {
   RingOutcome out;
-  ASSIGN_OR_RETURN(RingRound* const round, round_of(header.step, header.attempt, who, now));
-  if (round->headers == options_.replicas) return refusal(who, "a header twice");
-  if (round->own && round->own->exponents.size() != header.exponents.size()) {
+  ASSIGN_OR_RETURN(RingAttempt* const attempt, attempt_of(header.step, header.attempt, who, now));
+  if (attempt->headers == options_.replicas) return refusal(who, "a header twice");
+  if (attempt->own && attempt->own->exponents.size() != header.exponents.size()) {
     return refusal(who, fmt::format("{} tensors", header.exponents.size()));
   }
-  if (round->own) {
-    pipeline::combine(header, *round->own);
+  if (attempt->own) {
+    pipeline::combine(header, *attempt->own);
   } else {
-    round->own = header;
+    attempt->own = header;
   }
-  ++round->headers;
+  ++attempt->headers;
   // A replica sends its header behind all its buckets, so with the last header none may be missing.
   const auto is_whole = [&](const auto& entry) {
     return entry.second.sent || entry.second.own.size() == options_.replicas;
   };
-  if (round->headers == options_.replicas &&
-      !std::all_of(round->parts.begin(), round->parts.end(), is_whole)) {
+  if (attempt->headers == options_.replicas &&
+      !std::all_of(attempt->parts.begin(), attempt->parts.end(), is_whole)) {
     return refusal(who, "the last header, while buckets are missing");
   }
-  RETURN_IF_ERROR(advance_header(*round, who, out));
-  RETURN_IF_ERROR(close_if_complete(*round, who, out));
+  RETURN_IF_ERROR(advance_header(*attempt, who, out));
+  RETURN_IF_ERROR(close_if_complete(*attempt, who, out));
   return out;
 }
 
@@ -172,10 +173,10 @@ Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message,
                                        std::string_view who, TimePoint now) {
   RingOutcome out;
   const std::uint32_t number = body.bucket.bucket;
-  ASSIGN_OR_RETURN(RingRound* const round,
-                   round_of(body.bucket.step, body.bucket.attempt, who, now));
-  ASSIGN_OR_RETURN(RingRound::Parts* const parts, parts_of(*round, body.bucket, who));
-  const StepSums::Bucket& bucket = round->sums.buckets.at(number);
+  ASSIGN_OR_RETURN(RingAttempt* const attempt,
+                   attempt_of(body.bucket.step, body.bucket.attempt, who, now));
+  ASSIGN_OR_RETURN(RingAttempt::Parts* const parts, parts_of(*attempt, body.bucket, who));
+  const StepSums::Bucket& bucket = attempt->sums.buckets.at(number);
   if (body.format != format_of(bucket.range.kind, options_.lossy)) {
     return refusal(who, fmt::format("bucket {} in another format", number));
   }
@@ -185,12 +186,12 @@ Result<RingOutcome> RingSum::take_ring(const RingBucket& body, Message& message,
                                       !parts->before.contains(std::string(who));
   if (!fits) return refusal(who, fmt::format("bucket {} out of its order", number));
   if (body.summed) {
-    pass_sum(*round, number, message.payloads().front(), out);
+    pass_sum(*attempt, number, message.payloads().front(), out);
   } else {
     parts->before.emplace(who, std::move(message));
-    advance(*round, number, out);
+    advance(*attempt, number, out);
   }
-  RETURN_IF_ERROR(close_if_complete(*round, who, out));
+  RETURN_IF_ERROR(close_if_complete(*attempt, who, out));
   return out;
 }
 
@@ -198,76 +199,76 @@ Result<RingOutcome> RingSum::take_ring(const RingHeader& body, Message&, std::st
                                        TimePoint now) {
   RingOutcome out;
   const StepHeader& header = body.header;
-  ASSIGN_OR_RETURN(RingRound* const round, round_of(header.step, header.attempt, who, now));
+  ASSIGN_OR_RETURN(RingAttempt* const attempt, attempt_of(header.step, header.attempt, who, now));
   const auto role = role_of(pipeline::kHeaderBucket);
-  const bool fits = body.combined ? !role.completes() && round->sent && !round->combined
-                                  : !round->sent && round->before.size() < role.parts &&
-                                        !round->before.contains(std::string(who));
+  const bool fits = body.combined ? !role.completes() && attempt->sent && !attempt->combined
+                                  : !attempt->sent && attempt->before.size() < role.parts &&
+                                        !attempt->before.contains(std::string(who));
   if (!fits) return refusal(who, "a header out of its order");
   // A combined header fits only after this member has sent on its own, so `own` is there to be
   // compared with.
   if (body.combined) {
-    if (header.exponents.size() != round->own->exponents.size()) {
-      return refusal(who, beside(header, *round->own));
+    if (header.exponents.size() != attempt->own->exponents.size()) {
+      return refusal(who, beside(header, *attempt->own));
     }
-    round->combined = true;
-    round->sums.header = header;
+    attempt->combined = true;
+    attempt->sums.header = header;
     for (const std::uint32_t to : role.sum_to) {
       out.sendings.push_back({RingHeader{header, true, view_}, {}, to});
     }
   } else {
-    round->before.emplace(who, header);
-    RETURN_IF_ERROR(advance_header(*round, who, out));
+    attempt->before.emplace(who, header);
+    RETURN_IF_ERROR(advance_header(*attempt, who, out));
   }
-  RETURN_IF_ERROR(close_if_complete(*round, who, out));
+  RETURN_IF_ERROR(close_if_complete(*attempt, who, out));
   return out;
 }
 
 // A part waits for those of all replicas of the node, and for those of the members before. Where
 // the bucket begins it waits as well while too much is under way.
-void RingSum::advance(RingRound& round, std::uint32_t number, RingOutcome& out) {
-  RingRound::Parts& parts = round.parts.at(number);
-  const pipeline::Bucket& range = round.sums.buckets.at(number).range;
+void RingSum::advance(RingAttempt& attempt, std::uint32_t number, RingOutcome& out) {
+  RingAttempt::Parts& parts = attempt.parts.at(number);
+  const pipeline::Bucket& range = attempt.sums.buckets.at(number).range;
   if (parts.sent || parts.own.size() < options_.replicas) return;
   const auto role = role_of(number);
   if (parts.before.size() < role.parts) return;
   if (role.begins() && !role.completes()) {
-    if (!round.may_set_out(number, range)) {
-      round.waiting.push_back(number);
+    if (!attempt.may_set_out(number, range)) {
+      attempt.waiting.push_back(number);
       return;
     }
-    round.under_way += range.bytes();
+    attempt.under_way += range.bytes();
   }
   std::vector<Buffer> all;
   for (auto& [replica, part] : std::exchange(parts.own, {})) all.push_back(std::move(part));
   const Buffer own = pipeline::BucketArithmetic::sum_of(all, range.kind);
   parts.sent = true;
   if (role.begins() && role.completes()) {  // alone: nothing goes over a wire
-    round.sums.buckets.at(number).sum = own;
-    out.sendings.push_back({round.sums.body(number, true, {}, {}).bucket, own});
+    attempt.sums.buckets.at(number).sum = own;
+    out.sendings.push_back({attempt.sums.body(number, true, {}, {}).bucket, own});
     return;
   }
-  const std::uint32_t slot = slot_of(round);
+  const std::uint32_t slot = slot_of(attempt);
   std::vector<Buffer> before;
   for (auto& [reducer, message] : parts.before) before.push_back(message.payloads().front());
   const Buffer wire = arithmetic_->add(slot, range, before, own);
   parts.before.clear();
   if (role.completes()) {
-    pass_sum(round, number, wire, out);
+    pass_sum(attempt, number, wire, out);
   } else {
     out.sendings.push_back(
-        {round.sums.body(number, false, view_, options_.lossy), wire, *role.part_to});
+        {attempt.sums.body(number, false, view_, options_.lossy), wire, *role.part_to});
   }
 }
 
-void RingSum::pass_sum(RingRound& round, std::uint32_t number, const Buffer& wire,
+void RingSum::pass_sum(RingAttempt& attempt, std::uint32_t number, const Buffer& wire,
                        RingOutcome& out) {
   const auto role = role_of(number);
   for (const std::uint32_t to : role.sum_to) {
-    out.sendings.push_back({round.sums.body(number, true, view_, options_.lossy), wire, to});
+    out.sendings.push_back({attempt.sums.body(number, true, view_, options_.lossy), wire, to});
   }
-  share(round.sums, number, wire, out);
-  if (role.begins()) set_out_waiting(round, number, out);
+  share(attempt.sums, number, wire, out);
+  if (role.begins()) set_out_waiting(attempt, number, out);
 }
 
 void RingSum::share(StepSums& sums, std::uint32_t number, const Buffer& wire, RingOutcome& out) {
@@ -279,37 +280,37 @@ void RingSum::share(StepSums& sums, std::uint32_t number, const Buffer& wire, Ri
 
 // Everything that waits sets out in the end, because every member contributes all of an attempt
 // whatever of it is summed already.
-void RingSum::set_out_waiting(RingRound& round, std::uint32_t came_round, RingOutcome& out) {
-  const auto range_of = [&](std::uint32_t number) { return round.sums.buckets.at(number).range; };
-  round.under_way -= range_of(came_round).bytes();
-  while (!round.waiting.empty()) {
-    const std::uint32_t next = round.waiting.front();
-    if (!round.may_set_out(next, range_of(next))) return;
-    advance(round, next, out);
-    round.waiting.pop_front();
+void RingSum::set_out_waiting(RingAttempt& attempt, std::uint32_t came_round, RingOutcome& out) {
+  const auto range_of = [&](std::uint32_t number) { return attempt.sums.buckets.at(number).range; };
+  attempt.under_way -= range_of(came_round).bytes();
+  while (!attempt.waiting.empty()) {
+    const std::uint32_t next = attempt.waiting.front();
+    if (!attempt.may_set_out(next, range_of(next))) return;
+    advance(attempt, next, out);
+    attempt.waiting.pop_front();
   }
 }
 
-Result<void> RingSum::advance_header(RingRound& round, std::string_view who, RingOutcome& out) {
-  if (round.sent || round.headers < options_.replicas) return {};
+Result<void> RingSum::advance_header(RingAttempt& attempt, std::string_view who, RingOutcome& out) {
+  if (attempt.sent || attempt.headers < options_.replicas) return {};
   const auto role = role_of(pipeline::kHeaderBucket);
-  if (round.before.size() < role.parts) return {};
-  for (const auto& [reducer, part] : std::exchange(round.before, {})) {
-    if (part.exponents.size() != round.own->exponents.size()) {
-      return refusal(who, beside(part, *round.own));
+  if (attempt.before.size() < role.parts) return {};
+  for (const auto& [reducer, part] : std::exchange(attempt.before, {})) {
+    if (part.exponents.size() != attempt.own->exponents.size()) {
+      return refusal(who, beside(part, *attempt.own));
     }
-    pipeline::combine(part, *round.own);
+    pipeline::combine(part, *attempt.own);
   }
-  round.sent = true;
+  attempt.sent = true;
   const auto send = [&](std::uint32_t to) {
-    out.sendings.push_back({RingHeader{*round.own, role.completes(), view_}, {}, to});
+    out.sendings.push_back({RingHeader{*attempt.own, role.completes(), view_}, {}, to});
   };
   if (!role.completes()) {
     send(*role.part_to);
     return {};
   }
-  round.combined = true;
-  round.sums.header = *round.own;
+  attempt.combined = true;
+  attempt.sums.header = *attempt.own;
   std::ranges::for_each(role.sum_to, send);
   return {};
 }
@@ -323,10 +324,11 @@ std::uint32_t RingSum::micro_batches_of(std::uint64_t step) const {
   return std::min(*options_.at_a_time, options_.micro_batches - before);
 }
 
-// The header goes to the replicas behind all buckets, and ends the round.
-Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, RingOutcome& out) {
-  if (!round.combined || round.reduced() < round.sums.buckets.size()) return {};
-  const StepHeader& header = round.sums.header;
+// The header goes to the replicas behind all buckets, and ends the attempt.
+Result<void> RingSum::close_if_complete(RingAttempt& attempt, std::string_view who,
+                                        RingOutcome& out) {
+  if (!attempt.combined || attempt.reduced() < attempt.sums.buckets.size()) return {};
+  const StepHeader& header = attempt.sums.header;
   const std::uint32_t micro_batches = micro_batches_of(header.step);
   const std::uint64_t events = options_.events / options_.micro_batches * micro_batches;
   if (header.micro_batches != micro_batches || header.events != events) {
@@ -337,21 +339,21 @@ Result<void> RingSum::close_if_complete(RingRound& round, std::string_view who, 
   }
   // A header tells the hash of the state before its step, so it cannot be complete before the step
   // in front of it is.
-  if (&round != &rounds_.front()) {
-    return refusal(who, fmt::format("the last header of step {}", round.sums.step));
+  if (&attempt != &attempts_.front()) {
+    return refusal(who, fmt::format("the last header of step {}", attempt.sums.step));
   }
   out.sendings.push_back({HeaderMessage{header, {}}, {}});
   // A flagged attempt is made again, so what it left over in rounding is dropped.
-  arithmetic_->close(slot_of(round), !header.flagged);
+  arithmetic_->close(slot_of(attempt), !header.flagged);
   std::size_t bytes = 0;
-  for (const auto& [number, bucket] : round.sums.buckets) bytes += bucket.range.bytes();
-  out.ended = {round.begun_at, bytes};
-  next_attempt_ = header.flagged ? round.sums.attempt + 1 : 0;
+  for (const auto& [number, bucket] : attempt.sums.buckets) bytes += bucket.range.bytes();
+  out.ended = {attempt.begun_at, bytes};
+  next_attempt_ = header.flagged ? attempt.sums.attempt + 1 : 0;
   if (!header.flagged) {
     ++next_step_;
-    out.summed = std::move(round.sums);
+    out.summed = std::move(attempt.sums);
   }
-  rounds_.pop_front();
+  attempts_.pop_front();
   return {};
 }
 
@@ -391,15 +393,17 @@ Result<RingOutcome> RingSum::take_given(const RingHeader& body, Message& message
 }
 
 std::string RingSum::waiting_for() const {
-  if (rounds_.empty()) return {};
-  const RingRound& round = rounds_.front();
-  const std::string where = fmt::format("step {} attempt {}", round.sums.step, round.sums.attempt);
-  if (round.headers < options_.replicas) {
-    return fmt::format("contributions to {}: {} of {} headers are in", where, round.headers,
+  if (attempts_.empty()) return {};
+  const RingAttempt& attempt = attempts_.front();
+  const std::string where =
+      fmt::format("step {} attempt {}", attempt.sums.step, attempt.sums.attempt);
+  if (attempt.headers < options_.replicas) {
+    return fmt::format("contributions to {}: {} of {} headers are in", where, attempt.headers,
                        options_.replicas);
   }
-  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, round.reduced(),
-                     round.sums.buckets.size(), round.combined ? "" : ", and the header is not");
+  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, attempt.reduced(),
+                     attempt.sums.buckets.size(),
+                     attempt.combined ? "" : ", and the header is not");
 }
 
 }  // namespace troupe::actors

@@ -2,7 +2,8 @@
 
 // Adds what the replicas of a run contribute to each step: the part of one member of the ring.
 //
-// A RingRound is one attempt at a step. In it every bucket of the step goes through these stations:
+// A RingAttempt is an attempt at a step. In it every bucket of the step goes through these
+// stations:
 //
 //   own        the parts of the node's replicas are here
 //   parts      what other members have added up is here: of those before in the ring, or in both
@@ -102,7 +103,7 @@ struct RingOutcome {
 };
 
 // One attempt at a step, as far as it is here.
-struct RingRound {
+struct RingAttempt {
   // Names of one kind in the order of their numbers: replica.2 before replica.10.
   struct ByNumber {
     bool operator()(const std::string& a, const std::string& b) const {
@@ -142,8 +143,8 @@ class RingSum {
   std::uint64_t next_step() const { return next_step_; }
   // The first step of which nothing is here.
   std::uint64_t unbegun() const {
-    return rounds_.empty() ? next_step_ + (next_attempt_ > 0 ? 1 : 0)
-                           : rounds_.back().sums.step + 1;
+    return attempts_.empty() ? next_step_ + (next_attempt_ > 0 ? 1 : 0)
+                             : attempts_.back().sums.step + 1;
   }
   // Forgets what is under way, because it will be contributed again in another View; and what was
   // given of the next step, unless `keep_given`.
@@ -170,30 +171,32 @@ class RingSum {
 
   // The error of a run in which `who` has sent `what` although it does not belong here.
   runtime::Error refusal(std::string_view who, std::string_view what) const;
-  // The thing that the first open round waits for, for people; "" when no round is open.
+  // The thing that the first open attempt waits for, for people; "" when none is open.
   std::string waiting_for() const;
 
  private:
-  runtime::Result<RingRound*> round_of(std::uint64_t step, std::uint32_t attempt,
-                                       std::string_view who, runtime::TimePoint now);
+  runtime::Result<RingAttempt*> attempt_of(std::uint64_t step, std::uint32_t attempt,
+                                           std::string_view who, runtime::TimePoint now);
   bool may_open(std::uint64_t step, std::uint32_t attempt) const;
-  runtime::Result<RingRound::Parts*> parts_of(RingRound& round, const BucketMessage& body,
-                                              std::string_view who) const;
+  runtime::Result<RingAttempt::Parts*> parts_of(RingAttempt& attempt, const BucketMessage& body,
+                                                std::string_view who) const;
   pipeline::BucketRole role_of(std::uint32_t bucket) const;
-  std::uint32_t slot_of(const RingRound& round) const;
+  std::uint32_t slot_of(const RingAttempt& attempt) const;
   // How many the step's complete sum holds.
   std::uint32_t micro_batches_of(std::uint64_t step) const;
   // Sends the bucket on if it is complete as far as this member.
-  void advance(RingRound& round, std::uint32_t number, RingOutcome& out);
+  void advance(RingAttempt& attempt, std::uint32_t number, RingOutcome& out);
   // A bucket's sum is here, as it goes round.
-  void pass_sum(RingRound& round, std::uint32_t number, const runtime::Buffer& wire,
+  void pass_sum(RingAttempt& attempt, std::uint32_t number, const runtime::Buffer& wire,
                 RingOutcome& out);
   // A bucket that began here is summed, so others may set out.
-  void set_out_waiting(RingRound& round, std::uint32_t came_round, RingOutcome& out);
+  void set_out_waiting(RingAttempt& attempt, std::uint32_t came_round, RingOutcome& out);
   // Gives the replicas a sum, and keeps it.
   void share(StepSums& sums, std::uint32_t number, const runtime::Buffer& wire, RingOutcome& out);
-  runtime::Result<void> advance_header(RingRound& round, std::string_view who, RingOutcome& out);
-  runtime::Result<void> close_if_complete(RingRound& round, std::string_view who, RingOutcome& out);
+  runtime::Result<void> advance_header(RingAttempt& attempt, std::string_view who,
+                                       RingOutcome& out);
+  runtime::Result<void> close_if_complete(RingAttempt& attempt, std::string_view who,
+                                          RingOutcome& out);
 
   RingSumOptions options_;
   std::optional<pipeline::BucketArithmetic> arithmetic_;  // of this View
@@ -203,8 +206,8 @@ class RingSum {
   std::uint32_t ahead_ = 0;           // attempts that another member may have ended before this one
   std::uint64_t next_step_ = 0;
   std::uint32_t next_attempt_ = 0;
-  std::deque<RingRound> rounds_;   // under way, in order
-  std::optional<StepSums> given_;  // of next_step_, as far as another member's sums are here
+  std::deque<RingAttempt> attempts_;  // under way, in order
+  std::optional<StepSums> given_;     // of next_step_, as far as another member's sums are here
 };
 
 }  // namespace troupe::actors

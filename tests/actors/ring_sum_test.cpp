@@ -371,7 +371,7 @@ TEST(RingSum, InRowsOthersMayBeOneAttemptAhead) {
   }
   RingSum sum = one_of_nine(6);
   for (const std::uint64_t step : {0, 1, 2}) EXPECT_TRUE(begins(step, 0)(sum).ok());
-  EXPECT_FALSE(begins(0, 1)(sum).ok());  // a fourth round
+  EXPECT_FALSE(begins(0, 1)(sum).ok());  // a fourth attempt
 }
 
 // Position 0 is the home of bucket 0 and the last of its row; 3 and 6 are those of the others.

@@ -104,6 +104,8 @@ void add_others(std::vector<LayerCase>& cases) {
   add("softmax of 16", 16, "12, 12, 12, 16", "softmax");
   add("pad", 16, "12, 12, 12, 16", "{pad: [1, 1, 1]}");
   add("crop", 16, "12, 12, 12, 16", "{crop: [1, 1, 1]}");
+  add("pad uneven", 16, "12, 12, 12, 16", "{pad: [1, [0, 2], [3, 1]]}");
+  add("crop uneven", 16, "12, 12, 12, 16", "{crop: [1, [0, 2], [3, 1]]}");
   add("upsample", 16, "6, 6, 6, 16", "{upsample: [2, 2, 2]}");
   add("permute", 16, "12, 12, 12, 16", "{permute: [z, y, x, channels]}");
   add("slice", 16, "12, 12, 12, 16", "{slice: {axis: channels, begin: 4, count: 8}}");

@@ -74,6 +74,11 @@ def spread(features, x):
         features.shape + (1,) * (x.dim() - 2))
 
 
+def both_ends(amount):
+    """Cells before an axis and behind it, of one number or two."""
+    return amount if isinstance(amount, list) else [amount, amount]
+
+
 class Network:
     def __init__(self, description, layout="contiguous", dtype=torch.float32, device="cpu"):
         self.input_shape = tuple(description["input"])
@@ -160,7 +165,7 @@ class Network:
         if kind == "attention":
             return (*cells, channels // 3)
         if kind in ("pad", "crop"):
-            amount = 2 * np.array(layer["amount"])
+            amount = np.array([sum(both_ends(n)) for n in layer["amount"]])
             return (*(cells + amount if kind == "pad" else cells - amount), channels)
         if kind == "upsample":
             return (*(cells * np.array(layer["factor"])), channels)
@@ -368,10 +373,10 @@ class Network:
         return F.interpolate(x, scale_factor=tuple(map(float, layer["factor"])), mode="nearest")
 
     def pad(self, layer, x):
-        return F.pad(x, [n for amount in reversed(layer["amount"]) for n in (amount, amount)])
+        return F.pad(x, [n for amount in reversed(layer["amount"]) for n in both_ends(amount)])
 
     def crop(self, layer, x):
-        return F.pad(x, [-n for amount in reversed(layer["amount"]) for n in (amount, amount)])
+        return F.pad(x, [-n for amount in reversed(layer["amount"]) for n in both_ends(amount)])
 
     def reshape(self, layer, x):
         return self.laid_out(channels_first(cells_last(x).reshape(len(x), *layer["to"])))

@@ -218,14 +218,15 @@ CodecOf<model::Axis> axis() {
 
 void add_spatial_kinds(KindTable& table) {
   auto pad = layer_record<model::Pad>("pad");
-  pad->short_form("amount").required("amount", option(&model::Pad::amount), extent(0, 64, 0),
-                                     Scope::kState, "Zero cells added on both sides of each axis.");
+  pad->short_form("amount").required(
+      "amount", option(&model::Pad::amount), margins(64), Scope::kState,
+      "Zero cells added at both ends of each axis, or before and behind it.");
   add_kind(table, "pad", pad);
 
   auto crop = layer_record<model::Crop>("crop");
-  crop->short_form("amount").required("amount", option(&model::Crop::amount), extent(0, 4096, 0),
-                                      Scope::kState,
-                                      "Cells taken away on both sides of each axis.");
+  crop->short_form("amount").required(
+      "amount", option(&model::Crop::amount), margins(4096), Scope::kState,
+      "Cells taken away at both ends of each axis, or before and behind it.");
   add_kind(table, "crop", crop);
 
   auto upsample = layer_record<model::Upsample>("upsample");

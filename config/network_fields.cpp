@@ -115,6 +115,27 @@ model::Shape shape_of(const std::vector<std::int64_t>& numbers) {
   return shape;
 }
 
+using Ends = std::array<std::int64_t, 2>;  // before an axis and behind it
+
+CodecOf<Ends> ends(std::int64_t most) {
+  const auto number = integer<std::int64_t>(0, most);
+  const auto pair = array<2>(number);
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf,
+                                             number->describe().name + " or [before, behind]");
+  type.parts = {number->describe(), pair->describe()};
+  return codec_of<Ends>(
+      std::move(type),
+      [=](const YamlValue& value, Ends& into, Reader& reader) {
+        if (value.is_list()) return pair->read(value, into, reader);
+        number->read(value, into[0], reader);
+        into[1] = into[0];
+      },
+      [=](const Ends& value, Selection selection) {
+        return value[0] == value[1] ? number->write(value[0], selection)
+                                    : pair->write(value, selection);
+      });
+}
+
 constexpr const char* kShape =
     "a shape: [features], [x, channels], [x, y, channels] or [x, y, z, channels]";
 
@@ -122,6 +143,27 @@ constexpr const char* kShape =
 
 CodecOf<model::Extent> extent(std::int64_t least, std::int64_t most, std::int64_t fill) {
   return array<3>(integer<std::int64_t>(least, most), 1, fill);
+}
+
+CodecOf<model::Margins> margins(std::int64_t most) {
+  const auto axes = array<3>(ends(most), 1, Ends{0, 0});
+  return codec_of<model::Margins>(
+      axes->describe(),
+      [axes](const YamlValue& value, model::Margins& into, Reader& reader) {
+        std::array<Ends, 3> given{};
+        axes->read(value, given, reader);
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          into.before[axis] = given[axis][0];
+          into.behind[axis] = given[axis][1];
+        }
+      },
+      [axes](const model::Margins& value, Selection selection) {
+        std::array<Ends, 3> given{};
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          given[axis] = {value.before[axis], value.behind[axis]};
+        }
+        return axes->write(given, selection);
+      });
 }
 
 CodecOf<model::Shape> shape() {

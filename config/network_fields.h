@@ -17,6 +17,9 @@ namespace troupe::config {
 // [x, y, z] or, for images of fewer axes, [x, y] or [x].
 CodecOf<model::Extent> extent(std::int64_t least, std::int64_t most, std::int64_t fill);
 
+// The same of both ends of each axis: a number for both of them, or [before, behind].
+CodecOf<model::Margins> margins(std::int64_t most);
+
 // [features], [x, channels], [x, y, channels] or [x, y, z, channels].
 CodecOf<model::Shape> shape();
 

@@ -70,11 +70,12 @@ ConvolutionPlan plan_convolution(const Computation& computation, std::int64_t ba
   g.upsample = computation.upsample;
   for (int axis = 0; axis < 3; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
-    const std::int64_t extra = computation.extra_pad[i];
+    const std::int64_t before = computation.extra_pad.before[i];
+    const std::int64_t behind = computation.extra_pad.behind[i];
     const AxisWindows own =
-        convolution_windows(convolution, axis, g.in[i] * g.upsample[i] + 2 * extra);
-    g.pad_before[i] = own.before + extra;
-    g.pad_after[i] = own.after + extra;
+        convolution_windows(convolution, axis, before + g.in[i] * g.upsample[i] + behind);
+    g.pad_before[i] = own.before + before;
+    g.pad_after[i] = own.after + behind;
     g.out[i] = own.output;
   }
   g.in_channels = computation.input_shape.channels;

@@ -107,8 +107,8 @@ class GraphMaker {
     if (const auto* activation = std::get_if<Activation>(&kind(layer))) {
       return activation->kind == ActivationKind::kLinear;
     }
-    if (const auto* pad = std::get_if<Pad>(&kind(layer))) return pad->amount == Extent{0, 0, 0};
-    if (const auto* crop = std::get_if<Crop>(&kind(layer))) return crop->amount == Extent{0, 0, 0};
+    if (const auto* pad = std::get_if<Pad>(&kind(layer))) return pad->amount == Margins{};
+    if (const auto* crop = std::get_if<Crop>(&kind(layer))) return crop->amount == Margins{};
     if (const auto* dropout = std::get_if<Dropout>(&kind(layer))) {
       return mode_ == Mode::kInference || dropout->rate == 0.0;
     }
@@ -143,8 +143,11 @@ class GraphMaker {
     if (std::holds_alternative<Convolution>(kind)) {
       computation.fused = fused_[index(layer)];
       for (; is_absorbed<Pad>(input); input = shapes_.inputs[index(input)]) {
-        const Extent& amount = std::get<Pad>(this->kind(input)).amount;
-        for (int axis = 0; axis < 3; ++axis) computation.extra_pad[axis] += amount[axis];
+        const Margins& amount = std::get<Pad>(this->kind(input)).amount;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          computation.extra_pad.before[axis] += amount.before[axis];
+          computation.extra_pad.behind[axis] += amount.behind[axis];
+        }
       }
       if (is_absorbed<Upsample>(input)) {
         computation.upsample = std::get<Upsample>(this->kind(input)).factor;

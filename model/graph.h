@@ -40,8 +40,8 @@ struct Computation {
   Shape input_shape;        // of one sample
   std::vector<Shape> other_shapes;
   Shape output_shape;
-  Activation fused;    // convolution: activation that belongs to it, kLinear for none
-  Extent extra_pad{};  // convolution: zeros before and after each axis from absorbed pads
+  Activation fused;   // convolution: activation that belongs to it, kLinear for none
+  Margins extra_pad;  // convolution: zeros before and behind each axis from absorbed pads
   Extent upsample{1, 1,
                   1};  // convolution: repeats of each cell of its input, from an absorbed layer
 };

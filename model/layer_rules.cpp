@@ -80,8 +80,12 @@ void check(OptionRules& rules, const TransposedConvolution& convolution) {
       "has padding: same, which says how many cells there are, and pads or output_padding; leave "
       "one of them out");
 }
-void check(OptionRules& rules, const Pad& pad) { rules.counts("amount", pad.amount, 0); }
-void check(OptionRules& rules, const Crop& crop) { rules.counts("amount", crop.amount, 0); }
+void check_margins(OptionRules& rules, const Margins& amount) {
+  rules.counts("amount", amount.before, 0);
+  if (amount.behind != amount.before) rules.counts("amount behind", amount.behind, 0);
+}
+void check(OptionRules& rules, const Pad& pad) { check_margins(rules, pad.amount); }
+void check(OptionRules& rules, const Crop& crop) { check_margins(rules, crop.amount); }
 void check(OptionRules& rules, const Upsample& upsample) {
   rules.counts("factor", upsample.factor, 1);
 }

@@ -163,24 +163,32 @@ void find_shape(ShapeRules& rules, const TransposedConvolution& convolution) {
   rules.finish(output);
 }
 
+void only_on_real_axes(ShapeRules& rules, const Margins& amount) {
+  rules.only_on_real_axes("amount", amount.before, 0);
+  if (amount.behind != amount.before) rules.only_on_real_axes("amount behind", amount.behind, 0);
+}
+
 void find_shape(ShapeRules& rules, const Pad& pad) {
   if (!rules.reads_image()) return;
-  rules.only_on_real_axes("amount", pad.amount, 0);
+  only_on_real_axes(rules, pad.amount);
   Shape output = rules.input();
-  for (std::size_t axis = 0; axis < 3; ++axis) output.space[axis] += 2 * pad.amount[axis];
+  output.space = padded(output.space, pad.amount);
   rules.finish(output);
 }
 
 void find_shape(ShapeRules& rules, const Crop& crop) {
   if (!rules.reads_image()) return;
-  rules.only_on_real_axes("amount", crop.amount, 0);
-  Shape output = rules.input();
+  only_on_real_axes(rules, crop.amount);
+  const Shape& input = rules.input();
+  Shape output = input;
   for (int axis = 0; axis < 3; ++axis) {
-    const std::int64_t cells = output.space[at(axis)];
-    output.space[at(axis)] -= 2 * crop.amount[at(axis)];
-    if (output.space[at(axis)] > 0) continue;
-    rules.problem(fmt::format("{} taken away on both sides along {} leave nothing of {}",
-                              crop.amount[at(axis)], kAxisNames[axis], cells_text(cells)));
+    const std::int64_t before = crop.amount.before[at(axis)], behind = crop.amount.behind[at(axis)];
+    const std::int64_t cells = input.space[at(axis)];
+    output.space[at(axis)] = cells - before - behind;
+    if (axis >= input.spatial_rank || output.space[at(axis)] > 0) continue;
+    rules.problem(
+        fmt::format("{} taken away before and {} behind along {} leave nothing of {} of {}", before,
+                    behind, kAxisNames[axis], cells_text(cells), input.text()));
   }
   rules.finish(output);
 }

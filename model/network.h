@@ -74,11 +74,22 @@ struct TransposedConvolution {
   std::optional<Extent> pads = {};            // cells left away on both sides of each axis
   std::optional<Extent> output_padding = {};  // more cells behind, fewer than the stride
 };
-struct Pad {  // zeros, the same number on both sides of each axis
-  Extent amount{0, 0, 0};
+// Cells at the two ends of each axis; as many behind as before, where only those are given.
+struct Margins {
+  Extent before{0, 0, 0}, behind = before;
+  bool operator==(const Margins&) const = default;
 };
-struct Crop {  // takes the same number of cells away on both sides of each axis
-  Extent amount{0, 0, 0};
+inline Extent padded(Extent space, const Margins& amount) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    space[axis] += amount.before[axis] + amount.behind[axis];
+  }
+  return space;
+}
+struct Pad {  // zeros around an image
+  Margins amount{};
+};
+struct Crop {  // takes cells around an image away
+  Margins amount{};
 };
 struct Upsample {  // repeats each cell
   Extent factor{1, 1, 1};

@@ -122,17 +122,19 @@ struct RepeatRows {
   std::int64_t batch = 0, rows = 0, channels = 0;
 };
 
-// x (batch, in, channels) -> y (batch, in + 2 amount, channels)
+// x (batch, in, channels) -> y (batch, padded(in, amount), channels)
 struct PadForward {
   static constexpr const char* kName = "pad_forward";
   std::int64_t batch = 0, channels = 0;
-  Extent in{}, amount{};
+  Extent in{};
+  Margins amount{};
 };
 // dy -> dx
 struct PadBackward {
   static constexpr const char* kName = "pad_backward";
   std::int64_t batch = 0, channels = 0;
-  Extent in{}, amount{};
+  Extent in{};
+  Margins amount{};
 };
 // x (batch, in, channels) -> y (batch, in x factor, channels)
 struct UpsampleForward {

@@ -181,12 +181,12 @@ Result<Value> add(NetworkWriter& w, const Value& before,
 }
 
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Pad& pad) {
-  const auto& amount = pad.amount;
-  return w.here(w.graph().node(
-      "Pad",
-      {before.name, w.graph().integers(w.own("pads"), {0, 0, amount[0], amount[1], amount[2], 0, 0,
-                                                       amount[0], amount[1], amount[2]})},
-      w.own("output"), {{"mode", std::string("constant")}}));
+  std::vector<std::int64_t> pads{0, 0};
+  pads.insert(pads.end(), pad.amount.before.begin(), pad.amount.before.end());
+  pads.insert(pads.end(), {0, 0});
+  pads.insert(pads.end(), pad.amount.behind.begin(), pad.amount.behind.end());
+  return w.here(w.graph().node("Pad", {before.name, w.graph().integers(w.own("pads"), pads)},
+                               w.own("output"), {{"mode", std::string("constant")}}));
 }
 
 // Cells or channels from `begin` to `end`, along the axis of an image's or of features.
@@ -209,9 +209,9 @@ std::int64_t axis_of(model::Axis axis) {
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Crop& crop) {
   std::vector<std::int64_t> end;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    end.push_back(before.shape.space[axis] - crop.amount[axis]);
+    end.push_back(before.shape.space[axis] - crop.amount.behind[axis]);
   }
-  return w.here(part(w, before.name, "output", listed(crop.amount), end, {2, 3, 4}));
+  return w.here(part(w, before.name, "output", listed(crop.amount.before), end, {2, 3, 4}));
 }
 
 Result<Value> add(NetworkWriter& w, const Value& before, const model::Slice& slice) {

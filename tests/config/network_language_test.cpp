@@ -195,6 +195,39 @@ TEST(ModelLanguage, PoolsStepByTheirSizeUnlessToldOtherwise) {
                         "window of 5 along y does not fit into 4 cells of 4x4x4x1"));
 }
 
+TEST(ModelLanguage, PadsAndCropsTakeANumberOrTwoForEachAxis) {
+  const std::string rest =
+      "      - sum: {name: ecal, input: input}\n"
+      "      - dense: {units: 1, name: generation, input: cut}\n"
+      "      - dense: {units: 1, name: auxiliary, input: generation}\n";
+  const auto with = [&](const std::string& pad) {
+    return parse(with_layers("      - pad: " + pad +
+                             "\n      - crop: {amount: [1, [2, 0], [0, 1]], name: cut}\n" + rest));
+  };
+  const auto read = with("[1, [0, 2]]");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const model::NetworkShapes shapes = model::infer_shapes(read->topology.model.gan.discriminator);
+  EXPECT_EQ(shapes.layers[0].text(), "6x6x4x1");
+  EXPECT_EQ(shapes.layers[1].text(), "4x4x3x1");
+  const std::string printed = print_topology(*read);
+  EXPECT_THAT(printed, HasSubstr("amount: [1, [0, 2], 0]"));
+  EXPECT_THAT(printed, HasSubstr("amount: [1, [2, 0], [0, 1]]"));
+  EXPECT_EQ(topology_hash(parsed(printed).topology), topology_hash(read->topology));
+  // Two that are equal are one.
+  const auto one = with("[1, 2, 0]"), two = with("[[1, 1], [2, 2]]");
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_THAT(print_topology(*two), HasSubstr("amount: [1, 2, 0]"));
+  EXPECT_EQ(topology_hash(one->topology), topology_hash(two->topology));
+  EXPECT_NE(topology_hash(one->topology), topology_hash(read->topology));
+  EXPECT_THAT(message_of(with("[[1, 2, 3]]")),
+              HasSubstr("t.yaml:5:15: model.discriminator.layers.0.pad.amount.0: expected a list "
+                        "of 2, each a whole number from 0 to 64; found a list with 3"));
+  EXPECT_THAT(message_of(with("[[1, 65]]")),
+              HasSubstr("pad.amount.0.1: expected a whole number from 0 to 64"));
+  EXPECT_THAT(message_of(with("[few]")),
+              HasSubstr("pad.amount.0: expected a whole number from 0 to 64"));
+}
+
 TEST(ModelLanguage, MistakesInLayersAreNamed) {
   const std::string message = message_of(parse(with_layers(R"(
       - dens: 64

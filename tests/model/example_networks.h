@@ -113,12 +113,12 @@ inline NetworkDescription small_generator() {
               layer("tanh", Activation{ActivationKind::kTanh}),
               layer("reshape", Reshape{Shape::image({2, 3, 1}, 2)}),
               layer("upsample", Upsample{{2, 1, 3}}),
-              layer("pad1", Pad{{1, 0, 2}}),
+              layer("pad1", Pad{{{1, 0, 2}}}),
               layer("conv1", convolution(3, {3, 2, 4})),
               layer("leaky", Activation{ActivationKind::kLeakyRelu, 0.3}),
               layer("norm", BatchNorm{}),
               layer("dropout", Dropout{0.25}),
-              layer("pad2", Pad{{1, 1, 0}}),
+              layer("pad2", Pad{{{1, 1, 0}}}),
               layer("conv2", convolution(2, {2, 2, 3}, Padding::kSame)),
               layer("linear", Activation{})};
   return g;
@@ -146,7 +146,7 @@ inline NetworkDescription small_discriminator() {
 
 inline NetworkDescription flat_images() {
   NetworkDescription network{"flat_images", Shape{{7, 6, 1}, 2, 2}, {}, {}};
-  network.layers = {layer("pad", Pad{{1, 2, 0}}),
+  network.layers = {layer("pad", Pad{{{1, 2, 0}}}),
                     layer("conv", convolution(3, {3, 4, 1})),
                     layer("relu", Activation{ActivationKind::kRelu}),
                     layer("norm", BatchNorm{}),

@@ -61,7 +61,7 @@ TEST(Instructions, GeneratorLayersAreFusedIntoConvolutions) {
 
 TEST(Instructions, UpsamplingThatOthersReadStaysALayer) {
   NetworkDescription network{"n", Shape::image({3, 3, 3}, 1), {}, {"conv", "up"}};
-  network.layers = {layer("up", Upsample{{2, 2, 2}}), layer("pad", Pad{{1, 1, 1}}),
+  network.layers = {layer("up", Upsample{{2, 2, 2}}), layer("pad", Pad{{{1, 1, 1}}}),
                     layer("conv", convolution(1, {2, 2, 2}, Padding::kSame))};
   const std::vector<std::string> both =
       names(network, instructions_of(network), Pass::kForwardTraining);
@@ -73,7 +73,7 @@ TEST(Instructions, UpsamplingThatOthersReadStaysALayer) {
 
 TEST(Instructions, PadsInARowAllBecomePaddingOfTheConvolution) {
   NetworkDescription network{"n", Shape::image({3, 3, 3}, 1), {}, {}};
-  network.layers = {layer("pad1", Pad{{1, 0, 2}}), layer("pad2", Pad{{1, 1, 0}}),
+  network.layers = {layer("pad1", Pad{{{1, 0, 2}}}), layer("pad2", Pad{{{1, 1, 0}}}),
                     layer("conv", convolution(1, {2, 2, 2}, Padding::kSame))};
   const InstructionLists lists = instructions_of(network);
   EXPECT_THAT(names(network, lists, Pass::kForwardTraining),
@@ -82,6 +82,19 @@ TEST(Instructions, PadsInARowAllBecomePaddingOfTheConvolution) {
   EXPECT_EQ(forward.geometry.pad_before, (Extent{2, 1, 2}));
   EXPECT_EQ(forward.geometry.pad_after, (Extent{3, 2, 3}));
   EXPECT_EQ(forward.geometry.out, (Extent{7, 5, 7}));
+}
+
+TEST(Instructions, PadsOfUnequalEndsBecomePaddingOfTheConvolution) {
+  NetworkDescription network{"n", Shape::image({3, 3, 3}, 1), {}, {}};
+  network.layers = {layer("pad1", Pad{{{1, 0, 2}, {0, 3, 1}}}), layer("pad2", Pad{{{1, 1, 0}}}),
+                    layer("conv", convolution(1, {2, 2, 2}))};
+  const InstructionLists lists = instructions_of(network);
+  EXPECT_THAT(names(network, lists, Pass::kForwardTraining),
+              ElementsAre("convolution_forward conv"));
+  const auto& forward = std::get<ConvolutionForward>(lists.passes[0][0].operation);
+  EXPECT_EQ(forward.geometry.pad_before, (Extent{2, 1, 2}));
+  EXPECT_EQ(forward.geometry.pad_after, (Extent{1, 4, 1}));
+  EXPECT_EQ(forward.geometry.out, (Extent{5, 7, 5}));
 }
 
 TEST(Instructions, BackwardToParametersComputesNoGradientNobodyNeeds) {

@@ -60,10 +60,12 @@ NetworkDescription branching_network() {
       layer("sparse", AveragePool{{3, 2, 2}, Extent{1, 1, 3}, Padding::kSame}),
       layer("valid", TransposedConvolution{3, {3, 2, 4}, {1, 3, 2}}),
       layer("turned", Permute{{Axis::kY, Axis::kX, Axis::kZ, Axis::kChannels}}),
-      layer("cropped", Crop{{1, 0, 2}}),
+      layer("cropped", Crop{{{1, 0, 2}, {0, 2, 1}}}),
       layer("softened", Softmax{}),
+      layer("around", Pad{{{0, 1, 0}, {2, 0, 1}}}),
       layer("last", last),
       layer("padded", padded),
+      layer("wide", Pad{{{0, 2, 1}, {1, 0, 3}}}),
   };
   return network;
 }

@@ -204,7 +204,13 @@ TEST(KnownLayers, MovePartsAndAxes) {
             (Row{1, 3, -7, -2, 5, 0}));
   EXPECT_EQ(results_of(kRow, Slice{Axis::kX, 1, 2}, kNumbers), (Row{3, 5, -7, 0}));
   EXPECT_EQ(results_of(kRow, Slice{Axis::kChannels, 1, 1}, kNumbers), (Row{-2, 5, 0}));
-  EXPECT_EQ(results_of(kRow, Crop{{1, 0, 0}}, kNumbers), (Row{3, 5}));
+  EXPECT_EQ(results_of(kRow, Crop{{{1, 0, 0}}}, kNumbers), (Row{3, 5}));
+  EXPECT_EQ(results_of(kRow, Crop{{{0, 0, 0}, {1, 0, 0}}}, kNumbers), (Row{1, -2, 3, 5}));
+  EXPECT_EQ(results_of(kRow, Crop{{{2, 0, 0}, {0, 0, 0}}}, kNumbers), (Row{-7, 0}));
+  EXPECT_EQ(results_of(kRow, Pad{{{0, 0, 0}, {1, 0, 0}}}, kNumbers),
+            (Row{1, -2, 3, 5, -7, 0, 0, 0}));
+  EXPECT_EQ(results_of(kRow, Pad{{{1, 0, 0}, {2, 0, 0}}}, kNumbers),
+            (Row{0, 0, 1, -2, 3, 5, -7, 0, 0, 0, 0, 0}));
   EXPECT_EQ(results_of(kRow, Concatenate{{"input", "input"}}, kNumbers),
             (Row{1, -2, 1, -2, 1, -2, 3, 5, 3, 5, 3, 5, -7, 0, -7, 0, -7, 0}));
   EXPECT_EQ(results_of(kRow, Concatenate{{"input"}, Axis::kX}, kNumbers),

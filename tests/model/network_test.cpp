@@ -101,7 +101,8 @@ TEST(Network, NumbersThatCannotBeAreRefused) {
   EXPECT_THAT(problem_of(kFeatures, Dense{0}), HasSubstr("units is 0, it must be 1 or more"));
   EXPECT_THAT(problem_of(kCube, convolution(0, {1, 1, 1})), HasSubstr("filters is 0"));
   EXPECT_THAT(problem_of(kCube, convolution(1, {1, -3, 1})), HasSubstr("kernel along y is -3"));
-  EXPECT_THAT(problem_of(kCube, Pad{{0, -1, 0}}), HasSubstr("amount along y is -1"));
+  EXPECT_THAT(problem_of(kCube, Pad{{{0, -1, 0}}}), HasSubstr("amount along y is -1"));
+  EXPECT_THAT(problem_of(kCube, Pad{{{}, {0, -1, 0}}}), HasSubstr("amount behind along y is -1"));
   EXPECT_THAT(problem_of(kCube, Upsample{{1, 1, 0}}), HasSubstr("factor along z is 0"));
   EXPECT_THAT(problem_of(kCube, AveragePool{{0, 1, 1}}), HasSubstr("size along x is 0"));
   EXPECT_THAT(problem_of(kCube, AveragePool{{1, 6, 1}}), HasSubstr("window of 6 along y"));
@@ -129,7 +130,7 @@ TEST(Network, LayersThatNeedAnotherKindOfInputSayWhich) {
   EXPECT_THAT(problem_of(kFlat, convolution(1, {2, 2, 2})),
               HasSubstr("kernel is 2 along z, but the network's input gives an image without this "
                         "axis (7x6x2); it must be 1"));
-  EXPECT_THAT(problem_of(kFlat, Pad{{0, 0, 1}}), HasSubstr("it must be 0"));
+  EXPECT_THAT(problem_of(kFlat, Pad{{{0, 0, 1}}}), HasSubstr("it must be 0"));
   EXPECT_THAT(problem_of(kFlat, Upsample{{1, 1, 2}}), HasSubstr("it must be 1"));
 }
 
@@ -175,7 +176,12 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   transposed.kernel[2] = transposed.stride[2] = 1;
   transposed.pads = {1, 1, 1};
   EXPECT_THAT(problem_of(kFlat, transposed), HasSubstr("pads is 1 along z"));
-  EXPECT_THAT(problem_of(kCube, Crop{{0, 3, 0}}), HasSubstr("leave nothing of 5 cells"));
+  EXPECT_THAT(problem_of(kCube, Crop{{{0, 3, 0}}}), HasSubstr("3 behind along y leave nothing"));
+  EXPECT_THAT(
+      problem_of(kCube, Crop{{{0, 0, 1}, {0, 0, 4}}}),
+      HasSubstr("1 taken away before and 4 behind along z leave nothing of 5 cells of 5x5x5x2"));
+  EXPECT_EQ(problem_of(kCube, Crop{{{0, 0, 1}, {0, 0, 3}}}), "");
+  EXPECT_THAT(problem_of(kFlat, Pad{{{0, 0, 0}, {1, 0, 2}}}), HasSubstr("behind is 2 along z"));
   EXPECT_THAT(problem_of(kCube, MaxPool{{1, 1, 6}}),
               HasSubstr("a window of 6 along z does not fit into 5 cells of 5x5x5x2"));
   EXPECT_EQ(problem_of(kCube, MaxPool{{1, 1, 6}, {}, Padding::kSame}), "");
@@ -267,10 +273,10 @@ TEST(Network, StridesGiveTheExtentsOfKeras) {
 TEST(Network, SizesThatOverflowAreRefusedBeforeTheyAreComputed) {
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
   EXPECT_THAT(problem_of(kFeatures, Dense{huge}), HasSubstr("it must be 1099511627776 or less"));
-  EXPECT_THAT(problem_of(kCube, Pad{{huge / 2, 0, 0}}), HasSubstr("or less"));
+  EXPECT_THAT(problem_of(kCube, Pad{{{huge / 2, 0, 0}}}), HasSubstr("or less"));
   const std::int64_t large = std::int64_t{1} << 40;
   EXPECT_THAT(problem_of(kCube, Upsample{{large, large, large}}), HasSubstr("more than"));
-  EXPECT_THAT(problem_of(kCube, Pad{{large, large, large}}), HasSubstr("more than"));
+  EXPECT_THAT(problem_of(kCube, Pad{{{large, large, large}}}), HasSubstr("more than"));
   EXPECT_THAT(problem_of(kFeatures, Dense{std::int64_t{1} << 32}),
               HasSubstr("kernel would have more than 4294967295 weights"));
   EXPECT_THAT(problems_of(Shape::image({large, large, 1}, 1), {layer("a", Sum{})}),

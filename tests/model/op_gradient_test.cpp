@@ -112,7 +112,9 @@ TEST(OpGradient, ConvolutionInAllThreeDirectionsOverRandomGeometries) {
 
 TEST(OpGradient, PadUpsampleAndPool) {
   const Extent in{3, 4, 5};
-  expect_linear_pair(PadForward{2, 2, in, {1, 0, 2}}, PadBackward{2, 2, in, {1, 0, 2}}, 1);
+  for (const Margins& amount : {Margins{{1, 0, 2}}, Margins{{1, 0, 2}, {0, 3, 1}}}) {
+    expect_linear_pair(PadForward{2, 2, in, amount}, PadBackward{2, 2, in, amount}, 1);
+  }
   expect_linear_pair(UpsampleForward{2, 2, in, {2, 1, 3}}, UpsampleBackward{2, 2, in, {2, 1, 3}},
                      2);
   expect_linear_pair(AveragePoolForward{2, 2, in, {2, 3, 2}},

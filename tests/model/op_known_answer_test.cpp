@@ -125,8 +125,12 @@ TEST_P(OpKnownAnswer, MaxPoolFindsNothingOutsideTheImage) {
 }
 
 TEST_P(OpKnownAnswer, PadAndUpsampleKeepChannelsTogether) {
-  EXPECT_EQ(run(PadForward{1, 2, {1, 1, 2}, {0, 0, 1}}, {{1, 2, 3, 4}, Row(8)}, 1),
+  EXPECT_EQ(run(PadForward{1, 2, {1, 1, 2}, {{0, 0, 1}}}, {{1, 2, 3, 4}, Row(8)}, 1),
             (Row{0, 0, 1, 2, 3, 4, 0, 0}));
+  const Margins uneven{{0, 1, 0}, {1, 0, 2}};
+  const Row padded{0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(run(PadForward{1, 1, {1, 2, 2}, uneven}, {{1, 2, 3, 4}, Row(24)}, 1), padded);
+  EXPECT_EQ(run(PadBackward{1, 1, {1, 2, 2}, uneven}, {padded, Row(4)}, 1), (Row{1, 2, 3, 4}));
   EXPECT_EQ(run(UpsampleForward{1, 2, {1, 1, 2}, {1, 2, 2}}, {{1, 2, 3, 4}, Row(16)}, 1),
             (Row{1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4}));
 }

@@ -113,16 +113,13 @@ struct Describe {
   List operator()(const RepeatRows& r) const {
     return {{"x", r.batch * r.channels}, {"y", r.batch * r.rows * r.channels, Content::kWritten}};
   }
-  static std::int64_t padded(const Extent& in, const Extent& amount) {
-    return (in[0] + 2 * amount[0]) * (in[1] + 2 * amount[1]) * (in[2] + 2 * amount[2]);
-  }
   List operator()(const PadForward& p) const {
     const std::int64_t n = p.batch * p.channels;
-    return {{"x", n * cells(p.in)}, {"y", n * padded(p.in, p.amount), Content::kWritten}};
+    return {{"x", n * cells(p.in)}, {"y", n * cells(padded(p.in, p.amount)), Content::kWritten}};
   }
   List operator()(const PadBackward& p) const {
     const std::int64_t n = p.batch * p.channels;
-    return {{"dy", n * padded(p.in, p.amount)}, {"dx", n * cells(p.in), Content::kWritten}};
+    return {{"dy", n * cells(padded(p.in, p.amount))}, {"dx", n * cells(p.in), Content::kWritten}};
   }
   List operator()(const UpsampleForward& u) const {
     const std::int64_t n = u.batch * u.channels * cells(u.in);

@@ -52,6 +52,11 @@ class Maker {
     return made;
   }
 
+  Margins margins(std::int64_t most) {
+    const Extent before = extent(0, most, 0);
+    return chance(2) ? Margins{before} : Margins{before, extent(0, most, 0)};
+  }
+
   Permute permute() {
     std::vector<Axis> order{Axis::kX, Axis::kY, Axis::kChannels};
     if (network_.input.spatial_rank == 3) order.insert(order.begin() + 2, Axis::kZ);
@@ -83,7 +88,7 @@ class Maker {
         return TransposedConvolution{between(1, 3), extent(1, 3, 1), extent(1, 2, 1), padding(),
                                      chance(2)};
       case 20:
-        return chance(2) ? LayerKind{pool<MaxPool>()} : LayerKind{Crop{extent(0, 1, 0)}};
+        return chance(2) ? LayerKind{pool<MaxPool>()} : LayerKind{Crop{margins(1)}};
       case 21:
         return chance(2) ? LayerKind{GlobalAveragePool{}} : LayerKind{GlobalMaxPool{}};
       case 22:
@@ -103,7 +108,7 @@ class Maker {
         return Attention{between(1, 2)};
       case 5:
       case 6:
-        return Pad{extent(0, 2, 0)};
+        return Pad{margins(2)};
       case 7:
         return Upsample{extent(1, 2, 1)};
       case 8:

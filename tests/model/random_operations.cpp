@@ -176,7 +176,7 @@ std::vector<Operation> random_operations(Draw& draw) {
   const std::int64_t units = drawn % 2 == 0 ? (drawn + 15) / 16 * 16 : drawn;  // some whole vectors
   const std::int64_t rows = draw.between(1, 200), elements = draw.between(1, 3000);
   const Extent in = random_extent(draw, 2, 7), few = random_extent(draw, 1, 3);
-  const Extent pad = random_extent(draw, 0, 2);
+  const Margins pad{random_extent(draw, 0, 2), random_extent(draw, 0, 2)};
   const PoolGeometry pool = random_pool(draw);
   const bool bias = draw.between(0, 1) == 1;
   const double rate = 0.5 * draw.uniform(), exponent = 0.3 + draw.uniform();

@@ -115,12 +115,12 @@ def network(x, p):
     peaks = same_pool(F.max_pool3d, smooth, (3, 3, 2), (1, 1, 1), -np.inf)
     pooled = same_average(F.max_pool3d(peaks, (3, 2, 2), 2), (3, 2, 2), (1, 1, 3))
     valid = transposed(pooled, p["valid/kernel"], p["valid/bias"], (1, 3, 2), same=False)
-    turned = valid.permute(0, 1, 3, 2, 4)[:, :, 1:-1, :, 2:-2]
-    softened = torch.softmax(turned, dim=1)
+    turned = valid.permute(0, 1, 3, 2, 4)[:, :, 1:, :-2, 2:-1]
+    softened = F.pad(torch.softmax(turned, dim=1), (0, 1, 1, 0, 0, 2))
     last = convolution(softened, p["last/kernel"], stride=(1, 2, 1))
     padded = F.conv_transpose3d(last, p["padded/kernel"].permute(4, 3, 0, 1, 2), p["padded/bias"],
                                 stride=(2, 3, 1), padding=(1, 2, 0), output_padding=(1, 2, 0))
-    return padded.permute(0, 2, 3, 4, 1)
+    return F.pad(padded, (1, 3, 2, 0, 0, 1)).permute(0, 2, 3, 4, 1)
 
 
 def line(name, number, tensor):

@@ -24,7 +24,7 @@ inline model::GanDescription description_of_leaving() {
               model::layer("reshape", model::Reshape{model::Shape::image({2, 2, 3}, 2)}),
               model::layer("norm1", model::BatchNorm{}),
               model::layer("up", model::Upsample{{2, 2, 1}}),
-              model::layer("pad", model::Pad{{1, 0, 1}}),
+              model::layer("pad", model::Pad{{{1, 0, 1}}}),
               model::layer("conv1", model::convolution(3, {3, 2, 2})),
               model::layer("leaky", model::Activation{model::ActivationKind::kLeakyRelu, 0.3}),
               model::layer("drop", model::Dropout{0.1}),

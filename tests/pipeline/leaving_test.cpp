@@ -176,6 +176,28 @@ TEST_F(Leaving, OnnxTransposedConvolutionsHaveTheirPads) {
   EXPECT_THAT(found.at("output_padding"), ElementsAre(1, 2, 0));
 }
 
+TEST_F(Leaving, OnnxPadsAndCropsHaveBothEndsOfTheirAxes) {
+  gan_.task = model::Task::kSupervised;
+  model::NetworkDescription& network = gan_.discriminator;
+  network = {"network", model::Shape{{7, 5, 1}, 2, 2}, {}, {}};
+  network.layers = {layer("wide", model::Pad{{{1, 0, 0}, {0, 2, 0}}}),
+                    layer("cut", model::Crop{{{3, 0, 0}, {1, 2, 0}}}),
+                    layer("kind", model::Dense{2})};
+  state_.discriminator = filled(network, 3);
+  onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                     {true, 1, true}));
+  std::map<std::string, std::vector<std::int64_t>> numbers;
+  for (const auto& tensor : model.graph().initializer()) {
+    if (tensor.data_type() != onnx::TensorProto::INT64) continue;
+    numbers[tensor.name()] = onnx::ParseData<std::int64_t>(&tensor);
+  }
+  EXPECT_THAT(numbers.at("wide/pads"), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 2, 0));
+  EXPECT_THAT(numbers.at("cut/output_begin"), ElementsAre(3, 0, 0));
+  EXPECT_THAT(numbers.at("cut/output_end"), ElementsAre(7, 5, 1));
+}
+
 // It is told an energy and a column, and looks at nothing else of the event but its sum.
 TEST_F(Leaving, OnnxOfANetworkThatIsToldConditionsHasThemAsItsSecondInput) {
   gan_.task = model::Task::kSupervised;

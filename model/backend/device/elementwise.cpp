@@ -79,9 +79,7 @@ std::unique_ptr<Kernel> over_windows(const Launcher& kernel, const WindowSizes& 
 
 template <class Pad>
 WindowSizes padding(const Pad& pad) {
-  Extent padded;
-  for (std::size_t axis = 0; axis < 3; ++axis) padded[axis] = pad.in[axis] + 2 * pad.amount[axis];
-  return windows(padded, pad.in, pad.amount, pad.channels, 1.0f);
+  return windows(padded(pad.in, pad.amount), pad.in, pad.amount.before, pad.channels, 1.0f);
 }
 
 template <class Upsample>

@@ -166,19 +166,19 @@ template <class T>
 void run(const PadForward& pad, const KernelCall& call) {
   const auto* x = call.operand<const T>(0);
   auto* y = call.operand<T>(1);
-  const Extent &in = pad.in, &amount = pad.amount;
-  const std::int64_t margin = amount[2] * pad.channels, body = in[2] * pad.channels;
+  const Extent &in = pad.in, &before = pad.amount.before, &behind = pad.amount.behind;
+  const std::int64_t body = in[2] * pad.channels;
   for (std::int64_t n = 0; n < pad.batch; ++n) {
-    for (std::int64_t ix = -amount[0]; ix < in[0] + amount[0]; ++ix) {
-      for (std::int64_t iy = -amount[1]; iy < in[1] + amount[1]; ++iy) {
+    for (std::int64_t ix = -before[0]; ix < in[0] + behind[0]; ++ix) {
+      for (std::int64_t iy = -before[1]; iy < in[1] + behind[1]; ++iy) {
         const bool inside = ix >= 0 && ix < in[0] && iy >= 0 && iy < in[1];
-        y = std::fill_n(y, margin, T{0});
+        y = std::fill_n(y, before[2] * pad.channels, T{0});
         if (inside) {
           y = std::copy_n(x + ((n * in[0] + ix) * in[1] + iy) * body, body, y);
         } else {
           y = std::fill_n(y, body, T{0});
         }
-        y = std::fill_n(y, margin, T{0});
+        y = std::fill_n(y, behind[2] * pad.channels, T{0});
       }
     }
   }
@@ -188,14 +188,13 @@ template <class T>
 void run(const PadBackward& pad, const KernelCall& call) {
   const auto* dy = call.operand<const T>(0);
   auto* dx = call.operand<T>(1);
-  const Extent &in = pad.in, &amount = pad.amount;
+  const Extent &in = pad.in, &before = pad.amount.before, all = padded(in, pad.amount);
   const std::int64_t body = in[2] * pad.channels;
-  const std::int64_t padded_row = (in[2] + 2 * amount[2]) * pad.channels;
   for (std::int64_t n = 0; n < pad.batch; ++n) {
-    for (std::int64_t x = amount[0]; x < in[0] + amount[0]; ++x) {
-      for (std::int64_t y = amount[1]; y < in[1] + amount[1]; ++y) {
-        const std::int64_t row = (n * (in[0] + 2 * amount[0]) + x) * (in[1] + 2 * amount[1]) + y;
-        dx = std::copy_n(dy + row * padded_row + amount[2] * pad.channels, body, dx);
+    for (std::int64_t x = before[0]; x < in[0] + before[0]; ++x) {
+      for (std::int64_t y = before[1]; y < in[1] + before[1]; ++y) {
+        const std::int64_t row = (n * all[0] + x) * all[1] + y;
+        dx = std::copy_n(dy + (row * all[2] + before[2]) * pad.channels, body, dx);
       }
     }
   }

@@ -36,6 +36,8 @@ void add_convolutions(std::vector<LayerCase>& cases) {
                   "filters: 16, kernel: [3, 3, 3], stride: [2, 2, 2]"));
   add(convolution("3-D dilated 16-16", 16, "12, 12, 12, 16",
                   "filters: 16, kernel: [3, 3, 3], dilation: [2, 2, 2]"));
+  add(convolution("3-D stride, dilated 16-32", 16, "12, 12, 12, 16",
+                  "filters: 32, kernel: [3, 3, 3], stride: [2, 2, 2], dilation: [2, 1, 3]"));
   add(transposed("3-D transposed 32-16", 16, "6, 6, 6, 32",
                  "filters: 16, kernel: [2, 2, 2], stride: [2, 2, 2]"));
   add(transposed("3-D transposed 16-8", 8, "13, 13, 13, 16",
@@ -61,11 +63,17 @@ void add_convolutions(std::vector<LayerCase>& cases) {
                  "filters: 1, kernel: [5, 5], stride: [2, 2], padding: same"));
   add(convolution("2-D dilated 16-16", 32, "28, 28, 16",
                   "filters: 16, kernel: [3, 3], dilation: [2, 2]"));
+  add(convolution("2-D stride, dilated 16-32", 32, "28, 28, 16",
+                  "filters: 32, kernel: [3, 3], stride: [2, 2], dilation: [2, 2]"));
   add(convolution("2-D groups 32-32", 32, "14, 14, 32", "filters: 32, kernel: [3, 3], groups: 4"));
   add(convolution("2-D depthwise 32", 32, "14, 14, 32", "filters: 32, kernel: [3, 3], groups: 32"));
   add(convolution("1-D 16-32", 32, "256, 16", "filters: 32, kernel: [5]"));
   add(convolution("1-D stride 16-32", 32, "256, 16", "filters: 32, kernel: [5], stride: [2]"));
   add(convolution("1-D dilated 16-16", 32, "256, 16", "filters: 16, kernel: [3], dilation: [4]"));
+  add(convolution("1-D stride, dilated 16-32", 32, "256, 16",
+                  "filters: 32, kernel: [5], stride: [2], dilation: [3]"));
+  add(convolution("1-D stride, dilated groups 32-32", 32, "256, 32",
+                  "filters: 32, kernel: [5], stride: [3], dilation: [2], groups: 4"));
   add(transposed("1-D transposed 32-16", 32, "128, 32",
                  "filters: 16, kernel: [4], stride: [2], padding: same"));
   add(convolution("1-D groups 32-32", 32, "256, 32", "filters: 32, kernel: [5], groups: 4"));

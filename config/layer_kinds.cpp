@@ -121,7 +121,7 @@ void add_dense_and_convolution(KindTable& table) {
              "Cells from one window to the next, per axis.")
       .field("dilation", option(&Convolution::dilation),
              newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
-             "Cells from one tap of a window to the next, per axis; with stride 1 alone.")
+             "Cells from one tap of a window to the next, per axis.")
       .field("groups", option(&Convolution::groups),
              newer(integer<std::int64_t>(1, kMostFilters), std::int64_t{1}), Scope::kState,
              "Cuts channels and filters into so many parts, each by itself; as many as there are "

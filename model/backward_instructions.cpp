@@ -3,6 +3,7 @@
 
 #include "model/gradient_sums.h"
 #include "model/instruction_writer.h"
+#include "model/layer_rules.h"
 #include "model/streams.h"
 
 namespace troupe::model {
@@ -174,7 +175,7 @@ void add_grouped_backward(BackwardWriter& w) {
 
 // Phases of the image and of the kernel are split anew, which costs less than keeping them.
 void add_backward(BackwardWriter& w, const Convolution& convolution) {
-  if (convolution.groups > 1) return add_grouped_backward(w);
+  if (is_cell_by_cell(convolution)) return add_grouped_backward(w);
   const ConvolutionPlan plan = plan_convolution(w.computation(), w.batch());
   const Operand dy = split(w, plan.of_output, w.read(w.before_fused_activation(w.arrived())),
                            "output gradient phases");

@@ -1,10 +1,10 @@
 #pragma once
 
-// How a convolution with stride or dilation is computed by kernels that know neither: as one over
-// phases (Phases in operation.h). With stride s, the phases of the image and of the kernel are
-// channels, and cell m of the output sums phase cells m, m + 1, ... With dilation d, the phases of
-// the image are images of their own, and so are those of the output. Nothing is approximated: zeros
-// take the place of taps that a kernel does not have.
+// How a convolution with stride or dilation, not both, is computed by kernels that know neither: as
+// one over phases (Phases in operation.h). With stride s, the phases of the image and of the kernel
+// are channels, and cell m of the output sums phase cells m, m + 1, ... With dilation d, the phases
+// of the image are images of their own, and so are those of the output. Nothing is approximated:
+// zeros take the place of taps that a kernel does not have.
 
 #include <optional>
 

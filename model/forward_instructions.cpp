@@ -1,4 +1,5 @@
 #include "model/instruction_writer.h"
+#include "model/layer_rules.h"
 #include "model/streams.h"
 
 namespace troupe::model {
@@ -49,7 +50,7 @@ void add_forward(ForwardWriter& w, const Dense& dense) {
 
 void add_forward(ForwardWriter& w, const Convolution& convolution) {
   const Operand kernel = w.weight(ParameterRole::kKernel), bias = w.weight(ParameterRole::kBias);
-  if (convolution.groups > 1) {
+  if (is_cell_by_cell(convolution)) {
     return w.add(GroupedConvolutionForward{grouped_geometry(w.computation(), w.batch())},
                  {w.x(), kernel, bias, w.y()});
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/layer_rules.h"
+
 namespace troupe::model {
 namespace {
 
@@ -66,7 +68,7 @@ class GraphMaker {
   // which is the order in which a kernel can apply both.
   void absorb_into_convolution(int layer) {
     const int input = shapes_.inputs[index(layer)];
-    if (is_ungrouped_convolution(layer)) {
+    if (absorbs(layer)) {
       int before = input;
       for (; is_private<Pad>(before); before = shapes_.inputs[index(before)]) {
         absorbed_[index(before)] = true;
@@ -77,7 +79,7 @@ class GraphMaker {
     }
     const auto* activation = std::get_if<Activation>(&kind(layer));
     if (activation == nullptr || input < 0 || !is_private(input)) return;
-    if (!is_ungrouped_convolution(input)) return;
+    if (!absorbs(input)) return;
     if (activation->kind != ActivationKind::kRelu &&
         activation->kind != ActivationKind::kLeakyRelu) {
       return;
@@ -86,9 +88,9 @@ class GraphMaker {
     absorbed_[index(layer)] = true;
   }
 
-  bool is_ungrouped_convolution(int layer) const {
+  bool absorbs(int layer) const {
     const auto* convolution = std::get_if<Convolution>(&kind(layer));
-    return convolution != nullptr && convolution->groups == 1;
+    return convolution != nullptr && !is_cell_by_cell(*convolution);
   }
   // True if the convolution has neither stride nor dilation.
   bool touches_all_cells(int layer) const {

@@ -10,7 +10,8 @@
 //   pad and crop by 0,
 //   dropout in inference or with rate 0              compute nothing: same value, other name
 //
-// A convolution in groups stays as it is, and one with stride or dilation is not upsampled.
+// A convolution that is computed cell by cell, in groups or with both stride and dilation, stays as
+// it is, and one with either of these is not upsampled.
 //
 // Every output has a value of its own, never an input of the network and never another output's
 // value, so that both ways of running a network can keep it in the same place; where a layer that

@@ -53,9 +53,6 @@ void check(OptionRules& rules, const Convolution& convolution) {
                                          steps, kAxisNames[axis], kMostSteps));
   }
   rules.count("groups", convolution.groups, 1);
-  if (convolution.stride != Extent{1, 1, 1} && convolution.dilation != Extent{1, 1, 1}) {
-    rules.problems.push_back("has a stride and a dilation; one of them must be 1");
-  }
   if (convolution.groups > 1 && convolution.filters % convolution.groups != 0) {
     rules.problems.push_back(fmt::format("{} filters cannot be cut into {} groups",
                                          convolution.filters, convolution.groups));
@@ -197,6 +194,16 @@ std::vector<std::string> option_problems(const LayerKind& kind) {
 
 std::int64_t window_cells(std::int64_t kernel, std::int64_t dilation) {
   return (kernel - 1) * dilation + 1;
+}
+
+bool is_cell_by_cell(const Convolution& convolution) {
+  if (convolution.groups > 1) return true;
+  bool strided = false, dilated = false;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    strided |= convolution.stride[axis] > 1;
+    dilated |= convolution.dilation[axis] > 1 && convolution.kernel[axis] > 1;
+  }
+  return strided && dilated;
 }
 
 AxisWindows convolution_windows(const Convolution& convolution, int axis, std::int64_t cells) {

@@ -53,6 +53,10 @@ Extent stride_of(const Pool& pool) {
   return pool.stride.value_or(pool.size);
 }
 
+// Whether no phases of image or kernel make it a plain convolution, as stride or dilation alone do:
+// it is computed cell by cell then (GroupedGeometry in operation.h).
+bool is_cell_by_cell(const Convolution& convolution);
+
 // One axis of a convolution by itself: zero cells before and after the image, and cells of the
 // output.
 struct AxisWindows {

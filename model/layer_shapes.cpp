@@ -88,10 +88,10 @@ void find_shape(ShapeRules& rules, const Dense& dense) {
   rules.finish(Shape::features(dense.units));
 }
 
-// A convolution with stride or dilation is computed from the phases of its image, which may be more
-// than its cells (convolution_plan.h).
+// A convolution with stride or dilation alone is computed from the phases of its image, which may
+// be more than its cells (convolution_plan.h).
 void check_phases(ShapeRules& rules, const Convolution& convolution, const Shape& output) {
-  if (convolution.groups > 1 || output.cells() == 0) return;
+  if (is_cell_by_cell(convolution) || output.cells() == 0) return;
   std::int64_t cells = std::max(rules.input().channels, convolution.filters);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const std::int64_t steps = convolution.stride[axis] * convolution.dilation[axis];

@@ -56,7 +56,7 @@ struct Convolution {
   bool bias = true;
   Initialiser initialiser = Initialiser::kGlorotUniform;
   Extent stride{1, 1, 1};
-  Extent dilation{1, 1, 1};  // cells from one tap to the next; with stride 1 alone
+  Extent dilation{1, 1, 1};  // cells from one tap to the next
   // The channels and the filters are cut into so many: filters see the channels of their own group.
   std::int64_t groups = 1;
 };

@@ -33,7 +33,7 @@ struct DenseBackwardParameters {
   bool bias = true;
 };
 
-// Layers with stride or dilation are convolutions of phases (Phases).
+// Layers with stride or dilation, not both, are convolutions of phases (Phases).
 //
 // Cross-correlation with stride 1 and zero padding, as Keras, of an image of which each cell is
 // repeated `upsample` times along each axis before it is padded:
@@ -62,8 +62,8 @@ struct ConvolutionBackwardParameters {
   ConvolutionGeometry geometry;
 };
 
-// A convolution in groups: filter co of group co / (out / groups) sees the in / groups channels of
-// its own group. out = (in + before + after - (kernel - 1) dilation - 1) / stride + 1.
+// A convolution in groups, or one: filter co of group co / (out / groups) sees the in / groups
+// channels of its own group. out = (in + before + after - (kernel - 1) dilation - 1) / stride + 1.
 struct GroupedGeometry {
   std::int64_t batch = 0;
   Extent in{}, out{}, kernel{}, pad_before{}, stride{1, 1, 1}, dilation{1, 1, 1};

@@ -97,6 +97,24 @@ TEST(Instructions, PadsOfUnequalEndsBecomePaddingOfTheConvolution) {
   EXPECT_EQ(forward.geometry.out, (Extent{5, 7, 5}));
 }
 
+TEST(Instructions, ConvolutionsWithStrideAndDilationAreComputedCellByCell) {
+  Convolution both = convolution(1, {2, 1, 2});
+  both.stride = {2, 1, 1};
+  both.dilation = {2, 2, 1};
+  NetworkDescription network{"n", Shape::image({5, 3, 3}, 1), {}, {}};
+  network.layers = {layer("pad", Pad{{{1, 0, 0}}}), layer("conv", both),
+                    layer("relu", Activation{ActivationKind::kRelu})};
+  EXPECT_THAT(names(network, instructions_of(network), Pass::kForwardTraining),
+              ElementsAre("pad_forward pad", "grouped_convolution_forward conv",
+                          "activation_forward relu"));
+  // Along an axis of one tap a dilation is none.
+  both.kernel = {1, 2, 2};
+  both.dilation = {2, 1, 1};
+  network.layers[1].kind = both;
+  EXPECT_THAT(names(network, instructions_of(network), Pass::kForwardTraining),
+              ElementsAre("split_phases conv", "split_phases conv", "convolution_forward conv"));
+}
+
 TEST(Instructions, BackwardToParametersComputesNoGradientNobodyNeeds) {
   const NetworkDescription network = small_discriminator();
   EXPECT_THAT(

@@ -27,7 +27,11 @@ NetworkDescription branching_network() {
   grouped.groups = 4;
   Convolution last = strided(4, {2, 3, 2}, {1, 2, 1});
   last.padding = Padding::kValid;
+  last.dilation = {2, 1, 1};
   last.bias = false;
+  Convolution both = strided(4, {3, 2, 3}, {2, 1, 2});
+  both.dilation = {1, 3, 2};
+  both.groups = 2;
   TransposedConvolution padded{2, {3, 4, 2}, {2, 3, 1}};
   padded.pads = {1, 2, 0};
   padded.output_padding = {1, 2, 0};
@@ -66,6 +70,7 @@ NetworkDescription branching_network() {
       layer("last", last),
       layer("padded", padded),
       layer("wide", Pad{{{0, 2, 1}, {1, 0, 3}}}),
+      layer("both", both),
   };
   return network;
 }

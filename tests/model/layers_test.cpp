@@ -77,14 +77,16 @@ GroupedGeometry cell_by_cell(const Convolution& convolution, const Shape& in, co
   return g;
 }
 
-Convolution random_convolution(Draw& draw, bool strided) {
+Convolution random_convolution(Draw& draw, bool strided, bool dilated) {
   Convolution convolution{draw.between(1, 3), {}};
-  Extent& steps = strided ? convolution.stride : convolution.dilation;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     convolution.kernel[axis] = draw.between(1, 4);
-    steps[axis] = draw.between(1, 3);
+    if (strided) convolution.stride[axis] = draw.between(1, 3);
+    if (dilated) convolution.dilation[axis] = draw.between(1, 3);
   }
-  steps[static_cast<std::size_t>(draw.between(0, 2))] = draw.between(2, 4);
+  const auto axis = static_cast<std::size_t>(draw.between(0, 2));
+  if (strided) convolution.stride[axis] = draw.between(2, 4);
+  if (dilated) convolution.dilation[axis] = draw.between(2, 4);
   convolution.padding = draw.between(0, 1) == 0 ? Padding::kSame : Padding::kValid;
   convolution.bias = draw.between(0, 1) == 0;
   return convolution;
@@ -92,9 +94,9 @@ Convolution random_convolution(Draw& draw, bool strided) {
 
 TEST(Strides, AndDilationsAreThoseOfAConvolutionCellByCell) {
   int compared = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 90; ++seed) {
     Draw draw(seed);
-    const Convolution convolution = random_convolution(draw, seed % 2 == 0);
+    const Convolution convolution = random_convolution(draw, seed % 3 != 0, seed % 3 != 1);
     const Shape input = Shape::image(
         {draw.between(4, 11), draw.between(4, 11), draw.between(4, 11)}, draw.between(1, 3));
     const NetworkDescription network = network_of(input, convolution);
@@ -122,7 +124,49 @@ TEST(Strides, AndDilationsAreThoseOfAConvolutionCellByCell) {
     const std::vector<double> wanted = with_bias(parameters[2], ran.runner, g.bias, g.out_channels);
     expect_near(ran.runner.gradients, wanted, "weights");
   }
-  EXPECT_GT(compared, 40);
+  EXPECT_GT(compared, 60);
+}
+
+// The stride alone says which cells of the output there are.
+TEST(Strides, TakeCellsOfADilatedConvolution) {
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Draw draw(seed);
+    Convolution both = random_convolution(draw, true, true), dilated = both;
+    both.padding = dilated.padding = Padding::kValid;
+    dilated.stride = {1, 1, 1};
+    Shape input = Shape::image({draw.between(6, 13), 1, 1}, both.filters * draw.between(1, 2));
+    input.spatial_rank = static_cast<int>(draw.between(1, 3));
+    for (std::size_t axis = 1; axis < 3; ++axis) {
+      if (static_cast<int>(axis) < input.spatial_rank) {
+        input.space[axis] = draw.between(6, 13);
+      } else {
+        both.kernel[axis] = dilated.kernel[axis] = 1;
+        both.stride[axis] = both.dilation[axis] = dilated.dilation[axis] = 1;
+      }
+    }
+    if (draw.between(0, 1) == 0) both.groups = dilated.groups = both.filters;
+    if (!infer_shapes(network_of(input, both)).problems.empty()) continue;
+    ++compared;
+    SCOPED_TRACE(seed);
+    const Ran strided(network_of(input, both), seed), all(network_of(input, dilated), seed);
+    ASSERT_EQ(strided.runner.weights, all.runner.weights);
+    const Extent from = all.output().space, to = strided.output().space;
+    std::vector<double> wanted;
+    for (std::int64_t cell = 0; cell < kLayerBatch * cells(to); ++cell) {
+      const std::int64_t n = cell / cells(to), x = cell / (to[1] * to[2]) % to[0];
+      const std::int64_t y = cell / to[2] % to[1], z = cell % to[2];
+      const std::int64_t first =
+          (((n * from[0] + x * both.stride[0]) * from[1] + y * both.stride[1]) * from[2] +
+           z * both.stride[2]) *
+          both.filters;
+      for (std::int64_t c = 0; c < both.filters; ++c) {
+        wanted.push_back(all.runner.outputs[0][static_cast<std::size_t>(first + c)]);
+      }
+    }
+    expect_near(strided.runner.outputs[0], wanted, "y");
+  }
+  EXPECT_GT(compared, 25);
 }
 
 // With <a, b> the sum of products: <transposed(x), dy> = <x, convolution(dy)>.
@@ -234,6 +278,32 @@ TEST(KnownLayers, PoolCells) {
   const Row with_nan = results_of(kRow, GlobalMaxPool{}, {1, 2, NAN, 3, 9, 4});
   EXPECT_TRUE(std::isnan(with_nan[0]));
   EXPECT_EQ(with_nan[1], 4.0);
+}
+
+// With taps 1 and 10, cell m of the output is x[2 m] + 10 x[2 m + 3] of the padded row.
+TEST(KnownLayers, ConvolveWithStrideAndDilation) {
+  Convolution convolution{1, {2, 1, 1}, Padding::kValid, false};
+  convolution.stride = {2, 1, 1};
+  convolution.dilation = {3, 1, 1};
+  const auto backend = make_reference_backend(DataType::kFloat64);
+  const Shape row{{7, 1, 1}, 1, 1};
+  const auto run = [&](Padding padding, const std::vector<double>& dy) {
+    convolution.padding = padding;
+    Runner runner(network_of(row, convolution), *backend, 1);
+    runner.input = {1, 2, 3, 4, 5, 6, 7};
+    runner.weights = {1, 10};
+    runner.output_gradients[0] = dy;
+    runner.forward();
+    runner.backward(Pass::kBackwardParameters);
+    runner.forward();
+    runner.backward(Pass::kBackwardInput);
+    return std::vector{runner.outputs[0], runner.gradients, runner.input_gradient};
+  };
+  using Rows = std::vector<std::vector<double>>;
+  EXPECT_EQ(run(Padding::kValid, {1, 100}),
+            (Rows{{41, 63}, {301, 604}, {1, 0, 100, 10, 0, 1000, 0}}));
+  EXPECT_EQ(run(Padding::kSame, {1, 10, 100, 1000}),
+            (Rows{{30, 52, 74, 6}, {6420, 753}, {0, 10, 10, 100, 100, 1000, 1000}}));
 }
 
 // The channel features of a gate reach every cell.

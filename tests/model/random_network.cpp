@@ -40,7 +40,9 @@ class Maker {
     const std::int64_t groups = chance(3) ? 2 : 1;
     Convolution convolution{groups * between(1, 2), extent(1, 3, 1), padding(), chance(2)};
     convolution.groups = groups;
-    (chance(2) ? convolution.stride : convolution.dilation) = extent(1, 2, 1);
+    const std::int64_t which = between(1, 3);
+    if (which != 1) convolution.stride = extent(1, 2, 1);
+    if (which != 2) convolution.dilation = extent(1, 2, 1);
     return convolution;
   }
 

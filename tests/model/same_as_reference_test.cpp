@@ -162,6 +162,21 @@ TEST_F(SameAsReference, ConvolutionsInGroups) {
   }
 }
 
+// Spread for vectors, this image would take 250 MiB for each thread.
+TEST_F(SameAsReference, LargeConvolutionsInOneGroupTakeLittleMemory) {
+  const auto backend = make_portable_backend();
+  ASSERT_TRUE(backend.ok());
+  const GroupedGeometry g{2,         {25, 25, 25}, {12, 12, 12}, {2, 2, 2}, {},
+                          {2, 2, 2}, {2, 2, 2},    64,           64};
+  for (const Operation& operation :
+       {Operation{GroupedConvolutionForward{g}}, Operation{GroupedConvolutionBackwardInput{g}},
+        Operation{GroupedConvolutionBackwardParameters{g}}}) {
+    const auto kernel = (*backend)->make_kernel(operation);
+    ASSERT_TRUE(kernel.ok());
+    EXPECT_LT((*kernel)->scratch_bytes(), std::size_t{1} << 24);
+  }
+}
+
 void expect_same_pools(const PoolGeometry& pool, Draw& draw) {
   Operands<float> operands = converted<float>(random_operands(MaxPoolForward{pool}, draw));
   Operands<float> derived = converted<float>(random_operands(MaxPoolBackward{pool}, draw));

@@ -35,6 +35,7 @@ PARAMETERS = [
     ("valid/kernel", (3, 2, 4, 3, 8)), ("valid/bias", (3,)),
     ("last/kernel", (2, 3, 2, 3, 4)),
     ("padded/kernel", (3, 4, 2, 2, 4)), ("padded/bias", (2,)),
+    ("both/kernel", (3, 2, 3, 1, 4)), ("both/bias", (4,)),
 ]
 
 
@@ -117,10 +118,12 @@ def network(x, p):
     valid = transposed(pooled, p["valid/kernel"], p["valid/bias"], (1, 3, 2), same=False)
     turned = valid.permute(0, 1, 3, 2, 4)[:, :, 1:, :-2, 2:-1]
     softened = F.pad(torch.softmax(turned, dim=1), (0, 1, 1, 0, 0, 2))
-    last = convolution(softened, p["last/kernel"], stride=(1, 2, 1))
+    last = convolution(softened, p["last/kernel"], stride=(1, 2, 1), dilation=(2, 1, 1))
     padded = F.conv_transpose3d(last, p["padded/kernel"].permute(4, 3, 0, 1, 2), p["padded/bias"],
                                 stride=(2, 3, 1), padding=(1, 2, 0), output_padding=(1, 2, 0))
-    return F.pad(padded, (1, 3, 2, 0, 0, 1)).permute(0, 2, 3, 4, 1)
+    both = convolution(F.pad(padded, (1, 3, 2, 0, 0, 1)), p["both/kernel"], p["both/bias"],
+                       stride=(2, 1, 2), dilation=(1, 3, 2), groups=2, same=True)
+    return both.permute(0, 2, 3, 4, 1)
 
 
 def line(name, number, tensor):

@@ -198,6 +198,31 @@ TEST_F(Leaving, OnnxPadsAndCropsHaveBothEndsOfTheirAxes) {
   EXPECT_THAT(numbers.at("cut/output_end"), ElementsAre(7, 5, 1));
 }
 
+TEST_F(Leaving, OnnxConvolutionsHaveTheStrideBesideTheDilation) {
+  gan_.task = model::Task::kSupervised;
+  model::NetworkDescription& network = gan_.discriminator;
+  model::Convolution both = model::convolution(2, {3, 2, 1}, model::Padding::kSame);
+  both.stride = {2, 1, 1};
+  both.dilation = {2, 3, 1};
+  network = {"network", model::Shape{{7, 5, 1}, 2, 2}, {}, {}};
+  network.layers = {layer("both", both), layer("kind", model::Dense{2})};
+  state_.discriminator = filled(network, 3);
+  onnx::ModelProto model = onnx(OnnxFlavour::k3dgan);
+  EXPECT_NO_THROW(onnx::checker::check_model(model));
+  EXPECT_NO_THROW(onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                                     {true, 1, true}));
+  std::map<std::string, std::vector<std::int64_t>> found;
+  for (const auto& node : model.graph().node()) {
+    if (node.op_type() != "Conv") continue;
+    for (const auto& attribute : node.attribute()) {
+      found[attribute.name()].assign(attribute.ints().begin(), attribute.ints().end());
+    }
+  }
+  EXPECT_THAT(found.at("strides"), ElementsAre(2, 1, 1));
+  EXPECT_THAT(found.at("dilations"), ElementsAre(2, 3, 1));
+  EXPECT_THAT(found.at("pads"), ElementsAre(2, 1, 0, 2, 2, 0));
+}
+
 // It is told an energy and a column, and looks at nothing else of the event but its sum.
 TEST_F(Leaving, OnnxOfANetworkThatIsToldConditionsHasThemAsItsSecondInput) {
   gan_.task = model::Task::kSupervised;

@@ -13,6 +13,8 @@
 namespace troupe::model::cpu {
 namespace {
 
+constexpr std::int64_t kMostSpread = std::int64_t{1} << 22;  // floats of an image in one group
+
 // Images of fewer axes are the same memory with their axes moved to the end, where rows are long.
 GroupedGeometry with_long_rows(GroupedGeometry g) {
   for (int times = 0; times < 2; ++times) {
@@ -252,22 +254,31 @@ class ParameterKernel final : public Kernel {
   std::size_t sums_ = 0, spread_ = 0;
 };
 
+// Hosts without the vectors' instructions use the reference, and so do large images in one group,
+// which would be spread to as many times their size as a target has channels.
+bool needs_reference(const GroupedGeometry& g, bool transposed) {
+  if (!plane_vectors_supported()) return true;
+  return g.groups == 1 && GroupedImage(with_long_rows(g), transposed).spread_size() > kMostSpread;
+}
+
 }  // namespace
 
-// Hosts without the vectors' instructions use the reference.
 std::unique_ptr<Kernel> make_kernel(const GroupedConvolutionForward& convolution) {
-  if (!plane_vectors_supported()) return reference::make_kernel<float>(convolution);
-  return std::make_unique<ImageKernel>(convolution.geometry, false);
+  const GroupedGeometry& g = convolution.geometry;
+  if (needs_reference(g, false)) return reference::make_kernel<float>(convolution);
+  return std::make_unique<ImageKernel>(g, false);
 }
 
 std::unique_ptr<Kernel> make_kernel(const GroupedConvolutionBackwardInput& convolution) {
-  if (!plane_vectors_supported()) return reference::make_kernel<float>(convolution);
-  return std::make_unique<ImageKernel>(convolution.geometry, true);
+  const GroupedGeometry& g = convolution.geometry;
+  if (needs_reference(g, true)) return reference::make_kernel<float>(convolution);
+  return std::make_unique<ImageKernel>(g, true);
 }
 
 std::unique_ptr<Kernel> make_kernel(const GroupedConvolutionBackwardParameters& convolution) {
-  if (!plane_vectors_supported()) return reference::make_kernel<float>(convolution);
-  return std::make_unique<ParameterKernel>(convolution.geometry);
+  const GroupedGeometry& g = convolution.geometry;
+  if (needs_reference(g, false)) return reference::make_kernel<float>(convolution);
+  return std::make_unique<ParameterKernel>(g);
 }
 
 }  // namespace troupe::model::cpu

@@ -65,8 +65,8 @@ class Membership {
   std::optional<ViewId> change() const;
   // Nobody of the View is lost in the change under way, and interrupt() was not called.
   bool is_planned() const { return changing_ && !interrupts_; }
-  // What is begun is not finished in the change under way, because somebody could not finish it. A
-  // member that was to part stays.
+  // Nothing that is begun is finished in the change under way, because somebody could not finish
+  // it. A member that was to part stays.
   void interrupt() {
     interrupts_ = true;
     parting_.reset();

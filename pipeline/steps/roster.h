@@ -6,10 +6,11 @@
 // decided in pipeline/steps/membership.h.
 //
 // The rules in short:
-// - A member that is lost costs no step: the others halt and go on in a new View. The loss of the last one that makes steps ends the run, with the last committed state saved.
+// - A member that is lost costs no step: the others halt and go on in a new View. The loss of the
+//   last one that makes steps ends the run, with the last committed state saved.
 // - A member that is told to leave first hands over its micro-batches, so that nothing is computed
-//   twice. Then it finishes what it has begun with the others, whose next View is without it, and is
-//   released when all of them have entered that. Those that learn from it are taught to the end
+//   twice. Then it finishes what it has begun with the others, whose next View is without it, and
+//   is released when all of them have entered that. Those that learn from it are taught to the end
 //   before. If all this takes longer than handover_grace, it leaves as if it were lost.
 // - A member that comes while the run trains learns first, from one that is likely to be near: the
 //   one whose address begins most like its own, or else the leader. When it has shown that it
@@ -238,7 +239,7 @@ void note_replica_end(Roster& roster, std::uint32_t replica);
 void note_last_step(Roster& roster, std::uint64_t step);
 // The member wants to leave, or somebody outside wants it to: `why`.
 void let_leave(Roster& roster, std::uint32_t member, const std::string& why);
-// What the others are told of a member that leaves.
+// The others are told this of a member that leaves.
 runtime::Error why_left(const Roster& roster, std::uint32_t member);
 // The replica has no micro-batches in the iteration under way, nor will it have any in its View.
 void note_idle(Roster& roster, std::uint32_t replica);

@@ -60,7 +60,7 @@ struct Words {
   std::string operator()(const LogLine&) const { return {}; }
 };
 
-// What follows from the event, but for what goes into the log.
+// The actions that follow from the event, but for what goes into the log.
 inline Lines after(Roster& roster, const std::function<void()>& event) {
   roster.actions.clear();
   event();

@@ -154,8 +154,8 @@ class Contributor {
   StepTimes& times_;
   actors::ViewPointer view_;
   std::uint64_t step_ = 0, lessons_ = 0;
-  std::map<std::int64_t, std::int64_t>
-      received_;  // elements of each part of the sums, by its first
+  // Elements of each part of the sums, by its first.
+  std::map<std::int64_t, std::int64_t> received_;
   std::deque<Message> out_;
 };
 

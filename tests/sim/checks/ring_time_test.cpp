@@ -217,6 +217,7 @@ actors::CoordinatorOptions coordinator_options(const Ring& ring, actors::StatePo
   }
   return options;
 }
+
 // Joins and leaves as Ring::newcomers has them.
 void plan_changes(const Ring& ring, World& world) {
   for (std::uint32_t i = 0; i < ring.newcomers; ++i) {
@@ -274,10 +275,14 @@ Simulated simulate(const Ring& ring) {
   }
   plan_changes(ring, world);
   const Duration end = ring.newcomers == 0 ? 0s : kFirstChange + ring.newcomers * 1s + 1s;
+  bool has_ended = false;
   simulated.steps.when_complete = [&](std::uint64_t steps) {
-    if (steps >= kSteps && world.clock().now() >= end) world.stop();
+    has_ended = steps >= kSteps && world.clock().now() >= end;
+    if (has_ended) world.stop();
   };
-  world.run(1000s, 20'000'000);
+  world.run(1000s, 200'000'000);
+  CHECK(has_ended, "all members go on with steps");
+  simulated.steps.when_complete = nullptr;
   return simulated;
 }
 

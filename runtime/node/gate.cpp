@@ -97,7 +97,8 @@ TimePoint Gate::next_due() const {
   TimePoint due = visitors_.next_due(liveness_.patience_with_visitors(now));
   bool watching = due != TimePoint::max();
   due = std::min(due, close_by_);
-  for (const auto& peer : peers_.all()) {
+  for (const std::size_t position : peers_.tended()) {
+    const auto& peer = peers_.all()[position];
     const auto patience = [&] { return liveness_.patience_with(*peer, closing_.load(), now); };
     switch (peer->state()) {
       case Peer::State::kUp:
@@ -133,32 +134,34 @@ TimePoint Gate::next_due() const {
 void Gate::tend(TimePoint now) {
   if (const auto pause = liveness_.end_turn(now)) {
     // Things that have happened since this process woke are not put off.
-    for (const auto& peer : peers_.all()) {
-      if (!peer->over()) peer->excuse(*pause, now);
+    for (const std::size_t position : peers_.tended()) {
+      peers_.all()[position]->excuse(*pause, now);
     }
     visitors_.excuse(*pause, now);
   }
   std::int64_t progress = 0;
-  for (std::size_t i = 0; i < peers_.all().size(); ++i) {
-    tend_peer(i, now);
-    progress += static_cast<std::int64_t>(peers_.all()[i]->progress);
+  // One that is lost may take others with it.
+  for (const std::size_t position : std::set(peers_.tended())) {
+    tend_peer(position, now);
+    progress += static_cast<std::int64_t>(peers_.all()[position]->progress);
   }
   peers_progress_.store(progress);
   visitors_.cut_off_silent(now, liveness_.patience_with_visitors(now));
   visitors_.tell_answers();
   if (graphs_asked_.exchange(false)) {
-    for (const auto& peer : peers_.all()) {
-      peer->graph.reset();
-      if (peer->state() == Peer::State::kUp) {
-        parts_.wire.send(*peer->connection, Lane::kControl, pack(GraphRequest{}));
+    for (const std::size_t position : peers_.tended()) {
+      Peer& peer = *peers_.all()[position];
+      peer.graph.reset();
+      if (peer.state() == Peer::State::kUp) {
+        parts_.wire.send(*peer.connection, Lane::kControl, pack(GraphRequest{}));
       }
     }
   }
   if (closing_.load()) return;
-  for (std::size_t i = 0; i < peers_.all().size(); ++i) {
-    const Peer& peer = *peers_.all()[i];
+  for (const std::size_t position : peers_.tended()) {
+    const Peer& peer = *peers_.all()[position];
     if (peer.state() != Peer::State::kUp) continue;
-    if (const auto directory = introducer_.due_to(i)) {
+    if (const auto directory = introducer_.due_to(position)) {
       parts_.wire.send(*peer.connection, Lane::kControl, pack(*directory));
     }
   }
@@ -328,10 +331,11 @@ Gate::Graphs Gate::graphs() const {
   const std::scoped_lock lock(peers_mutex_);
   Graphs result;
   result.complete = !graphs_asked_.load();
-  for (const auto& peer : peers_.all()) {
-    if (peer->graph) {
-      result.graphs.push_back(*peer->graph);
-    } else if (peer->state() == Peer::State::kUp) {
+  for (const std::size_t position : peers_.tended()) {
+    const Peer& peer = *peers_.all()[position];
+    if (peer.graph) {
+      result.graphs.push_back(*peer.graph);
+    } else if (peer.state() == Peer::State::kUp) {
       result.complete = false;
     }
   }

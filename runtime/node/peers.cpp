@@ -29,6 +29,7 @@ std::size_t Peers::add(const std::string& node) {
     const bool is_head = node == introducer_.head();
     peers_.push_back(std::make_unique<Peer>(node, is_head ? options_.head_address : std::string(),
                                             parts_.clock.now(), Patience(options_.dead_after)));
+    if (is_head) tended_.insert(found->second);
     introducer_.add_peer(node);
     links_.add_peer();
     const auto called = options_.called.find(node);
@@ -120,6 +121,7 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
   peer.process = fmt::format("process {} on {}", other.pid, other.host);
   peer.on_this_machine = !options_.machine.empty() && other.machine == options_.machine;
   peer.come_up(connection, other.incarnation, parts_.clock.now());
+  tended_.insert(position);
   introducer_.connected(position);
   if (first) introducer_.came(position, info, other.address);
   if (!first) {
@@ -267,6 +269,7 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
                                            peer.node(), options_.node)});
     } else {
       peer.found_at(address, parts_.clock.now());
+      tended_.insert(neighbour);
     }
   }
   return "";
@@ -345,6 +348,7 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
   hang_up(peer);
   peer.progress = 0;
   peer.finish(state, std::move(error), parts_.clock.now());
+  tended_.erase(position);
   introducer_.ended(position);
 }
 
@@ -360,6 +364,7 @@ void Peers::renew(std::size_t position, const std::string& name) {
     links_.begin_anew(position);
   }
   peer.renew(name, Patience(options_.dead_after), parts_.clock.now());
+  tended_.erase(position);
   introducer_.renew(position, name);
 }
 

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,9 @@ class Peers {
   // Before the first turn. Adds the node when it is new.
   std::size_t add(const std::string& node);
   const std::vector<std::unique_ptr<Peer>>& all() const { return peers_; }
+  // The positions of those that are up, down or away, or that this node dials. All others are only
+  // heard of by what they say: a turn costs no more for a plan that has more of them.
+  const std::set<std::size_t>& tended() const { return tended_; }
   // See Introducer::find().
   std::optional<std::size_t> find(const std::string& node) const { return introducer_.find(node); }
   std::optional<std::size_t> find(ConnectionId connection) const;
@@ -117,6 +121,7 @@ class Peers {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<std::string, std::size_t> positions_;
   std::map<ConnectionId, std::size_t> by_connection_;
+  std::set<std::size_t> tended_;
 };
 
 }  // namespace troupe::runtime

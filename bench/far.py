@@ -8,6 +8,8 @@ core for itself.
 
 changes: gan3d_12, a member on each host. Another one joins at the far site, and is drained again.
 Told is how long the steps around each change of the View took, and those of the same slot nearby.
+This is measured twice: with the hosts as this system makes them, and with hosts on which a new
+connection may fill the line at once.
 
 strategies: gan3d_25, micro-batches of one event, 24 an iteration, a member on each host. The far
 one shares its core with two busy programs, so it is a third as fast. Each way to exchange
@@ -108,6 +110,16 @@ class Sites:
 
 
 def changes(sites, small):
+    print("hosts as this system makes them:", flush=True)
+    change(sites, small)
+    if small:
+        return
+    sites.hosts.open_windows()
+    print("hosts whose new connections may fill the line at once:", flush=True)
+    change(sites, small)
+
+
+def change(sites, small):
     head, out, address = sites.run([0, 1])
     sites.join(1, address)
     tail, told, views, joined, drained = runs.Tail(f"{out}/metrics.jsonl"), {}, [], False, False
@@ -136,7 +148,7 @@ def changes(sites, small):
     for name, view in zip(("a join", "work handed over", "a leave"), views):
         first = view["first_step"]
         print(f"{name}: View from step {first} on, told after {view['halted_seconds']:.2f} s")
-        for step in range(first - 1, first + 2):
+        for step in range(first - 1, first + SLOTS):
             others = [took[other] for other in took
                       if other % SLOTS == step % SLOTS and 2 < abs(other - step) <= 4 * SLOTS]
             print(f"  step {step}: {took[step]:.2f} s; others of its slot nearby "

@@ -80,6 +80,15 @@ class TwoHosts:
                       ["link", "set", "cable", "up", "mtu", str(MTU)]):
             subprocess.run(["ip", "-n", name, *words], check=True)
 
+    def open_windows(self):
+        """From now on a new connection may send as much at once as is under way on the line."""
+        for host, name in enumerate(self.names):
+            subprocess.run(["ip", "netns", "exec", name, "sysctl", "--quiet", "--write",
+                            "net.ipv4.tcp_rmem=4096 8388608 33554432",
+                            "net.ipv4.tcp_wmem=4096 4194304 33554432"], check=True)
+            subprocess.run(["ip", "-n", name, "route", "replace", f"{self.address(1 - host)}/32",
+                            "dev", "cable", "initcwnd", "80", "initrwnd", "1000"], check=True)
+
     @staticmethod
     def open_tun(name):
         """The end of the cable in that namespace, which a thread of its own enters."""

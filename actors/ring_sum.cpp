@@ -40,12 +40,6 @@ RingBucket StepSums::body(std::uint32_t number, bool summed, pipeline::ViewId vi
           format_of(range.kind, lossy)};
 }
 
-std::size_t RingAttempt::reduced() const {
-  return static_cast<std::size_t>(
-      std::count_if(sums.buckets.begin(), sums.buckets.end(),
-                    [](const auto& entry) { return entry.second.sum.size() > 0; }));
-}
-
 RingSum::RingSum(const RingSumOptions& options) : options_(options) {
   arithmetic_.emplace(options_.lossy, options_.slot_floats);
 }
@@ -245,6 +239,7 @@ void RingSum::advance(RingAttempt& attempt, std::uint32_t number, RingOutcome& o
   parts.sent = true;
   if (role.begins() && role.completes()) {  // alone: nothing goes over a wire
     attempt.sums.buckets.at(number).sum = own;
+    ++attempt.reduced;
     out.sendings.push_back({attempt.sums.body(number, true, {}, {}).bucket, own});
     return;
   }
@@ -268,6 +263,7 @@ void RingSum::pass_sum(RingAttempt& attempt, std::uint32_t number, const Buffer&
     out.sendings.push_back({attempt.sums.body(number, true, view_, options_.lossy), wire, to});
   }
   share(attempt.sums, number, wire, out);
+  ++attempt.reduced;
   if (role.begins()) set_out_waiting(attempt, number, out);
 }
 
@@ -327,7 +323,7 @@ std::uint32_t RingSum::micro_batches_of(std::uint64_t step) const {
 // The header goes to the replicas behind all buckets, and ends the attempt.
 Result<void> RingSum::close_if_complete(RingAttempt& attempt, std::string_view who,
                                         RingOutcome& out) {
-  if (!attempt.combined || attempt.reduced() < attempt.sums.buckets.size()) return {};
+  if (!attempt.combined || attempt.reduced < attempt.sums.buckets.size()) return {};
   const StepHeader& header = attempt.sums.header;
   const std::uint32_t micro_batches = micro_batches_of(header.step);
   const std::uint64_t events = options_.events / options_.micro_batches * micro_batches;
@@ -401,7 +397,7 @@ std::string RingSum::waiting_for() const {
     return fmt::format("contributions to {}: {} of {} headers are in", where, attempt.headers,
                        options_.replicas);
   }
-  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, attempt.reduced(),
+  return fmt::format("the ring at {}: {} of {} buckets are summed{}", where, attempt.reduced,
                      attempt.sums.buckets.size(),
                      attempt.combined ? "" : ", and the header is not");
 }

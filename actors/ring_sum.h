@@ -125,13 +125,13 @@ struct RingAttempt {
   std::optional<pipeline::StepHeader> own;  // combined of these
   std::map<std::string, pipeline::StepHeader, ByNumber> before;  // by Reducer
   bool sent = false;                                             // own and parts have gone on
+  std::size_t reduced = 0;                                       // so many buckets are summed
   bool combined = false;  // sums.header is that of all members
 
   bool may_set_out(std::uint32_t number, const pipeline::Bucket& bucket) const {
     if (!waiting.empty() && waiting.front() != number) return false;
     return under_way == 0 || under_way + bucket.bytes() <= kMostUnderWay;
   }
-  std::size_t reduced() const;  // how many buckets are summed
 };
 
 class RingSum {

@@ -141,7 +141,7 @@ void Gate::tend(TimePoint now) {
   }
   std::int64_t progress = 0;
   // One that is lost may take others with it.
-  for (const std::size_t position : std::set(peers_.tended())) {
+  for (const std::size_t position : std::vector(peers_.tended())) {
     tend_peer(position, now);
     progress += static_cast<std::int64_t>(peers_.all()[position]->progress);
   }

@@ -29,7 +29,7 @@ std::size_t Peers::add(const std::string& node) {
     const bool is_head = node == introducer_.head();
     peers_.push_back(std::make_unique<Peer>(node, is_head ? options_.head_address : std::string(),
                                             parts_.clock.now(), Patience(options_.dead_after)));
-    if (is_head) tended_.insert(found->second);
+    if (is_head) begin_to_tend(found->second);
     introducer_.add_peer(node);
     links_.add_peer();
     const auto called = options_.called.find(node);
@@ -121,7 +121,7 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
   peer.process = fmt::format("process {} on {}", other.pid, other.host);
   peer.on_this_machine = !options_.machine.empty() && other.machine == options_.machine;
   peer.come_up(connection, other.incarnation, parts_.clock.now());
-  tended_.insert(position);
+  begin_to_tend(position);
   introducer_.connected(position);
   if (first) introducer_.came(position, info, other.address);
   if (!first) {
@@ -269,7 +269,7 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
                                            peer.node(), options_.node)});
     } else {
       peer.found_at(address, parts_.clock.now());
-      tended_.insert(neighbour);
+      begin_to_tend(neighbour);
     }
   }
   return "";
@@ -348,8 +348,13 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
   hang_up(peer);
   peer.progress = 0;
   peer.finish(state, std::move(error), parts_.clock.now());
-  tended_.erase(position);
+  std::erase(tended_, position);
   introducer_.ended(position);
+}
+
+void Peers::begin_to_tend(std::size_t position) {
+  const auto place = std::ranges::lower_bound(tended_, position);
+  if (place == tended_.end() || *place != position) tended_.insert(place, position);
 }
 
 // All that was between the earlier process and this node is settled before the links begin anew.
@@ -364,7 +369,7 @@ void Peers::renew(std::size_t position, const std::string& name) {
     links_.begin_anew(position);
   }
   peer.renew(name, Patience(options_.dead_after), parts_.clock.now());
-  tended_.erase(position);
+  std::erase(tended_, position);
   introducer_.renew(position, name);
 }
 

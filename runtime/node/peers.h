@@ -15,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -63,8 +62,8 @@ class Peers {
   std::size_t add(const std::string& node);
   const std::vector<std::unique_ptr<Peer>>& all() const { return peers_; }
   // The positions of those that are up, down or away, or that this node dials. All others are only
-  // heard of by what they say: a turn costs no more for a plan that has more of them.
-  const std::set<std::size_t>& tended() const { return tended_; }
+  // heard of by what they say: a turn costs no more for a plan that has more of them. Ascending.
+  const std::vector<std::size_t>& tended() const { return tended_; }
   // See Introducer::find().
   std::optional<std::size_t> find(const std::string& node) const { return introducer_.find(node); }
   std::optional<std::size_t> find(ConnectionId connection) const;
@@ -112,6 +111,7 @@ class Peers {
   void return_kept(std::size_t position);
   void leave_awaited();
   void finish(std::size_t position, Peer::State state, Error error);
+  void begin_to_tend(std::size_t position);
 
   const GateOptions& options_;
   const GateParts& parts_;
@@ -121,7 +121,7 @@ class Peers {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::map<std::string, std::size_t> positions_;
   std::map<ConnectionId, std::size_t> by_connection_;
-  std::set<std::size_t> tended_;
+  std::vector<std::size_t> tended_;  // ascending
 };
 
 }  // namespace troupe::runtime

@@ -1,11 +1,12 @@
 // Time of single layers, forward, backward to the input and to the parameters, next to PyTorch's in
-// the same run. The convolutions of gan3d_12, gan3d_25 and gan3d_51 are bench_kernels'. On two
-// threads a micro-batch is divided among them: ours has a half on each, as a replica's have, and
-// PyTorch divides as it likes.
+// the same run, and to oneDNN's where that library has the layer. The convolutions of gan3d_12,
+// gan3d_25 and gan3d_51 are bench_kernels'. On two threads a micro-batch is divided among them:
+// ours has a half on each, as a replica's have, and PyTorch divides as it likes.
 //
 // Both compute from the same numbers, and results are compared before they are timed: norms and
 // projections on random signs in float32, our bfloat16 with our float32, and PyTorch's with its
-// own. Of PyTorch's layouts, contiguous and channels last, the faster counts.
+// own; oneDNN's in both with our float32. Of PyTorch's layouts, contiguous and channels last, the
+// faster counts.
 
 #include <fmt/format.h>
 
@@ -24,6 +25,7 @@
 #include "bench/answering.h"
 #include "bench/layer_cases.h"
 #include "bench/measure.h"
+#include "bench/onednn_layer.h"
 #include "model/backend.h"
 #include "runtime/base/random.h"
 #include "runtime/base/thread_team.h"
@@ -66,6 +68,14 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(squares);
 }
 
+// On one thread its processor time counts.
+double now(bool alone) {
+  if (alone) return thread_seconds();
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 // A network on one of our backends, a part of the micro-batch on each thread.
 class Ours {
  public:
@@ -96,6 +106,17 @@ class Ours {
     return {whole.outputs[0], whole.input_gradient, whole.gradients};
   }
 
+  // What it computes from.
+  OnednnLayer::Values values() const {
+    OnednnLayer::Values all{{}, parts_.front()->weights, {}};
+    for (const auto& part : parts_) {
+      const std::vector<float>& dy = part->output_gradients.front();
+      all.input.insert(all.input.end(), part->input.begin(), part->input.end());
+      all.output_gradient.insert(all.output_gradient.end(), dy.begin(), dy.end());
+    }
+    return all;
+  }
+
   // Means over `times` runs; on one thread of its processor time.
   Seconds seconds(int times) {
     const bool alone = parts_.size() == 1;
@@ -120,12 +141,6 @@ class Ours {
   }
 
  private:
-  static double now(bool alone) {
-    if (alone) return thread_seconds();
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-  }
   void run(Pass pass) {
     const auto part = [&](std::int64_t i, int) {
       ProgramRunner<float>& runner = *parts_[static_cast<std::size_t>(i)];
@@ -207,7 +222,14 @@ class Bench {
   bool run(LayerCase layer) {
     if (small_) layer.events = 2;
     Ours fp32(layer, *fp32_, team_), bf16(layer, *bf16_, team_);
-    if (threads_ == 1 && !agree(layer, fp32, bf16)) return false;
+    if (threads_ == 1 && !agree(layer, "our bf16", fp32.results(), bf16.results(), kTolerance16)) {
+      return false;
+    }
+    const OnednnLayer::Values values = fp32.values();
+    const NetworkDescription network = network_of(layer);
+    onednn_ = OnednnLayer::make(network, layer.events, values, false);
+    onednn16_ = OnednnLayer::make(network, layer.events, values, true);
+    if (threads_ == 1 && !onednn_agrees(layer, fp32)) return false;
     if (!peer_.ready()) return true;
     const auto numbers = peer_.ask(fmt::format("layer {} {}", layer.events, layer.network));
     if (!numbers) return false;
@@ -216,16 +238,30 @@ class Bench {
   }
 
  private:
-  bool agree(const LayerCase& layer, Ours& fp32, Ours& bf16) {
-    const auto judge = fp32.results(), found = bf16.results();
+  using Results = std::array<std::vector<float>, kDirections>;
+
+  static bool agree(const LayerCase& layer, const char* who, const Results& judge,
+                    const Results& found, double tolerance) {
     for (std::size_t i = 0; i < kDirections; ++i) {
       const double norm = distance(judge[i], std::vector<float>(judge[i].size()));
-      if (distance(judge[i], found[i]) <= kTolerance16 * norm) continue;
-      fmt::print(stderr, "{}, {}: bf16 differs from fp32 by {:.2e} of its norm\n", layer.name,
-                 kNames[i], distance(judge[i], found[i]) / norm);
+      const bool is_whole = judge[i].size() == found[i].size();
+      if (is_whole && distance(judge[i], found[i]) <= tolerance * norm) continue;
+      fmt::print(stderr, "{}, {}: {} differs from our fp32 by {:.2e} of its norm\n", layer.name,
+                 kNames[i], who, is_whole ? distance(judge[i], found[i]) / norm : 1.0);
       return false;
     }
     return true;
+  }
+
+  bool onednn_agrees(const LayerCase& layer, Ours& fp32) {
+    const Results judge = fp32.results();
+    if (onednn_ && !agree(layer, "oneDNN", judge, onednn_->results(), kTolerance)) return false;
+    if (!onednn16_) return true;
+    Results found = onednn16_->results();
+    // Cells of a window that were different are equal when they are rounded, and another one is the
+    // greatest.
+    if (layer.network.find("max_pool") != std::string::npos) found[1] = judge[1];
+    return agree(layer, "oneDNN's bf16", judge, found, kTolerance16);
   }
 
   static bool agrees_with_peer(const LayerCase& layer, Ours& ours,
@@ -248,7 +284,8 @@ class Bench {
   }
 
   bool time(const LayerCase& layer, Ours& fp32, Ours& bf16) {
-    Samples ours, ours16, theirs, theirs16;
+    Samples ours, ours16, theirs, theirs16, library, library16;
+    const auto clock = [this] { return now(threads_ == 1); };
     // As many runs in a sample as take some milliseconds.
     const Seconds first = fp32.seconds(1);
     const int times = small_ ? 1 : static_cast<int>(std::clamp(2e-3 / first[0], 1.0, 20.0));
@@ -256,7 +293,13 @@ class Bench {
       const Seconds a = fp32.seconds(times), b = bf16.seconds(times);
       const auto numbers = peer_.ask(fmt::format("run {}", times));
       if (!numbers || numbers->size() != 4 * kDirections) return false;
+      Seconds c, d;
+      c.fill(kNothing), d.fill(kNothing);
+      if (onednn_) c = onednn_->seconds(times, threads_, clock);
+      if (onednn16_) d = onednn16_->seconds(times, threads_, clock);
       if (i == 0) continue;
+      library.add(c);
+      library16.add(d);
       ours.add(a);
       ours16.add(b);
       theirs.add(faster(*numbers, 0));
@@ -265,9 +308,9 @@ class Bench {
     for (std::size_t i = 0; i < kDirections; ++i) {
       if (!ours.has(i)) continue;
       fmt::print("{:<24} {:<14} ", layer.name, kNames[i]);
-      print(ours, theirs, i);
+      print(ours, theirs, library, i);
       fmt::print("; bf16 ");
-      print(ours16, theirs16, i);
+      print(ours16, theirs16, library16, i);
       fmt::print("\n");
     }
     std::fflush(stdout);
@@ -283,16 +326,23 @@ class Bench {
     return best;
   }
 
-  static void print(const Samples& ours, const Samples& theirs, std::size_t direction) {
+  static void print(const Samples& ours, const Samples& theirs, const Samples& library,
+                    std::size_t direction) {
     const Spread a = ours.spread(direction);
     fmt::print("{:8.4f} ms [{:.4f}, {:.4f}]", 1e3 * a.median, 1e3 * a.lowest, 1e3 * a.highest);
-    if (!theirs.has(direction)) {
-      fmt::print(", PyTorch has none");
+    print_peer("PyTorch", theirs, direction, a.median);
+    print_peer("oneDNN", library, direction, a.median);
+  }
+
+  static void print_peer(const char* who, const Samples& samples, std::size_t direction,
+                         double ours) {
+    if (!samples.has(direction)) {
+      fmt::print(", {} has none", who);
       return;
     }
-    const Spread b = theirs.spread(direction);
-    fmt::print(", PyTorch {:8.4f} [{:.4f}, {:.4f}], ratio {:5.2f}", 1e3 * b.median, 1e3 * b.lowest,
-               1e3 * b.highest, b.median / a.median);
+    const Spread b = samples.spread(direction);
+    fmt::print(", {} {:8.4f} [{:.4f}, {:.4f}], ratio {:5.2f}", who, 1e3 * b.median, 1e3 * b.lowest,
+               1e3 * b.highest, b.median / ours);
   }
 
   const int threads_;
@@ -300,6 +350,7 @@ class Bench {
   std::unique_ptr<Backend> fp32_, bf16_;
   runtime::ThreadTeam team_;
   Peer peer_;
+  std::unique_ptr<OnednnLayer> onednn_, onednn16_;  // of the layer at hand; null: there is none
 };
 
 int run(bool small, const std::string& filter, const std::vector<int>& all_threads) {

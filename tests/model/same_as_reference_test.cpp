@@ -1,5 +1,5 @@
-// Kernels of the cpu backends that have the reference's bits: exponentials, powers, softmax, norms
-// of samples, pools, convolutions in groups.
+// Kernels of the cpu backends that have the reference's bits: exponentials, powers, softmax,
+// attention, norms of samples, pools, convolutions in groups.
 
 #include <cmath>
 #include <limits>
@@ -126,15 +126,56 @@ TEST_F(SameAsReference, SoftmaxOfShortAndLongRows) {
   }
 }
 
+// Cells and values of a head that fill vectors and that do not, and numbers so large that most
+// weights are 0.
+TEST_F(SameAsReference, AttentionOfManyShapes) {
+  struct Case {
+    std::int64_t cells, heads, width;
+  };
+  for (const Case& c : {Case{1, 1, 1}, Case{5, 2, 3}, Case{8, 1, 8}, Case{27, 4, 12},
+                        Case{30, 3, 4}, Case{33, 1, 17}}) {
+    for (const float size : {1.0F, 300.0F}) {
+      SCOPED_TRACE(c.cells);
+      Draw draw(static_cast<std::uint64_t>(c.cells));
+      const AttentionForward forward{3, c.cells, c.heads, c.width};
+      const AttentionBackward backward{3, c.cells, c.heads, c.width};
+      Operands<float> operands = converted<float>(random_operands(forward, draw));
+      Operands<float> derived = converted<float>(random_operands(backward, draw));
+      for (float& value : operands[0]) value *= size;
+      derived[0] = operands[0];
+      expect_same_bits(forward, operands);
+      expect_same_bits(backward, derived);
+    }
+  }
+}
+
+TEST_F(SameAsReference, AttentionKeepsNotANumberInItsHead) {
+  const auto backend = make_portable_backend();
+  ASSERT_TRUE(backend.ok());
+  Draw draw(2);
+  const AttentionForward attention{1, 9, 2, 3};
+  Operands<float> found = converted<float>(random_operands(attention, draw));
+  found[0][static_cast<std::size_t>(4 * 18 + 6)] = NAN;  // in a key of the first head
+  Operands<float> want = found;
+  run_operation(**backend, attention, found);
+  run_operation(*make_reference_backend(DataType::kFloat32), attention, want);
+  for (std::size_t i = 0; i < want[1].size(); ++i) {
+    EXPECT_EQ(std::isnan(found[1][i]), i % 6 < 3) << i;
+    EXPECT_EQ(std::isnan(want[1][i]), i % 6 < 3) << i;
+  }
+}
+
 TEST_F(SameAsReference, NormsOfGroups) {
   struct Case {
     std::int64_t rows, channels, groups;
+    std::int64_t samples = 3;
   };
   for (const Case& c : {Case{50, 8, 2}, Case{27, 48, 8}, Case{1, 16, 1}, Case{40, 16, 16},
-                        Case{33, 19, 1}, Case{9, 30, 3}, Case{1, 1, 1}}) {
+                        Case{33, 19, 1}, Case{9, 30, 3}, Case{1, 1, 1}, Case{1, 16, 1, 8},
+                        Case{1, 21, 1, 45}, Case{1, 5, 1, 3000}}) {
     Draw draw(static_cast<std::uint64_t>(c.channels));
-    expect_same_bits(GroupNormForward{3, c.rows, c.channels, c.groups, 1e-3}, draw);
-    expect_same_bits(GroupNormBackward{3, c.rows, c.channels, c.groups}, draw);
+    expect_same_bits(GroupNormForward{c.samples, c.rows, c.channels, c.groups, 1e-3}, draw);
+    expect_same_bits(GroupNormBackward{c.samples, c.rows, c.channels, c.groups}, draw);
   }
 }
 

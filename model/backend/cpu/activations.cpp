@@ -306,7 +306,7 @@ void raise_backward(double exponent, const float* x, const float* dy, float* dx,
       });
 }
 
-void exponentials(double* values, std::int64_t count) {
+void raise_e(double* values, std::int64_t count) {
   const Doubles tag;
   std::int64_t i = 0;
   for (; i + kDoubles <= count; i += kDoubles) {
@@ -331,7 +331,7 @@ HWY_EXPORT(activate);
 HWY_EXPORT(activate_backward);
 HWY_EXPORT(raise);
 HWY_EXPORT(raise_backward);
-HWY_EXPORT(exponentials);
+HWY_EXPORT(raise_e);
 
 namespace {
 
@@ -407,7 +407,7 @@ class SoftmaxKernel final : public Kernel {
           powers[r * channels + c] = static_cast<double>(of_row[c]) - largest;
         }
       }
-      HWY_DYNAMIC_DISPATCH(exponentials)(powers, rows * channels);
+      exponentials(powers, rows * channels);
       for (std::int64_t r = 0; r < rows; ++r) {
         const double* of_row = powers + r * channels;
         double sum = 0.0;
@@ -451,6 +451,10 @@ std::unique_ptr<Kernel> make_kernel(const PowerBackward& power) {
 
 std::unique_ptr<Kernel> make_kernel(const SoftmaxForward& softmax) {
   return choose<SoftmaxKernel>(softmax);
+}
+
+void exponentials(double* values, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(raise_e)(values, count);
 }
 
 }  // namespace troupe::model::cpu

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/backend/cpu/layer_norm.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/cpu/scratch.h"
 #include "model/backend/kernel_call.h"
@@ -321,8 +322,9 @@ class BackwardKernel final : public Kernel {
 // Hosts without the vectors' instructions use the reference.
 template <class Ours, class Norm>
 std::unique_ptr<Kernel> choose(const Norm& norm) {
-  if (plane_vectors_supported()) return std::make_unique<Ours>(norm);
-  return reference::make_kernel<float>(norm);
+  if (!plane_vectors_supported()) return reference::make_kernel<float>(norm);
+  if (is_of_cells(norm)) return make_cell_kernel(norm);
+  return std::make_unique<Ours>(norm);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "model/backend.h"
 #include "model/backend/cpu/activations.h"
+#include "model/backend/cpu/attention.h"
 #include "model/backend/cpu/batch_norm.h"
 #include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/convolution.h"

@@ -205,15 +205,17 @@ void run(const EmbeddingBackward& embedding, const KernelCall& call) {
   const auto* x = call.operand<const T>(0);
   const auto* dy = call.operand<const T>(1);
   auto* dkernel = call.operand<T>(2);
+  auto* sums = reinterpret_cast<double*>(call.scratch);
+  const std::int64_t units = embedding.units;
   for (std::int64_t row = 0; row < embedding.classes; ++row) {
-    for (std::int64_t unit = 0; unit < embedding.units; ++unit) {
-      double sum = 0.0;
-      for (std::int64_t n = 0; n < embedding.batch; ++n) {
-        if (row_of(x[n], embedding.classes) != row) continue;
-        sum += static_cast<double>(dy[n * embedding.units + unit]);
+    std::fill_n(sums, units, 0.0);
+    for (std::int64_t n = 0; n < embedding.batch; ++n) {
+      if (row_of(x[n], embedding.classes) != row) continue;
+      for (std::int64_t unit = 0; unit < units; ++unit) {
+        sums[unit] += static_cast<double>(dy[n * units + unit]);
       }
-      *dkernel++ = static_cast<T>(sum);
     }
+    for (std::int64_t unit = 0; unit < units; ++unit) *dkernel++ = static_cast<T>(sums[unit]);
   }
 }
 

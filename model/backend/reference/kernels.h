@@ -183,6 +183,10 @@ inline std::size_t scratch_bytes(const AttentionBackward& attention, std::size_t
 // Sums over the events of a class in double.
 TROUPE_DECLARE_RUN(EmbeddingForward);
 TROUPE_DECLARE_RUN(EmbeddingBackward);
+// The sums of a class.
+inline std::size_t scratch_bytes(const EmbeddingBackward& embedding, std::size_t) {
+  return static_cast<std::size_t>(embedding.units) * sizeof(double);
+}
 
 // x^p through runtime/base/math.h in double. Elements that are 0, most of a calorimeter image, cost
 // a comparison; NaN stays NaN.

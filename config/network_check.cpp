@@ -6,6 +6,7 @@
 #include <set>
 
 #include "config/shipped.h"
+#include "model/layer_rules.h"
 
 namespace troupe::config {
 namespace {
@@ -25,16 +26,21 @@ std::string place_of(const model::NetworkProblem& problem, const std::string& pa
   return problem.message.starts_with("output ") ? path + ".outputs" : path;
 }
 
-// A part of the zoo is not what is wrong: where the author has changed the network at `path`, the
-// newest way first. Else where the part stands.
+// The one of `fields`, or else of what stands below `path`, that the author has changed, the newest
+// way first.
+std::string changed_field(std::vector<std::string> fields, const std::string& path,
+                          const Reader& reader) {
+  for (const auto& [field, origin] : reader.origins()) {
+    if (field.starts_with(path + ".")) fields.push_back(field);
+  }
+  return field_to_mend(fields, reader.origins());
+}
+
+// A part of the zoo is not what is wrong: where the author has changed the network at `path`. Else
+// where the part stands.
 Place place_to_mend(const std::string& at, const std::string& path, const Reader& reader) {
   const Place place = reader.origin(at);
-  if (!is_from_zoo(place)) return place;
-  std::vector<std::string> changed{at};
-  for (const auto& [field, origin] : reader.origins()) {
-    if (field.starts_with(path + ".")) changed.push_back(field);
-  }
-  return reader.origin(field_to_mend(changed, reader.origins()));
+  return is_from_zoo(place) ? reader.origin(changed_field({at}, path, reader)) : place;
 }
 
 // Shapes of a network at `path`, its problems reported; without problems when `ok`.
@@ -77,9 +83,24 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
       if (fault.empty()) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
                                       fmt::format("{}.layers.{}", judge_path(gan), output), reader);
-      reader.problem_at(at, shown(fault, 400));
+      reader.problem_at(at, place_to_mend(at, judge_path(gan), reader), shown(fault, 400));
     }
   }
+}
+
+// The generator makes images of the shape that the discriminator reads.
+void check_image(const GanDescription& gan, const NetworkShapes& shapes, Reader& reader) {
+  const auto last = static_cast<std::size_t>(shapes.outputs.front());
+  const model::Layer& layer = gan.generator.layers[last];
+  const model::Shape &made = shapes.layers[last], &read = gan.discriminator.input;
+  if (made == read) return;
+  const std::string at = fmt::format("model.generator.layers.{}", last);
+  const std::string input = "model.discriminator.input";
+  const std::string changed = changed_field({at, input}, "model.generator", reader);
+  const std::string maker = fmt::format("the generator's layer {} ({}) makes", shown(layer.name),
+                                        model::kind_name(layer.kind));
+  reader.problem_at(changed == input ? input : at, reader.origin(changed),
+                    model::told_apart(maker, made, "the discriminator reads", read));
 }
 
 void check_losses(const GanDescription& gan, Reader& reader) {
@@ -149,18 +170,7 @@ void check_networks(const GanDescription& gan, Reader& reader) {
         fmt::format("{} is no image: [x, y, z, channels], [x, y, channels] or [x, channels]",
                     discriminator.input.text()));
   }
-  if (makes && shapes.problems.empty()) {
-    const model::Shape image = shapes.layers[static_cast<std::size_t>(shapes.outputs.front())];
-    if (!(image == discriminator.input)) {
-      // A generator of the zoo is not what is wrong, so the input of the discriminator is named
-      // instead.
-      const std::string at =
-          authored(fmt::format("model.generator.layers.{}", shapes.outputs.front()),
-                   "model.discriminator.input", reader);
-      reader.problem_at(at, fmt::format("the generator makes {}, but the discriminator reads {}",
-                                        image.text(), discriminator.input.text()));
-    }
-  }
+  if (makes && shapes.problems.empty()) check_image(gan, shapes, reader);
   check_losses(gan, reader);
 }
 

@@ -10,6 +10,7 @@
 #include "config/shipped.h"
 #include "config/strategy_check.h"
 #include "config/workers.h"
+#include "model/layer_rules.h"
 #include "model/physics/class_figures.h"
 #include "model/physics/figures.h"
 #include "pipeline/data/dataset_file.h"
@@ -170,9 +171,11 @@ void check_synthetic(const Topology& topology, Reader& reader) {
   if (!kind) {
     return reader.broken_rule(
         {"data.train", "data.schema", judge_path(gan) + ".input"},
-        fmt::format("no detector of the shower generator has schema {} and {} "
-                    "cells; give files, or one of: {}",
-                    pipeline::text(schema), image.text(), made_showers()));
+        fmt::format("no detector of the shower generator has schema {} and {}{}; give files, or "
+                    "one of: {}",
+                    pipeline::text(schema), model::cells_text(image),
+                    image.channels == 1 ? "" : fmt::format(" of {} channels", image.channels),
+                    made_showers()));
   }
   pipeline::ShowerOptions showers = topology.data.showers.showers;
   showers.detector = *kind;

@@ -65,10 +65,14 @@ Result<void> check_fit(const GanDescription& gan, const Program& generator,
                                       generator.input_shape().text(), latent.size));
   }
   const int outputs = gan.discriminator.columns.empty() ? 1 : 2;
-  if (generator.outputs() != outputs || generator.output_shape(0) != discriminator.input_shape()) {
+  if (generator.outputs() != outputs) {
     return topology_error(
-        fmt::format("the generator makes {} but the discriminator reads {}; they must be equal",
-                    generator.output_shape(0).text(), discriminator.input_shape().text()));
+        fmt::format("the generator has {} outputs, and the discriminator reads {}",
+                    generator.outputs(), outputs));
+  }
+  if (generator.output_shape(0) != discriminator.input_shape()) {
+    return topology_error(told_apart("the generator makes", generator.output_shape(0),
+                                     "the discriminator reads", discriminator.input_shape()));
   }
   const Shape columns = Shape::features(std::ssize(gan.discriminator.columns));
   if (outputs > 1 && generator.output_shape(1) != columns) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/gan.h"
+#include "model/layer_rules.h"
 
 namespace troupe::model {
 
@@ -175,6 +176,10 @@ std::string term_fault(const LossTerm& term, const Shape& output, const Shape& i
   const Shape expected =
       of_cells ? image : Shape::features(term.target == Target::kBins ? kBinCount : 1);
   if (output == expected) return {};
+  if (of_cells) {
+    return told_apart("target velocity has", image, fmt::format("output \"{}\" has", term.output),
+                      output);
+  }
   return fmt::format("target {} is {} per event, but output \"{}\" is {}", target, expected.text(),
                      term.output, output.text());
 }

@@ -1,9 +1,11 @@
 #include "model/layer_rules.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace troupe::model {
 namespace {
@@ -151,7 +153,43 @@ AxisWindows windows_over(std::int64_t cells, std::int64_t window, std::int64_t s
   return {total / 2, total - total / 2, count};
 }
 
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string whole_text(const Shape& shape) {
+  return shape.spatial_rank == 0 ? counted(shape.channels, "feature") : "the shape " + shape.text();
+}
+
 }  // namespace
+
+std::string cells_text(const Shape& image) {
+  if (image.spatial_rank == 0) return "no cells";
+  const auto rank = static_cast<std::size_t>(image.spatial_rank);
+  return fmt::format("{} cells", fmt::join(std::span(image.space).first(rank), "x"));
+}
+
+std::string told_apart(std::string_view one, const Shape& of_one, std::string_view other,
+                       const Shape& of_other) {
+  const auto told = [&](const std::string& a, const std::string& b) {
+    return fmt::format("{} {}, but {} {}", one, a, other, b);
+  };
+  const bool are_images = of_one.spatial_rank == of_other.spatial_rank && of_one.spatial_rank > 0;
+  if (are_images && of_one.space == of_other.space) {
+    return told(counted(of_one.channels, "channel"), counted(of_other.channels, "channel"));
+  }
+  if (!are_images || of_one.channels != of_other.channels) {
+    return told(whole_text(of_one), whole_text(of_other));
+  }
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (of_one.space[axis] == of_other.space[axis]) continue;
+    axes.push_back(fmt::format("{} and {} along {}", of_one.space[axis], of_other.space[axis],
+                               kAxisNames[axis]));
+  }
+  return fmt::format("{}: {}", told(cells_text(of_one), cells_text(of_other)),
+                     fmt::join(axes, ", "));
+}
 
 bool product_within(std::initializer_list<std::int64_t> factors, std::int64_t most) {
   std::int64_t product = 1;

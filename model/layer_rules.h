@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/network.h"
@@ -37,6 +38,15 @@ struct LayerSource {
   Shape shape;
   std::string name;
 };
+// "25x25x25 cells" of an image; "no cells" of features.
+std::string cells_text(const Shape& image);
+
+// "ONE 4x4x6 cells, but OTHER 4x4x4 cells: 6 and 4 along z": by what two shapes that must be equal
+// differ. `one` and `other` end in a verb: "the generator makes". Cells and channels are told alone
+// where nothing else differs.
+std::string told_apart(std::string_view one, const Shape& of_one, std::string_view other,
+                       const Shape& of_other);
+
 // For a layer without option problems; `others` are those of other_inputs().
 LayerOutput layer_output(const LayerKind& kind, const LayerSource& input,
                          std::span<const LayerSource> others);

@@ -301,9 +301,10 @@ void find_combined_shape(ShapeRules& rules) {
   const Shape& input = rules.input();
   for (const LayerSource& other : rules.others()) {
     if (other.shape == input || other.shape == Shape::features(input.channels)) continue;
-    rules.problem(fmt::format("{} gives {}, but {} gives {}; they must be equal, or {} {} features",
-                              rules.source(), input.text(), other.name, other.shape.text(),
-                              other.name, input.channels));
+    rules.problem(fmt::format(
+        "{}; they must be equal, or {} {} features",
+        told_apart(rules.source() + " gives", input, other.name + " gives", other.shape),
+        other.name, input.channels));
   }
   rules.finish(input);
 }
@@ -319,9 +320,13 @@ void find_shape(ShapeRules& rules, const Concatenate& concatenate) {
     const std::int64_t more = along(shape, concatenate.axis);
     along(same, concatenate.axis) = more;
     if (!(shape == same)) {
-      rules.problem(fmt::format("{} gives {}, but {} gives {}; they must be equal but along {}",
-                                rules.source(), rules.input().text(), other.name,
-                                other.shape.text(), axis_name(concatenate.axis)));
+      // Channels may differ then, so that only cells are told.
+      const bool of_channels = concatenate.axis == Axis::kChannels;
+      rules.problem(
+          fmt::format("{}; they must be equal but along {}",
+                      told_apart(rules.source() + " gives", of_channels ? same : rules.input(),
+                                 other.name + " gives", other.shape),
+                      axis_name(concatenate.axis)));
     }
     cells += more;
   }

@@ -264,10 +264,24 @@ TEST(ModelLanguage, MistakesInLayersAreNamed) {
 }
 
 TEST(ModelLanguage, NetworksMustFitEachOtherAndTheLosses) {
-  EXPECT_THAT(message_of(parse("model: {zoo: toy, discriminator: {input: [4, 4, 5, 1]}}\n"
-                               "data: {train: a.h5}\n")),
-              HasSubstr("t.yaml:1:42: model.discriminator.input: the generator makes 4x4x4x1, but "
-                        "the discriminator reads 4x4x5x1"));
+  const auto refusal = [](const std::string& model) {
+    return message_of(parse("model: {zoo: toy, " + model + "}\ndata: {train: a.h5}\n"));
+  };
+  const std::string maker = "the generator's layer activation2 (activation) makes ";
+  EXPECT_THAT(refusal("discriminator: {input: [4, 4, 5, 1]}"),
+              HasSubstr("t.yaml:1:42: model.discriminator.input: " + maker +
+                        "4x4x4 cells, but the discriminator reads 4x4x5 cells: 4 and 5 along z"));
+  EXPECT_THAT(refusal("discriminator: {input: [4, 4, 4, 2]}"),
+              HasSubstr(maker + "1 channel, but the discriminator reads 2 channels"));
+  EXPECT_THAT(
+      refusal("discriminator: {input: [4, 5, 4, 2]}"),
+      HasSubstr(maker + "the shape 4x4x4x1, but the discriminator reads the shape 4x5x4x2"));
+  // The layer in the zoo is right, and the change to the one above it is not.
+  EXPECT_THAT(
+      message_of(parse(kLeast, {"model.generator.layers.4.upsample=[2, 2, 3]"})),
+      HasSubstr("--set model.generator.layers.4.upsample=[2, 2, 3]: "
+                "model.generator.layers.6: " +
+                maker + "4x4x6 cells, but the discriminator reads 4x4x4 cells: 6 and 4 along z"));
   EXPECT_THAT(message_of(parse("model: {zoo: toy, losses: {energy: {kind: mae, target: energy}}}\n"
                                "data: {train: a.h5}\n")),
               HasSubstr("model.losses.energy: \"energy\" is no output of the discriminator"));

@@ -177,7 +177,7 @@ TEST(Task, WhatIsNotOfDiffusionIsRefused) {
               testing::AllOf(HasSubstr("no channels of an image beside the level and 1 condition"),
                              testing::Not(HasSubstr("1 conditions"))));
   EXPECT_THAT(refusal("model.diffusion.conditions=[energy]"),
-              HasSubstr("target velocity is 4x4x4x3 per event, but output \"v\" is 4x4x4x2"));
+              HasSubstr("target velocity has 3 channels, but output \"v\" has 2 channels"));
   EXPECT_THAT(refusal("model.losses.v.target=energy"),
               HasSubstr("a diffusion task has one loss, whose target is velocity"));
   EXPECT_THAT(refusal("model.losses.v.kind=bce"),

@@ -138,11 +138,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "cluster), found a list"},
         Mistake{"just words\n", "cluster), found text \"just words\""},
         Mistake{"", "t.yaml: is empty"}, Mistake{"# only a comment\n", "t.yaml: is empty"},
-        Mistake{
-            kModel + "data: {train: synthetic, schema: lcd-angle}\n",
-            "data.train: no detector of the shower generator has schema lcd-angle and 25x25x25x1"},
+        Mistake{kModel + "data: {train: synthetic, schema: lcd-angle}\n",
+                "data.train: no detector of the shower generator has schema lcd-angle and 25x25x25 "
+                "cells"},
         Mistake{"model: {zoo: toy}\ndata: {train: synthetic, schema: lcd-angle}\n",
-                "lcd-angle and 4x4x4x1 cells; give files, or one of: lcd-fixed and 25x25x25 cells"},
+                "lcd-angle and 4x4x4 cells; give files, or one of: lcd-fixed and 25x25x25 cells"},
         Mistake{kModel + "data: {train: synthetic, schema: custom}\n",
                 "data.schema: generated showers have schema lcd-fixed or lcd-angle"},
         Mistake{kModel + "data: {train: a.h5, schema: custom}\n",

@@ -168,12 +168,18 @@ TEST(Network, LayersThatJoinOthersSayWhichDoNotFit) {
   };
   EXPECT_THAT(
       problems_with(Add{{"half"}}),
-      ElementsAre(HasSubstr("layer join (add): the network's input gives 5x5x5x2, but layer "
-                            "half gives 2x2x2x2; they must be equal, or layer half 2 "
-                            "features")));
+      ElementsAre(HasSubstr("layer join (add): the network's input gives 5x5x5 cells, but layer "
+                            "half gives 2x2x2 cells: 5 and 2 along x, 5 and 2 along y, 5 and 2 "
+                            "along z; they must be equal, or layer half 2 features")));
   EXPECT_THAT(problems_with(Multiply{"half"}), ElementsAre(HasSubstr("they must be equal")));
   EXPECT_THAT(problems_with(Concatenate{{"half"}}),
               ElementsAre(HasSubstr("they must be equal but along channels")));
+  EXPECT_THAT(problems_of(kCube,
+                          {layer("more", Convolution{.filters = 3, .kernel = {1, 1, 2}}),
+                           layer("join", Concatenate{{"more"}}, "input")},
+                          {"more", "join"}),
+              ElementsAre(HasSubstr("gives 5x5x5 cells, but layer more gives 5x5x4 cells: 5 and 4 "
+                                    "along z; they must be equal but along channels")));
   EXPECT_THAT(problems_with(Add{}), ElementsAre(HasSubstr("with names no layer")));
   EXPECT_THAT(problems_with(Multiply{"hlaf"}), ElementsAre(HasSubstr("did you mean half?")));
   EXPECT_THAT(problems_with(Multiply{"join"}), ElementsAre(HasSubstr("which is itself")));

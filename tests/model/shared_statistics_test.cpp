@@ -87,6 +87,9 @@ class Steps {
   std::vector<T>& weights(bool generator) { return weights_[generator ? 0 : 1]; }
   const ContributionLayout& layout(SlotKind slot) const { return gan_->contributions(slot); }
 
+  // Fakes of another step are made in front of each round of a step.
+  void make_other_fakes() { makes_other_fakes_ = true; }
+
   // The means over all micro-batches, behind all rounds.
   std::vector<T> means(SlotKind slot) {
     const auto rounds = statistics_rounds(gan_->description(), slot);
@@ -158,6 +161,9 @@ class Steps {
       GanStream& stream = *streams_[static_cast<std::size_t>(i) % streams_.size()];
       const GanWork work{parameters, micro_batches, {.seed = 11, .iteration = 2},
                          stream,     nullptr,       round};
+      if (makes_other_fakes_) {
+        gan_->prepare(SlotKind::kDFake, {parameters, micro_batches, {.seed = 12}, stream});
+      }
       if (slot_access(slot).prepare_reads != 0) gan_->prepare(slot, work);
       gan_->learn(slot, work);
       for (std::size_t k = 0; k < size; ++k) {
@@ -173,6 +179,7 @@ class Steps {
   std::vector<std::unique_ptr<GanStream>> streams_;
   std::array<std::vector<T>, 2> weights_, moving_, shared_;
   std::vector<float> images_;
+  bool makes_other_fakes_ = false;
 };
 
 constexpr std::array kSlots{SlotKind::kDReal, SlotKind::kDFake, SlotKind::kG, SlotKind::kDBoth};
@@ -229,6 +236,13 @@ TEST(SharedStatistics, GradientsAreThoseOfTheLossOverAllMicroBatches) {
 TEST(SharedStatistics, StreamThatGoesOnFindsWhatOneThatBeginsAnewFinds) {
   Steps<double> anew(example(true), 3, 1), goes_on(example(true), 3, 3);
   for (const SlotKind slot : kSlots) EXPECT_EQ(anew.means(slot), goes_on.means(slot));
+}
+
+// The pass that a step of the generator keeps in the stream is lost to the fakes.
+TEST(SharedStatistics, StepBeginsAnewWhereFakesOfAnotherAreMadeInItsMidst) {
+  Steps<double> alone(example(true), 3, 3), disturbed(example(true), 3, 3);
+  disturbed.make_other_fakes();
+  for (const SlotKind slot : kSlots) EXPECT_EQ(disturbed.means(slot), alone.means(slot));
 }
 
 // Squares of means near 3000 lose all that a variance near 1 has of them in float; what is left of

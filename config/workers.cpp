@@ -110,4 +110,8 @@ Topology scaled(const Topology& topology, std::uint32_t members) {
   return result;
 }
 
+pipeline::TrainingOptions options_between_members(const Topology& topology) {
+  return pipeline::options_between_members(topology.train.options, topology.model.gan);
+}
+
 }  // namespace troupe::config

@@ -35,4 +35,7 @@ const std::vector<std::string>& event_shortage_fields();
 // one member), whatever its scaling was: of the result it is strong.
 Topology scaled(const Topology& topology, std::uint32_t members);
 
+// What the sums, Views and records of such a topology's runs go by (pipeline/steps/strategy.h).
+pipeline::TrainingOptions options_between_members(const Topology& topology);
+
 }  // namespace troupe::config

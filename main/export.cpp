@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "config/workers.h"
 #include "launch/run/trained.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -288,8 +289,7 @@ Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::stri
                            facts_of(trained, line.get<std::string>("licence"))};
   pipeline::ModelCard card;
   card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
-  const auto options =
-      pipeline::options_between_members(trained.topology.train.options, trained.topology.model.gan);
+  const auto options = config::options_between_members(trained.topology);
   add_validation(checkpoint, model.state.step(options.schedule.size()), card);
   std::vector<Leaving> all;
   for (const Format& format : kFormats) {

@@ -4,6 +4,7 @@
 
 #include "config/topology_file.h"
 #include "config/topology_identity.h"
+#include "config/workers.h"
 #include "launch/run/backend_choice.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
@@ -40,8 +41,7 @@ Result<std::string> import_weights(const CommandLine& line, const std::string& w
   config::Topology topology = loaded.topology;
   topology.replica.device = config::kProcessor;
   ASSIGN_OR_RETURN(const auto backend, launch::make_backend(topology));
-  const auto options =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto options = config::options_between_members(topology);
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(topology.model.gan, *backend,
                                                        topology.train.options.micro_batch));
   pipeline::Checkpoint checkpoint;

@@ -52,8 +52,7 @@ std::vector<std::int64_t> shares(const config::Topology& topology,
                                  const std::vector<std::uint64_t>& replica_weights,
                                  std::int64_t batch, std::int64_t computed) {
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
-  const auto options =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto options = config::options_between_members(topology);
   std::vector<std::int64_t> owned(replica_weights.size());
   for (const std::uint32_t owner :
        pipeline::assign_micro_batches(options.all_parts(), replica_weights, options.parts())) {
@@ -125,8 +124,7 @@ std::int64_t worker_bytes(const model::Gan& gan, const pipeline::WorkerOptions& 
 
 Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t members) {
   const config::Topology topology = config::scaled(loaded.topology, members);
-  const auto options =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto options = config::options_between_members(topology);
   // A device has activations in memory of its own, which compile_networks() looks at where the
   // device is.
   const bool on_host = topology.replica.device == config::kProcessor;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "config/workers.h"
 #include "launch/run/backend_choice.h"
 #include "launch/run/training_setup.h"
 
@@ -22,8 +23,7 @@ model::MemorySize memory_needed(const config::Topology& topology, const model::G
   // Fakes, and what is contributed to two steps under way, should the others be lost: whole groups,
   // with the micro-batch of a spot check and the rest of a turn that was begun before.
   const auto group = static_cast<std::uint64_t>(gan.group());
-  const auto between =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto between = config::options_between_members(topology);
   const auto options = pipeline::options_of_worker(between);
   const std::uint64_t all = options.micro_batches;
   const std::uint64_t groups = (all + 1 + group - 1) / group + 1;
@@ -65,8 +65,7 @@ std::string device_text(const model::Backend& backend) {
 }
 
 Result<Networks> compile_networks(const config::Topology& topology, std::uint32_t members) {
-  const auto options = pipeline::options_of_worker(
-      pipeline::options_between_members(topology.train.options, topology.model.gan));
+  const auto options = pipeline::options_of_worker(config::options_between_members(topology));
   // The iterations of a worker that trains alone are of one replica, and perhaps of one in a site.
   const bool is_shared = !options.strategy.has_workers();
   const std::int64_t replicas =

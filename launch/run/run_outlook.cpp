@@ -54,8 +54,7 @@ double deviation_of(std::vector<double> iterations) {
 PoolSection nodes_like_here(const config::Topology& topology) {
   PoolSection pool;
   pool.name = "node";
-  const auto options =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto options = config::options_between_members(topology);
   pool.most =
       std::min(config::kMostMembers, (options.all_parts() - 1) / topology.replica.count + 1);
   pool.price_per_node_hour = topology.monitor.price_per_node_hour;
@@ -138,9 +137,7 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   if (has_none) pools.push_back(nodes_like_here(loaded.topology));
   const RunSize size{members, members, 0};
   const auto micro_batches =
-      pipeline::options_between_members(config::scaled(loaded.topology, members).train.options,
-                                        loaded.topology.model.gan)
-          .all_parts();
+      config::options_between_members(config::scaled(loaded.topology, members)).all_parts();
   const std::uint64_t per_epoch =
       std::max<std::uint64_t>(1, pace.iterations_per_epoch * pace.micro_batches / micro_batches);
   ASSIGN_OR_RETURN(const TrainingSetup setup, set_up_training(loaded, size, {{}, per_epoch}));

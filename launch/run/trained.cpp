@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "config/topology_file.h"
+#include "config/workers.h"
 #include "launch/run/backend_choice.h"
 #include "runtime/base/disk.h"
 
@@ -29,10 +30,9 @@ Result<Trained> open_trained(const std::string& path, const Computing& computing
   const auto& options = trained.topology.train.options;
   ASSIGN_OR_RETURN(const auto gan, model::Gan::compile(trained.topology.model.gan, *trained.backend,
                                                        options.micro_batch));
-  ASSIGN_OR_RETURN(
-      trained.checkpoint,
-      pipeline::decode_checkpoint(file, path, *gan,
-                                  pipeline::options_between_members(options, gan->description())));
+  ASSIGN_OR_RETURN(trained.checkpoint,
+                   pipeline::decode_checkpoint(file, path, *gan,
+                                               config::options_between_members(trained.topology)));
   pipeline::TrainingState& state = trained.checkpoint.state;
   if (computing.raw) state.mean.reset();
   if (state.mean) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "config/workers.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/run/remote_files.h"
 #include "launch/run/validator_bins.h"
@@ -133,8 +134,7 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   pipeline::SamplerOptions sampling;
   sampling.events = train.size();
   sampling.seed = topology.train.options.seed;
-  const auto options_between =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto options_between = config::options_between_members(topology);
   sampling.micro_batch = options_between.micro_batch;
   sampling.micro_batches = options_between.micro_batches;
   sampling.parts = options_between.parts();

@@ -28,8 +28,7 @@ config::NetworkSizes sizes_of(const config::Topology& topology, const model::Gan
   const std::int64_t numbers =
       gan.image_shape().elements() + 3 + static_cast<std::int64_t>(gan.columns());
   const std::int64_t event_bytes = numbers * 4 + 8;
-  const auto options =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  const auto options = config::options_between_members(topology);
   sizes.batch_bytes = std::int64_t{options.events_of_part()} * event_bytes;
   for (const model::SlotKind slot : options.schedule) {
     sizes.contribution_elements =
@@ -107,8 +106,7 @@ namespace {
 // All but the data, and what follows from it.
 Result<TrainingSetup> set_up_networks(const config::LoadedTopology& asked, const RunSize& size) {
   config::Topology topology = config::scaled(asked.topology, size.members);
-  pipeline::TrainingOptions options =
-      pipeline::options_between_members(topology.train.options, topology.model.gan);
+  pipeline::TrainingOptions options = config::options_between_members(topology);
   ASSIGN_OR_RETURN(Networks networks, compile_networks(topology, size.members));
   ASSIGN_OR_RETURN(runtime::Plan plan, plan_of_run(asked, *networks.gan, size));
   TrainingSetup setup{std::move(topology),

@@ -280,6 +280,22 @@ std::string told_devices(const Generated& made) {
   return told.size() < 2 ? "" : fmt::format(" ({})", fmt::join(told, ", "));
 }
 
+// The members of the object that --json asks for.
+std::string json(const Generated& made, const std::string& checkpoint, std::uint64_t events) {
+  std::vector<std::string> files, devices;
+  for (const auto& file : made.files) files.push_back(runtime::json_string(file));
+  for (std::size_t i = 0; i < made.devices.size(); ++i) {
+    devices.push_back(fmt::format(R"({{"device":{},"events":{}}})",
+                                  runtime::json_string(made.devices[i]), made.events[i]));
+  }
+  return fmt::format(
+      R"("file":{},"files":[{}],"checkpoint":{},"events":{},"devices":[{}],"seconds":{},)"
+      R"("events_per_second":{})",
+      files.front(), fmt::join(files, ","), runtime::json_string(checkpoint), events,
+      fmt::join(devices, ","), runtime::json_number(made.seconds),
+      runtime::json_number(static_cast<double>(events) / made.seconds));
+}
+
 int generate_showers(const CommandLine& line) {
   if (!line.has("out")) return line.usage_error("--out: which file shall be written?");
   for (const char* other : {"precision", "device"}) {
@@ -299,18 +315,12 @@ int generate_showers(const CommandLine& line) {
   const auto made = generate(line, *laws, *checkpoint, ending);
   if (!made.ok()) return ending.code(report(made.error()));
   const auto events = line.get<std::uint64_t>("events");
-  const double rate = static_cast<double>(events) / made->seconds;
   if (line.get<bool>("json")) {
-    std::vector<std::string> files;
-    for (const auto& file : made->files) files.push_back(runtime::json_string(file));
-    answer(fmt::format(
-        R"("file":{},"files":[{}],"checkpoint":{},"events":{},"seconds":{},"events_per_second":{})",
-        files.front(), fmt::join(files, ","), runtime::json_string(*checkpoint), events,
-        runtime::json_number(made->seconds), runtime::json_number(rate)));
+    answer(json(*made, *checkpoint, events));
   } else {
     for (const auto& file : made->files) std::cout << file << "\n";
     std::cerr << fmt::format("{} showers in {:.2f} s, {:.0f} events/s{}\n", events, made->seconds,
-                             rate, told_devices(*made));
+                             static_cast<double>(events) / made->seconds, told_devices(*made));
   }
   return 0;
 }

@@ -116,6 +116,14 @@ TEST_F(DeviceRun, ValidatesAndGeneratesAsTheProcessorDoes) {
   EXPECT_EQ(made("device.h5", {"--device", kDevice}), of_processor);
   EXPECT_EQ(made("both.h5", {"--device", kDevice, "--device", "cpu"}), of_processor);
   EXPECT_THAT(said, HasSubstr("(20 by " + kDevice + ", 20 by cpu)"));
+  const JsonValue told =
+      last_line(call({"generate", checkpoint("device", 0), "--events", "40", "--out",
+                      path("told.h5"), "--device", kDevice, "--device", "cpu", "--json"}));
+  const JsonValue::List& devices = told["devices"].list();
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0]["device"].text(), kDevice);
+  EXPECT_EQ(devices[1]["device"].text(), "cpu");
+  EXPECT_EQ(devices[1]["events"].integer(), 20);
 }
 
 TEST_F(DeviceRun, GoesOnFromACheckpointOfTheProcessorAndTheOtherWayRound) {

@@ -44,6 +44,11 @@ TEST_F(ToyRun, GeneratedShowersDoNotDependOnThreadsAndAreReadAsData) {
   EXPECT_EQ(generate("3.h5", {"--energy", "60", "--threads", "3"}), bytes);
   EXPECT_NE(generate("seed.h5", {"--energy", "60", "--seed", "2"}), bytes);
   EXPECT_NE(generate("energy.h5", {"--energy", "61"}), bytes);
+  const JsonValue made = last_line(
+      call({"generate", checkpoint("a", 0), "--out", path("told.h5"), "--events", "50", "--json"}));
+  ASSERT_EQ(made["devices"].list().size(), 1U);
+  EXPECT_EQ(made["devices"].list()[0]["device"].text(), "cpu");
+  EXPECT_EQ(made["devices"].list()[0]["events"].integer(), 50);
   const JsonValue info = last_line(call({"data", "info", path("1.h5"), "--json"}));
   EXPECT_EQ(info["schema"].text(), "lcd-fixed");
   EXPECT_EQ(info["events"].integer(), 50);

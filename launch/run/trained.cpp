@@ -7,6 +7,7 @@
 #include "config/topology_file.h"
 #include "config/workers.h"
 #include "launch/run/backend_choice.h"
+#include "model/layer_rules.h"
 #include "runtime/base/disk.h"
 
 namespace troupe::launch {
@@ -65,8 +66,8 @@ Result<std::unique_ptr<pipeline::ImageJudge>> open_judge(const std::string& path
   if (!judge.ok()) return refused(judge.error().message);
   const model::Shape reads = (*judge)->image_shape(), makes = image_shape(judged.model.gan);
   if (reads != makes) {
-    return refused(fmt::format("judges images of {} cells; the ones to be judged have {}",
-                               reads.text(), makes.text()));
+    return refused(
+        model::told_apart("judges images that have", reads, "the ones to be judged have", makes));
   }
   const model::ImageUnits of_own = pipeline::image_units(own.data.dataset),
                           of_judged = pipeline::image_units(judged.data.dataset);

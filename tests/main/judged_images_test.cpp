@@ -189,11 +189,15 @@ TEST_F(JudgedImages, ClassifierThatDoesNotFitIsRefusedWithShapes) {
                                 "model.network=" + smaller, "--set", "train.iterations=1"});
   EXPECT_EQ(flat.exit_code, 0) << flat.err;
   const std::string other = checkpoint("flat", 0);
-  expect_refused(call(run_words("b") + judge_set(other)), 2,
-                 {"actors.validator.judge", other,
-                  "judges images of 4x4x2x1 cells; the ones to be judged have 4x4x4x1"});
-  expect_refused(call({"validate", made, "--judge", other}), 2,
-                 {"judges images of 4x4x2x1 cells; the ones to be judged have 4x4x4x1"});
+  expect_refused(
+      call(run_words("b") + judge_set(other)), 2,
+      {"actors.validator.judge", other,
+       "judges images that have 4x4x2 cells, but the ones to be judged have 4x4x4 cells: 2 and "
+       "4 along z"});
+  expect_refused(
+      call({"validate", made, "--judge", other}), 2,
+      {"judges images that have 4x4x2 cells, but the ones to be judged have 4x4x4 cells: 2 and "
+       "4 along z"});
   expect_refused(
       call(run_words("b") + judged({"--set", "data.preprocessing={scale: 2}"})), 2,
       {"was trained on cells to the power 1 of 1 per GeV", "have power 1 and 2 per GeV"});

@@ -178,6 +178,11 @@ TEST(Task, WhatIsNotOfDiffusionIsRefused) {
                              testing::Not(HasSubstr("1 conditions"))));
   EXPECT_THAT(refusal("model.diffusion.conditions=[energy]"),
               HasSubstr("target velocity has 3 channels, but output \"v\" has 2 channels"));
+  EXPECT_THAT(
+      message_of(parse("model: {zoo: calo_unet_12}\ndata: {train: a.h5}\n",
+                       {"model.network.input=[12, 12, 12, 4]"})),
+      HasSubstr("--set model.network.input=[12, 12, 12, 4]: model.network.layers.70: target "
+                "velocity has 2 channels"));
   EXPECT_THAT(refusal("model.losses.v.target=energy"),
               HasSubstr("a diffusion task has one loss, whose target is velocity"));
   EXPECT_THAT(refusal("model.losses.v.kind=bce"),

@@ -477,6 +477,7 @@ void Gan::prepare(SlotKind slot, const GanWork& work) const {
   CHECK(slot_access(slot).prepare_reads != 0, "the step has nothing to prepare");
   if (goes_on(slot, work)) return;
   if (slot == SlotKind::kG && !rounds(slot).empty()) return;
+  // What is made takes the place of the pass that another step may have left in the stream.
   work.stream.begun_.reset();
   in_data_type(*this, work, [slot](auto step) {
     slot == SlotKind::kG ? void(step.begin_generator()) : step.make_fakes();

@@ -101,7 +101,7 @@ Feed IterationFeed::enter(ViewPointer view, std::uint64_t iteration, std::vector
     feed.iteration = share->iteration() + 1;
   }
   batches_.expect(feed_, missing_count, most_own() + 1);
-  if (newest_ != nullptr) batches_.note_in_use(newest_->with_events());
+  batches_.note_in_use(newest_ == nullptr ? 0 : newest_->with_events());
   return feed;
 }
 

@@ -76,6 +76,9 @@ class IterationFeed {
   // loader is to be asked for: the micro-batches that these and the newest share have got and lack,
   // and then all own ones from the first iteration on that was not begun.
   Feed enter(ViewPointer view, std::uint64_t iteration, std::vector<Share> in_flight);
+  // Before enter(): of the iterations that it has begun nothing is kept, so that all of them are
+  // asked for anew.
+  void begin_anew() { newest_.reset(); }
   // How many micro-batches of the iteration are this replica's.
   std::size_t owned_in(std::uint64_t iteration) const { return work_in(iteration).own.size(); }
 

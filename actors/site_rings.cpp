@@ -6,11 +6,12 @@
 
 namespace troupe::actors {
 
-SiteRings::Ring* SiteRings::find(const pipeline::View& view, std::uint64_t outer,
+SiteRings::Ring* SiteRings::find(const pipeline::View& view, std::uint64_t next,
                                  std::uint32_t worker, std::uint64_t step) {
   const pipeline::Sites& sites = options_.sites;
-  const std::uint64_t iteration = step / options_.steps;
-  // Another member may have the sums of an outer step before this one has.
+  const std::uint64_t iteration = step / options_.steps, outer = next / options_.turns;
+  // Another member may have the sums of an outer step before this one has. A worker that has had
+  // its turn goes on with the next iteration.
   if (iteration < outer || iteration > outer + 1) return nullptr;
   if (worker >= sites.workers_in(iteration)) return nullptr;
   const auto found = rings_.find({iteration, worker});
@@ -48,7 +49,7 @@ std::set<std::uint32_t> SiteRings::next_in_rings(const pipeline::View& view) con
     }
   };
   const pipeline::ShortIteration& few = options_.sites.short_iteration;
-  std::vector<std::uint64_t> from{view.first_step};
+  std::vector<std::uint64_t> from{view.first_step / options_.turns};
   for (const auto& assignment : view.later) from.push_back(assignment.from);
   for (const std::uint64_t iteration : from) {
     add(iteration);

@@ -54,6 +54,12 @@ void StepEngine::begin(const pipeline::TrainingState& state) {
   state_hash_ = pipeline::hash_of_state(state_);
 }
 
+bool StepEngine::is_of_site() const {
+  if (view_ == nullptr || sites_.workers == 0) return false;
+  return sites_.shares(*view_, state_.iteration, options_.replica) ||
+         (turns_ && sites_.shares(*view_, state_.iteration + 1, options_.replica));
+}
+
 // The steps under way go on in the new View with what was computed of them.
 Feed StepEngine::enter(ViewPointer view) {
   const bool was_of_site = is_of_site();
@@ -64,6 +70,10 @@ Feed StepEngine::enter(ViewPointer view) {
   begins_anew_ = was_of_site || lacks_parts || is_of_site();
   // A turn is contributed anew from what is ready.
   if (turns_) flights_.clear();
+  if (turns_ && begins_anew_) {
+    turns_->begin_anew();
+    feed_.begin_anew();
+  }
   std::vector<IterationFeed::Share> shares;
   if (turns_) shares = turns_->shares();
   for (const Flight& flight : flights_) shares.push_back(flight.share().iteration());
@@ -104,7 +114,8 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
       announce(hooks);
       hooks.flush();
     }
-    auto work = turns_->work(state_, *view_, feed_, flights_.empty(), hooks.now);
+    auto work =
+        turns_->work(state_, *view_, feed_, {flights_.empty(), !of_site_.has_value()}, hooks.now);
     if (!work.ok()) {
       turn.error = work.error();
     } else if (work->contribution) {
@@ -113,6 +124,7 @@ StepEngine::Turn StepEngine::work(const Hooks& hooks) {
       turn.work = Turn::Work::kContributed;
     } else if (work->computed) {
       turn.work = Turn::Work::kComputed;
+      if (sites_.workers > 0) contribute_to_site(hooks);
     }
     return turn;
   }
@@ -191,7 +203,7 @@ void StepEngine::compute(Flight& flight, const Hooks& hooks, Turn& turn) {
 void StepEngine::contribute_to_site(const Hooks& hooks) {
   auto shared = workers_->take_shared();
   if (!shared) return;
-  const auto replicas = sites_.replicas_of(*view_, state_.iteration, shared->worker);
+  const auto replicas = sites_.replicas_of(*view_, shared->iteration, shared->worker);
   Flight flight(std::move(shared->step), options_.reducer.segment_bytes,
                 sites_.view_of(*view_, replicas), shared->worker);
   of_site_.emplace(OfSite{shared->worker, shared->state, std::move(flight)});
@@ -214,6 +226,7 @@ runtime::Result<bool> StepEngine::take_header_of_worker(const HeaderMessage& bod
   Flight& flight = of_site_->flight;
   if (header.step != flight.share().step() || header.attempt != flight.attempt()) return false;
   flight.take(header);
+  if (turns_) turns_->note_time(runtime::seconds(hooks.now() - flight.begun_at()));
   ASSIGN_OR_RETURN(const auto again, workers_->end_shared(flight.record()));
   if (again) {
     begin_site_attempt(*again, header.attempt + 1, hooks);
@@ -244,9 +257,10 @@ void StepEngine::announce(const Hooks& hooks) {
 }
 
 StepEngine::Waits StepEngine::waits() const {
+  if (of_site_) return Waits::kForSums;
   if (flights_.empty() && turns_ && turns_->has_begun()) return Waits::kForItself;
   if (flights_.empty()) return Waits::kForBatches;
-  return flights_.front().contributed() || of_site_ ? Waits::kForSums : Waits::kForItself;
+  return flights_.front().contributed() ? Waits::kForSums : Waits::kForItself;
 }
 
 bool StepEngine::take_bucket(const BucketMessage& body, const Buffer& sums) {
@@ -294,7 +308,7 @@ runtime::Result<void> StepEngine::apply(const pipeline::StepRecord& record) {
 }
 
 void StepEngine::retire(const Hooks& hooks) {
-  if (sites_.workers > 0) {
+  if (sites_.workers > 0 && !turns_) {
     pipeline::IterationShare& share = *flights_.front().share().iteration();
     feed_.release_events(share, share.held());
   }

@@ -20,7 +20,8 @@
 // Where a worker has several parts (WorkerOptions::parts), and other replicas have some of it, each
 // of its steps goes out to the worker's site and comes back as sums. All of them compute at their
 // workers in ascending order, so that none waits for one that waits for it. In another View a
-// replica that shares a worker in it, or has done so, begins anew with all of its workers.
+// replica that shares a worker in it, or has done so, begins anew with all of its workers. Where
+// they take turns it forgets their events, too, and asks for them again as a newcomer does.
 //
 // In another View the steps under way are contributed again. Where micro-batches of lost members
 // are this replica's now, only their events are asked for and only their gradients are computed.
@@ -141,11 +142,9 @@ class StepEngine {
   // False: micro-batches are lacking, or the loader has sent wrong ones.
   bool begin_step(std::uint64_t step, Turn& turn);
   void work_ahead(const Hooks& hooks, Turn& turn);
-  // Whether this replica has parts of a worker that others have parts of, now.
-  bool is_of_site() const {
-    return view_ != nullptr && sites_.workers > 0 &&
-           sites_.shares(*view_, state_.iteration, options_.replica);
-  }
+  // Whether this replica has parts of a worker that others have parts of, now, or in the iteration
+  // that it may have begun besides.
+  bool is_of_site() const;
   void restart(Flight& flight);
   // Contributes to the worker's step that others have parts of, if one waits for that.
   void contribute_to_site(const Hooks& hooks);

@@ -7,17 +7,16 @@ namespace troupe::actors {
 using runtime::Result;
 
 Result<TurnEngine::Work> TurnEngine::work(const pipeline::TrainingState& state,
-                                          const pipeline::View& view, IterationFeed& feed,
-                                          bool contributes,
+                                          const pipeline::View& view, IterationFeed& feed, May may,
                                           const std::function<runtime::TimePoint()>& now) {
   Work work;
   ASSIGN_OR_RETURN(const IterationFeed::Share next, share(state, feed));
   if (shares_.empty()) return work;
-  if (contributes) {
+  if (may.contribute) {
     work.contribution = turns_.share_of_turn(state, is_own(view));
     if (work.contribution) return work;
   }
-  if (next == nullptr) return work;
+  if (next == nullptr || !may.compute) return work;
   const runtime::TimePoint start = now();
   work.computed = turns_.compute(state, *next);
   if (work.computed) turns_.note_time(runtime::seconds(now() - start));
@@ -25,8 +24,10 @@ Result<TurnEngine::Work> TurnEngine::work(const pipeline::TrainingState& state,
 }
 
 // The next iteration is begun when all of this one is computed, so that the events of one are held.
+// A planned View waits for what a site has begun, which has to be of an iteration that there is.
 Result<IterationFeed::Share> TurnEngine::share(const pipeline::TrainingState& state,
                                                IterationFeed& feed) {
+  const bool may_end = options_.stop && options_.parts() > 1;
   while (true) {
     for (const IterationFeed::Share& share : shares_) {
       if (!turns_.has_all_of(state, *share)) return share;
@@ -34,7 +35,7 @@ Result<IterationFeed::Share> TurnEngine::share(const pipeline::TrainingState& st
     }
     const std::uint64_t iteration =
         shares_.empty() ? state.iteration : shares_.back()->iteration() + 1;
-    if (iteration > state.iteration + 1) return IterationFeed::Share();
+    if (iteration > state.iteration + (may_end ? 0 : 1)) return IterationFeed::Share();
     ASSIGN_OR_RETURN(IterationFeed::Share share, feed.begin(iteration));
     if (share == nullptr) return share;
     shares_.push_back(std::move(share));
@@ -42,8 +43,8 @@ Result<IterationFeed::Share> TurnEngine::share(const pipeline::TrainingState& st
 }
 
 pipeline::WorkerTurns::IsOwn TurnEngine::is_own(const pipeline::View& view) const {
-  return [&](std::uint64_t iteration, std::uint32_t worker) {
-    return view.owners_in(iteration).at(worker) == replica_;
+  return [&](std::uint64_t iteration, std::uint32_t part) {
+    return view.owners_in(iteration).at(part) == replica_;
   };
 }
 

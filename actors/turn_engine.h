@@ -39,17 +39,27 @@ class TurnEngine {
     std::optional<pipeline::StepShare> contribution;  // to the state's next step
     bool computed = false;                            // at a worker
   };
-  // The contribution where one is ready and `contributes`, or else one turn of computing. Nothing
-  // is contributed before the first events are here, so that iterations are begun in the order in
+  struct May {
+    bool contribute = true, compute = true;
+  };
+  // The contribution where one is ready and it may, or else one turn of computing. Nothing is
+  // contributed before the first events are here, so that iterations are begun in the order in
   // which the loader sends them. An Error (kLostPeers): the loader has sent what cannot be right.
   runtime::Result<Work> work(const pipeline::TrainingState& state, const pipeline::View& view,
-                             IterationFeed& feed, bool contributes,
+                             IterationFeed& feed, May may,
                              const std::function<runtime::TimePoint()>& now);
+  // So long it has waited for others that have parts of a worker.
+  void note_time(double seconds) { turns_.note_time(seconds); }
   // For the header of the state's next step.
   std::vector<pipeline::TurnOffer> offers(const pipeline::TrainingState& state,
                                           const pipeline::View& view) const;
   // A step is applied to the state.
   void go_on(const pipeline::TrainingState& state);
+  // Forgets all that it has begun.
+  void begin_anew() {
+    turns_.begin_anew();
+    shares_.clear();
+  }
 
  private:
   pipeline::WorkerTurns::IsOwn is_own(const pipeline::View& view) const;

@@ -15,19 +15,23 @@ namespace {
 
 constexpr std::uint64_t kMostWorkerEvents = 1 << 20;
 
+const char* workers_path(const pipeline::StrategyOptions& strategy) {
+  return strategy.has_sites() ? "train.strategy.sites" : "train.strategy.workers";
+}
+
 // An iteration is one turn of each worker.
 void check_turns(const Topology& topology, Reader& reader) {
   const auto& strategy = topology.train.options.strategy;
+  const char* const workers = workers_path(strategy);
   const char* const name = pipeline::strategy_name(strategy.kind);
   if (strategy.of > strategy.workers && strategy.kind == pipeline::StrategyKind::kQuorum) {
-    reader.broken_rule({"train.strategy.of", "train.strategy.workers"},
+    reader.broken_rule({"train.strategy.of", workers},
                        fmt::format("a step takes the first {} of {} workers; take {} or less",
                                    strategy.of, strategy.workers, strategy.workers));
   }
   if (strategy.workers > pipeline::kMostWorkersInTurns) {
-    reader.broken_rule({"train.strategy.workers"},
-                       fmt::format("{} workers, at most {} can take turns", strategy.workers,
-                                   pipeline::kMostWorkersInTurns));
+    reader.broken_rule({workers}, fmt::format("{} workers, at most {} can take turns",
+                                              strategy.workers, pipeline::kMostWorkersInTurns));
   }
   if (topology.train.remainder == pipeline::Remainder::kPartial) {
     reader.broken_rule({"train.remainder", "train.strategy.kind"},
@@ -71,8 +75,7 @@ void check_strategy(const Topology& topology, Reader& reader) {
   const auto& options = topology.train.options;
   const auto& strategy = options.strategy;
   if (!strategy.has_workers()) return;
-  const bool is_tree = strategy.kind == pipeline::StrategyKind::kTree;
-  const char* const workers = is_tree ? "train.strategy.sites" : "train.strategy.workers";
+  const char* const workers = workers_path(strategy);
   if (options.micro_batches % strategy.workers != 0) {
     return reader.broken_rule(
         {workers, "train.micro_batches"},

@@ -78,11 +78,18 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
   const auto has_outer = [](const Options& options) { return options.has_outer(); };
   const auto has_workers = [](const Options& options) { return options.has_workers(); };
   const auto names_workers = [](const Options& options) {
-    return options.has_workers() && options.kind != Kind::kTree;
+    return options.has_workers() && !options.has_sites();
+  };
+  const auto names_sites = [](const Options& options) {
+    return options.has_sites() && (options.kind == Kind::kTree || options.takes_turns());
   };
   constexpr const char* kWithWorkers = "kind: local, tree, downpour, easgd, gem or quorum";
   auto record = std::make_shared<Record<Options>>("a strategy");
   record->short_form("kind")
+      .before([](const YamlValue& section, Options& options) {
+        if (section.find("workers") != nullptr) options.sites = false;
+        if (section.find("sites") != nullptr) options.sites = true;
+      })
       .field(
           "kind", &Options::kind, strategy_kind(), Scope::kState,
           "`synchronous`: every step is summed over all micro-batches; `local`: logical workers "
@@ -95,14 +102,14 @@ RecordOf<pipeline::StrategyOptions> strategy_record() {
              Scope::kState,
              "W: how many, whatever the processes that compute for them. Each takes "
              "micro_batches / W of an iteration's micro-batches.")
-      .used_if("kind: local, downpour, easgd, gem or quorum", names_workers)
-      .field(
-          "sites", &Options::workers,
-          integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
-          Scope::kState,
-          "W: how many workers, each with micro_batches / W of an iteration's micro-batches. All "
-          "processes that have some of these make its iterations together.")
-      .used_if("kind: tree", is(Kind::kTree))
+      .used_if("kind: local, downpour, easgd, gem or quorum, and without sites", names_workers)
+      .field("sites", &Options::workers,
+             integer<std::uint32_t>(1, static_cast<std::uint32_t>(pipeline::kMostMicroBatches)),
+             Scope::kState,
+             "W, in place of `workers`: how many workers, each with micro_batches / W of an "
+             "iteration's micro-batches. All processes that have some of these make its iterations "
+             "together.")
+      .used_if("kind: tree, downpour, easgd, gem or quorum", names_sites)
       .field("steps", &Options::steps, integer<std::uint32_t>(1, 100'000), Scope::kState,
              "H: iterations that each makes alone. Everything else that counts iterations, but for "
              "learning rates, counts these H of all workers as one.")

@@ -177,6 +177,7 @@ actors::SiteOptions sites_of(const pipeline::TrainingOptions& options, std::uint
   const pipeline::WorkerOptions& worker = *options.worker;
   actors::SiteOptions sites;
   sites.sites = {options.micro_batches, worker.parts, replicas, options.short_iteration_in_parts()};
+  sites.turns = static_cast<std::uint32_t>(options.schedule.size());
   sites.steps = options.strategy.steps * worker.schedule.size();
   sites.slots = worker.schedule.size();
   sites.micro_batches = worker.micro_batches;
@@ -200,8 +201,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   pipeline::SpotChecks checks;
   // A turn is computed before it is known which step it is.
   // Nor is a worker computed twice by those that have parts of it.
-  const bool has_checks =
-      !options.has_turns() && options.strategy.kind != pipeline::StrategyKind::kTree;
+  const bool has_checks = !options.has_turns() && !options.strategy.has_sites();
   checks.every = has_checks ? topology.cluster.failure.check_every : 0;
   checks.seed = options.seed;
   checks.slots = static_cast<std::uint32_t>(options.schedule.size());

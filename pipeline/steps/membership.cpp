@@ -12,7 +12,8 @@ namespace troupe::pipeline {
 namespace {
 
 // More steps than can be under way anywhere (actors/ring_sum.h), beside one more that a member may
-// be behind the others.
+// be behind the others. A site may have begun a worker of the next iteration, all steps of which
+// are then begun.
 constexpr std::uint64_t kMostBegun = 8;
 
 }  // namespace
@@ -195,7 +196,8 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
                              "{}",
                              member, next_step, least_[member])};
   }
-  if (unbegun > next_step + kMostBegun) {
+  const std::uint64_t most = std::max<std::uint64_t>(kMostBegun, 2 * options_.steps_per_iteration);
+  if (unbegun > next_step + most) {
     return Error{ErrorKind::kLostPeers,
                  fmt::format("member.{} has begun what is before step {}, although it would make "
                              "step {} next",

@@ -53,7 +53,7 @@ TrainingOptions options_between_members(TrainingOptions options, const model::Ga
   const std::uint32_t each = options.micro_batches / strategy.workers;
   const std::vector<model::SlotKind> steps(strategy.takes_turns() ? strategy.turns() : 1,
                                            model::SlotKind::kWorkers);
-  const std::uint32_t parts = strategy.kind == StrategyKind::kTree ? each : 1;
+  const std::uint32_t parts = strategy.has_sites() ? each : 1;
   options.worker = {std::exchange(options.schedule, steps), options.micro_batch, each, parts};
   options.micro_batch *= strategy.steps * each;
   options.micro_batches = strategy.workers;
@@ -87,20 +87,19 @@ std::string strategy_text(const TrainingOptions& options) {
   };
   const std::uint64_t events =
       std::uint64_t{options.micro_batches / strategy.workers} * options.micro_batch;
+  const std::string workers = number(strategy.workers, strategy.has_sites() ? "site" : "worker");
   if (strategy.takes_turns()) {
     return fmt::format(
         "strategy: {}, {}; each makes {} of {} alone before its turn, and a turn of each counts as "
         "one iteration; {}",
-        strategy_name(strategy.kind), number(strategy.workers, "worker"),
-        number(strategy.steps, "iteration"), number(events, "event"), turn_text(strategy));
+        strategy_name(strategy.kind), workers, number(strategy.steps, "iteration"),
+        number(events, "event"), turn_text(strategy));
   }
   return fmt::format(
       "strategy: {}, {}; each makes {} of {} alone in an outer step, which counts as one "
       "iteration; outer nesterov, rate {:g}, momentum {:g}{}",
-      strategy_name(strategy.kind),
-      number(strategy.workers, strategy.kind == StrategyKind::kTree ? "site" : "worker"),
-      number(strategy.steps, "iteration"), number(events, "event"), strategy.outer.rate,
-      strategy.outer.momentum,
+      strategy_name(strategy.kind), workers, number(strategy.steps, "iteration"),
+      number(events, "event"), strategy.outer.rate, strategy.outer.momentum,
       strategy.precision == ChangePrecision::kInt8 ? "; changes are summed in int8" : "");
 }
 

@@ -22,7 +22,8 @@
 //                 event of an epoch is counted once in it and a worker is ahead of another by one
 //                 turn at most. Its last step takes those that are left, which may be fewer than Q.
 //                 The order is the one thing that is left to chance: the headers of steps carry it
-//                 (TurnOffer). The first step is that of the first workers.
+//                 (TurnOffer). The first step is that of the first workers. A worker may be made by
+//                 a site here, too (StrategyOptions::sites), all replicas of which have its change.
 //
 // A logical worker is no process. To the sums, Views and records a worker is a micro-batch, whose
 // events are those of its H iterations. So members host workers, and one that is lost costs its H
@@ -75,11 +76,15 @@ struct StrategyOptions {
   std::uint32_t steps = 10;                             // H: iterations that each makes alone
   OuterOptions outer;                                   // kLocal, kTree
   ChangePrecision precision = ChangePrecision::kExact;  // kLocal, kTree
-  double rate = 1.0;                                    // kDownpour, kQuorum
-  std::uint32_t of = 3;                                 // kQuorum: Q
-  double rho = 0.2;                                     // kEasgd
-  double momentum = 0.9, kappa = 1.0;                   // kGem
+  // All replicas that have micro-batches of a worker that takes turns make its iterations together;
+  // those of kTree do so in any case.
+  bool sites = false;
+  double rate = 1.0;                   // kDownpour, kQuorum
+  std::uint32_t of = 3;                // kQuorum: Q
+  double rho = 0.2;                    // kEasgd
+  double momentum = 0.9, kappa = 1.0;  // kGem
 
+  bool has_sites() const { return kind == StrategyKind::kTree || sites; }
   bool has_workers() const { return kind != StrategyKind::kSynchronous; }
   bool has_outer() const { return kind == StrategyKind::kLocal || kind == StrategyKind::kTree; }
   bool takes_turns() const { return has_workers() && !has_outer(); }

@@ -61,8 +61,8 @@ bool WorkerSteps::compute(const TrainingState& state, StepShare& share) {
 }
 
 std::shared_ptr<float> WorkerSteps::compute(const TrainingState& state, std::uint64_t iteration,
-                                            const MicroBatch& events) {
-  return advance(state.turns->workers.at(events.index), iteration, {&events, 1});
+                                            std::span<const MicroBatch> parts) {
+  return advance(state.turns->workers.at(number_of(parts.front())), iteration, parts);
 }
 
 template <class From>
@@ -96,8 +96,8 @@ std::optional<WorkerSteps::SharedStep> WorkerSteps::take_shared() {
     return std::nullopt;
   }
   StepShare step = std::move(*std::exchange(worker_->under_way, std::nullopt));
-  return SharedStep{worker_->number, std::move(step), worker_->state.scales[worker_->state.slot],
-                    hash_of_state(worker_->state)};
+  return SharedStep{worker_->step, worker_->number, std::move(step),
+                    worker_->state.scales[worker_->state.slot], hash_of_state(worker_->state)};
 }
 
 runtime::Result<WorkerSteps::Again> WorkerSteps::end_shared(const StepRecord& record) {

@@ -34,6 +34,7 @@ class WorkerSteps {
   // contributes to its sums, with these scales. All that have parts of the worker are at the same
   // state. Nothing is computed until the step has ended (end_shared()).
   struct SharedStep {
+    std::uint64_t iteration = 0;  // of the outer steps, or of the worker's turn
     std::uint32_t worker = 0;
     StepShare step;
     std::vector<std::int16_t> scales;
@@ -50,11 +51,11 @@ class WorkerSteps {
   // The worker under way begins anew.
   void forget();
 
-  // One turn at what a worker that takes turns makes of its events of an iteration. Its
-  // contributions when that is complete, else null. The worker in `state` is the same in all turns.
-  // Another worker or iteration begins anew.
+  // One turn at what a worker that takes turns makes of its events of an iteration, of which these
+  // parts are the replica's. Its contributions when that is complete, else null. The worker in
+  // `state` is the same in all turns. Another worker or iteration begins anew.
   std::shared_ptr<float> compute(const TrainingState& state, std::uint64_t iteration,
-                                 const MicroBatch& events);
+                                 std::span<const MicroBatch> parts);
   bool is_at(std::uint64_t iteration, std::uint32_t worker) const {
     return worker_ && worker_->step == iteration && worker_->number == worker;
   }

@@ -1,6 +1,7 @@
 #include "pipeline/steps/worker_turns.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -12,48 +13,75 @@ WorkerTurns::WorkerTurns(const model::Gan& gan, const TrainingOptions& options, 
 
 const WorkerTurns::Ready* WorkerTurns::find(std::uint64_t iteration, std::uint32_t worker) const {
   const auto found = std::ranges::find_if(ready_, [&](const Ready& ready) {
-    return ready.iteration == iteration && ready.events.index == worker;
+    return ready.iteration == iteration && ready.worker == worker;
   });
   return found == ready_.end() ? nullptr : &*found;
 }
 
-bool WorkerTurns::is_open(const TrainingState& state, std::uint64_t iteration,
+bool WorkerTurns::is_done(const TrainingState& state, std::uint64_t iteration,
                           std::uint32_t worker) const {
-  return state.turns->workers.at(worker).turns == iteration && find(iteration, worker) == nullptr;
+  return state.turns->workers.at(worker).turns > iteration || find(iteration, worker) != nullptr;
 }
 
-// The one under way, else one that the others wait for, else the first.
-const MicroBatch* WorkerTurns::to_compute(const TrainingState& state,
-                                          const IterationShare& share) const {
-  const MicroBatch* chosen = nullptr;
+std::vector<MicroBatch> WorkerTurns::parts_of(const IterationShare& share,
+                                              std::uint32_t worker) const {
+  std::vector<MicroBatch> parts;
   for (std::size_t i = 0; i < share.size(); ++i) {
-    const MicroBatch& events = share.micro_batch(i);
-    if (!is_open(state, share.iteration(), events.index)) continue;
-    if (steps_.is_at(share.iteration(), events.index)) return &events;
-    const bool is_next = state.turns->next.has(events.index);
-    if (chosen == nullptr || (is_next && !state.turns->next.has(chosen->index))) chosen = &events;
+    if (worker_of(share.micro_batch(i)) == worker) parts.push_back(share.micro_batch(i));
+  }
+  return parts;
+}
+
+bool WorkerTurns::is_shared(const IterationShare& share) const {
+  if (options_.parts() == 1) return false;
+  std::map<std::uint32_t, std::uint32_t> parts;
+  for (std::size_t i = 0; i < share.size(); ++i) ++parts[worker_of(share.micro_batch(i))];
+  return std::ranges::any_of(parts,
+                             [&](const auto& each) { return each.second < options_.parts(); });
+}
+
+bool WorkerTurns::has_parts(const IsOwn& is_own, std::uint64_t iteration,
+                            std::uint32_t worker) const {
+  for (std::uint32_t part = 0; part < options_.parts(); ++part) {
+    if (is_own(iteration, worker * options_.parts() + part)) return true;
+  }
+  return false;
+}
+
+// The one under way, else one that the others wait for, else the first; or the first in any case.
+std::optional<std::uint32_t> WorkerTurns::to_compute(const TrainingState& state,
+                                                     const IterationShare& share) const {
+  const std::uint64_t iteration = share.iteration();
+  const bool in_order = is_shared(share);
+  std::optional<std::uint32_t> chosen;
+  for (std::size_t i = 0; i < share.size(); ++i) {
+    const std::uint32_t worker = worker_of(share.micro_batch(i));
+    if (is_done(state, iteration, worker)) continue;
+    const bool is_open = state.turns->workers.at(worker).turns == iteration;
+    if (in_order) return is_open ? std::optional(worker) : std::nullopt;
+    if (!is_open) continue;
+    if (steps_.is_at(iteration, worker)) return worker;
+    const bool is_next = state.turns->next.has(worker);
+    if (!chosen || (is_next && !state.turns->next.has(*chosen))) chosen = worker;
   }
   return chosen;
 }
 
 bool WorkerTurns::compute(const TrainingState& state, const IterationShare& share) {
-  const MicroBatch* const events = to_compute(state, share);
-  if (events == nullptr) return false;
-  if (!steps_.is_at(share.iteration(), events->index)) last_ = std::exchange(spent_, 0.0);
-  auto contributions = steps_.compute(state, share.iteration(), *events);
+  const std::optional<std::uint32_t> worker = to_compute(state, share);
+  if (!worker) return false;
+  if (!steps_.is_at(share.iteration(), *worker)) last_ = std::exchange(spent_, 0.0);
+  std::vector<MicroBatch> parts = parts_of(share, *worker);
+  auto contributions = steps_.compute(state, share.iteration(), parts);
   if (contributions == nullptr) return true;
-  Ready ready{share.iteration(), *events, std::move(contributions)};
-  ready.events.events.images = {};
-  ready.events.events.conditions = {};
-  ready_.push_back(std::move(ready));
+  for (MicroBatch& part : parts) part.events.images = part.events.conditions = {};
+  ready_.push_back({share.iteration(), *worker, std::move(parts), std::move(contributions)});
   return true;
 }
 
 bool WorkerTurns::has_all_of(const TrainingState& state, const IterationShare& share) const {
   for (std::size_t i = 0; i < share.size(); ++i) {
-    const std::uint32_t worker = share.micro_batch(i).index;
-    const bool had = state.turns->workers.at(worker).turns > share.iteration();
-    if (!had && find(share.iteration(), worker) == nullptr) return false;
+    if (!is_done(state, share.iteration(), worker_of(share.micro_batch(i)))) return false;
   }
   return true;
 }
@@ -63,17 +91,18 @@ std::optional<StepShare> WorkerTurns::share_of_turn(const TrainingState& state,
   std::vector<const Ready*> own;
   std::vector<MicroBatch> events;
   for (const std::uint32_t worker : state.turns->next.numbers()) {
-    if (!is_own(state.iteration, worker)) continue;
+    if (!has_parts(is_own, state.iteration, worker)) continue;
     const Ready* const ready = find(state.iteration, worker);
     if (ready == nullptr) return std::nullopt;
     own.push_back(ready);
-    events.push_back(ready->events);
+    events.insert(events.end(), ready->parts.begin(), ready->parts.end());
   }
   StepShare share(gan_, options_,
                   std::make_shared<IterationShare>(state.iteration, std::move(events)), state.slot);
   for (const Ready* const ready : own) {
-    share.add_memory(ready->contributions, 1);
-    share.note_computed();
+    const bool has_first = ready->parts.front().index % options_.parts() == 0;
+    if (has_first) share.add_memory(ready->contributions, 1);
+    for (std::size_t i = 0; i < ready->parts.size(); ++i) share.note_computed();
   }
   return share;
 }
@@ -89,7 +118,7 @@ std::vector<TurnOffer> WorkerTurns::offers(const TrainingState& state, const IsO
   std::vector<TurnOffer> all;
   for (std::uint32_t worker = 0; worker < state.turns->workers.size(); ++worker) {
     const std::uint64_t turns = state.turns->workers[worker].turns + state.turns->next.has(worker);
-    if (turns != iteration || !is_own(iteration, worker)) continue;
+    if (turns != iteration || !is_own(iteration, worker * options_.parts())) continue;
     const bool is_ready = find(iteration, worker) != nullptr;
     const bool is_begun = progress > 0.0 && steps_.is_at(iteration, worker);
     const double seconds = is_ready ? 0.0 : is_begun ? left : until += whole;
@@ -103,8 +132,14 @@ std::vector<TurnOffer> WorkerTurns::offers(const TrainingState& state, const IsO
 
 void WorkerTurns::forget(const TrainingState& state) {
   std::erase_if(ready_, [&](const Ready& ready) {
-    return state.turns->workers.at(ready.events.index).turns > ready.iteration;
+    return state.turns->workers.at(ready.worker).turns > ready.iteration;
   });
+}
+
+void WorkerTurns::begin_anew() {
+  steps_.forget();
+  ready_.clear();
+  spent_ = last_;
 }
 
 }  // namespace troupe::pipeline

@@ -30,12 +30,14 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
     outlived += history.end.outlived;
     most_of_one_place = std::max(most_of_one_place, history.end.most_of_one_place);
     const bool rounded = history.strategy == Strategy::kLocalInInt8;
-    const bool in_sites = history.strategy == Strategy::kTree;
-    if (rounded || in_sites || history.strategy == Strategy::kLocal) {
+    const bool is_tree = history.strategy == Strategy::kTree;
+    if (rounded || is_tree || history.strategy == Strategy::kLocal) {
       changes_of_workers += history.end.changes;
     }
     if (takes_turns(history.strategy)) changes_of_turns += history.end.changes;
-    if (in_sites) changes_of_sites += history.end.changes;
+    if (is_tree || history.strategy == Strategy::kGemInSites) {
+      changes_of_sites += history.end.changes;
+    }
     if (rounded) changes_of_rounded += history.end.changes;
   }
   EXPECT_GT(joined, 150 / stride(11));
@@ -56,7 +58,7 @@ TEST(SimulatedTraining, WhateverHappensTheStateIsThatOfARunToWhichNothingDoes) {
 
 TEST(SimulatedTraining, WhateverHappensToARunOfAStrategyItsStateIsThatOfAnUndisturbedOne) {
   std::vector<std::size_t> changes(kStrategyWords.size());
-  for (std::uint64_t seed = 1; seed <= 9 * 64; seed += stride(10)) {
+  for (std::uint64_t seed = 1; seed <= kStrategyWords.size() * 64; seed += stride(10)) {
     const auto strategy = static_cast<Strategy>(seed % kStrategyWords.size());
     const TrainingHistoryEnd history = play_training_history(seed, {}, strategy);
     ASSERT_FALSE(history.failure) << "seed " << seed << ": " << *history.failure;

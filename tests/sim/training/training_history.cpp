@@ -33,7 +33,7 @@ constexpr const char* kPartial =
 
 // Four logical workers, on as many events an outer step as the others have in an iteration; or on
 // as many in two of them, where they take turns. A step of a quorum takes three of the workers, and
-// the next one the fourth.
+// the next one the fourth. Sites are two workers, of which one or both have a turn at a time.
 std::string with_workers(Strategy strategy) {
   constexpr std::array kFields{"",
                                "",
@@ -43,7 +43,9 @@ std::string with_workers(Strategy strategy) {
                                "kind: downpour, workers: 4",
                                "kind: easgd, workers: 4",
                                "kind: gem, workers: 4",
-                               "kind: quorum, workers: 4, of: 3"};
+                               "kind: quorum, workers: 4, of: 3",
+                               "kind: gem, sites: 2",
+                               "kind: quorum, sites: 2, of: 2"};
   return fmt::format(
       "train: {{micro_batch: 1, micro_batches: 4, epochs: {}, strategy: {{{}, steps: 2}}}}\n"
       "actors: {{validator: {{every: none}}, checkpointer: {{every: 1 epoch}}}}\n"
@@ -140,6 +142,8 @@ Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
   script.strategy = strategy_of(dice, script.needs_two);
   const bool is_tree = script.strategy == Strategy::kLocal && script.members % 2 == 0;
   if (is_tree) script.strategy = Strategy::kTree;
+  const bool in_sites = script.strategy == Strategy::kGem && script.members % 2 == 0;
+  if (in_sites) script.strategy = Strategy::kGemInSites;
   script.strategy = strategy.value_or(script.strategy);
   // Told to end, and perhaps lost while they hand over their work.
   for (ProcessId member = 2; member <= script.members; ++member) {

@@ -4,8 +4,8 @@
 // and stand still, members are told to end, connections break, words get through in one direction
 // only, too few are left, work is shared out anew, workers train alone in a quarter of the runs and
 // take turns in another one, alone or several at a time, in an order that is drawn and set for half
-// a run and follows from their offers behind that, and who teaches is the first or the last to have
-// what a step adds up to.
+// a run and follows from their offers behind that, or in sites in one that is set for all of it,
+// and who teaches is the first or the last to have what a step adds up to.
 
 #include <array>
 #include <cstdint>
@@ -27,11 +27,13 @@ enum class Strategy {
   kDownpour,
   kEasgd,
   kGem,
-  kQuorum
+  kQuorum,
+  kGemInSites,
+  kQuorumInSites
 };
-inline constexpr std::array kStrategyWords{"synchronous", "shared-norm", "local",
-                                           "local-int8",  "tree",        "downpour",
-                                           "easgd",       "gem",         "quorum"};
+inline constexpr std::array kStrategyWords{
+    "synchronous", "shared-norm", "local",  "local-int8", "tree",        "downpour",
+    "easgd",       "gem",         "quorum", "gem-sites",  "quorum-sites"};
 
 constexpr bool takes_turns(Strategy strategy) { return strategy >= Strategy::kDownpour; }
 

@@ -25,9 +25,10 @@ constexpr const char* kCheckpoints = "run/checkpoints";
 
 runtime::Log silent() { return runtime::Log::silent(); }
 
-// The iterations in which the order of turns is set. In the others it is that of offers.
+// The iterations in which the order of turns is set. In the others it is that of offers. Members of
+// a site wait for each other, which takes time, so that nobody knows that of theirs.
 std::uint64_t iterations_in_order(const launch::TrainingSetup& setup) {
-  return setup.iterations / 2;
+  return setup.options.parts() > 1 ? setup.iterations + 1 : setup.iterations / 2;
 }
 
 // The order that a run comes to: where it is set, one that is drawn for each iteration behind the

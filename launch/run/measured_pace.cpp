@@ -115,7 +115,7 @@ std::string other_work(const config::Topology& a, const config::Topology& b) {
     return "batch_norm with sync";
   }
   const auto &mine = a.train.options.strategy, &theirs = b.train.options.strategy;
-  if (mine.kind != theirs.kind) return "train.strategy";
+  if (mine.kind != theirs.kind || mine.has_sites() != theirs.has_sites()) return "train.strategy";
   if (mine.has_workers()) {
     if (mine.steps != theirs.steps) return "train.strategy.steps";
     const auto each = [](const pipeline::TrainingOptions& options) {

@@ -65,6 +65,20 @@ TEST(IterationFeed, AsksInAnotherViewForWhatItHasGotAloneAndThenGoesOn) {
   EXPECT_EQ(share->size(), 2U);
 }
 
+TEST(IterationFeed, AsksForAllAnewWhereItBeginsAnewAndHasRoomForThem) {
+  IterationFeed feed({});
+  const Feed first = feed.enter(owned_by({0, 0, 1}), 5, {});
+  feed.set_end(9);
+  for (const std::uint32_t index : {0, 1}) feed.take(fed_batch(5, index, first.number));
+  ASSERT_NE(*feed.begin(5), nullptr);
+  feed.begin_anew();
+  const Feed second = feed.enter(owned_by({0, 0, 1}), 5, {});
+  EXPECT_THAT(second.missing, IsEmpty());
+  EXPECT_EQ(second.iteration, 5U);
+  for (const std::uint32_t index : {0, 1}) feed.take(fed_batch(5, index, second.number));
+  EXPECT_NE(*feed.begin(5), nullptr);
+}
+
 TEST(IterationFeed, MicroBatchOutOfTurnOrOfAnotherModelIsAnError) {
   const auto error_of = [](Message message) -> std::string {
     IterationFeed feed({});

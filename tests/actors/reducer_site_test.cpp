@@ -98,6 +98,19 @@ TEST(ReducerSite, PlannedChangeWaitsForTheOuterStepThatItsSiteHasBegun) {
   EXPECT_THAT(ahead.run(), ElementsAre("view 1.1", "halted 1.2 at 3, before 5"));
 }
 
+// Three turns are an iteration: steps 3 to 5 are those of iteration 1, and 9 is the first of 3.
+TEST(ReducerSite, PlannedChangeWaitsForTheIterationOfWhichItsSiteHasBegunAWorker) {
+  const auto halted_behind = [](std::uint64_t step_of_worker) {
+    Scene scene = scene_of_sites();
+    scene.sites.turns = 3;
+    scene.root(view_of_sites(kFirstView, {0, 1, 2}));
+    scene.replica(own_bucket(kFirstView, 5, step_of_worker, 0)).root(halt(kSecond, true));
+    return scene.run();
+  };
+  EXPECT_THAT(halted_behind(3), ElementsAre("view 1.1", "halted 1.2 at 3, before 6"));
+  EXPECT_THAT(halted_behind(4), ElementsAre("view 1.1", "halted 1.2 at 3, before 9"));
+}
+
 TEST(ReducerSite, StepsOfItsSiteEndWithTheOuterStepBeforeAPlannedView) {
   Scene scene = scene_of_sites();
   scene.root(view_of_sites(kFirstView, {0, 1, 2}));

@@ -26,6 +26,13 @@ Words turns(const std::string& kind) {
   return {"--set", "train.strategy={kind: " + kind + of + ", workers: 4, steps: 2}"};
 }
 
+// Two workers of two parts each, which members share. A turn has as many events as one above.
+Words turns_in_sites(const std::string& kind, const char* word = "sites") {
+  const std::string of = kind == "quorum" ? ", of: 1" : "";
+  return {"--set", fmt::format("train.strategy={{kind: {}{}, {}: 2, steps: 2}}", kind, of, word)};
+}
+constexpr std::uint64_t kEventsOfASite = 2 * 2 * 4;
+
 class Turns : public ClusterRun {
  protected:
   Words order_of(const std::string& name) const {
@@ -59,6 +66,35 @@ TEST_P(TurnsOf, MembersThatDieAndLeaveCostNoBit) {
   ::kill(member(2), SIGTERM);
   wait_until_training(process, steps() + 20);
   stop_and_expect_whole(process, words + order_of("a"), events_of_step(GetParam()));
+}
+
+TEST_P(TurnsOf, SitesOfSeveralProcessesMakeTheBitsOfWorkersInTheirOrder) {
+  const Words workers = turns_in_sites(GetParam(), "workers");
+  for (const auto& [processes, replicas] : {std::pair{"4", "1"}, {"3", "1"}, {"2", "2"}}) {
+    const std::string there = fmt::format("there{}", processes);
+    const Words sites =
+        turns_in_sites(GetParam()) +
+        Words{"--workers", processes, "--set", std::string("actors.replica.count=") + replicas};
+    const JsonValue summary = summary_of(there, sites);
+    expect_clean_ledger(path(there), summary["steps"].integer(), kEventsOfASite);
+    EXPECT_EQ(hash_of("alone" + there, workers + order_of(there)), summary["state_hash"].text())
+        << processes;
+  }
+  const std::string alone = hash_of("alone", workers);
+  EXPECT_EQ(
+      hash_of("sites", turns_in_sites(GetParam()) + order_of("alone") + Words{"--workers", "4"}),
+      alone);
+}
+
+TEST_P(TurnsOf, MembersOfSitesThatDieAndLeaveCostNoBit) {
+  const Words words = turns_in_sites(GetParam()) + kEndlessRun;
+  Process process(command(run_words("a", words + Words{"--workers", "4"})));
+  wait_until_training(process);
+  ::kill(member(1), SIGKILL);
+  wait_until_training(process, steps() + 20);
+  ::kill(member(2), SIGTERM);
+  wait_until_training(process, steps() + 20);
+  stop_and_expect_whole(process, words + order_of("a"), kEventsOfASite);
 }
 
 TEST_P(TurnsOf, GoesOnFromACheckpointOnOtherProcesses) {
@@ -96,6 +132,8 @@ TEST_F(Turns, CheckAndInspectSayThatThereAreWorkers) {
               HasSubstr("\nstrategy: quorum, 4 workers; each makes 2 iterations of 4 events alone "
                         "before its turn, and a turn of each counts as one iteration; a step takes "
                         "the first 3, rate 1\n"));
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns_in_sites("easgd")).out,
+              HasSubstr("\nstrategy: easgd, 2 sites; each makes 2 iterations of 8 events alone "));
   hash_of("a", turns("gem") + until_iteration(2));
   EXPECT_THAT(call({"inspect", checkpoint("a", 0)}).out,
               AllOf(HasSubstr("4 workers of 8 events each\n"), HasSubstr("/workers/3/")));
@@ -125,6 +163,26 @@ TEST_F(Turns, RefusesWhatDoesNotGoWithThemAndSaysWhere) {
   refused(check + Words{"--set", "train.micro_batches=300", "--set",
                         "train.strategy={kind: gem, workers: 300}"},
           "at most 256 can take turns");
+  refused(check + Words{"--set", "train.strategy={kind: quorum, sites: 2, of: 3}"},
+          "a step takes the first 3 of 2 workers; take 2 or less");
+  refused(check + Words{"--set", "train.strategy={kind: local, sites: 2}"},
+          "sites acts only with kind: tree, downpour, easgd, gem or quorum");
+}
+
+TEST_F(Turns, RefusesSitesThatDoNotFitAtTheirLine) {
+  const auto refused = [&](const std::string& fields, const std::string& what) {
+    write_text(path("sites.yaml"),
+               "name: sites\nmodel: {zoo: toy}\ndata: {train: toy.h5}\ntrain:\n"
+               "  micro_batch: 4\n  micro_batches: 4\n  strategy:\n    kind: gem\n" +
+                   fields);
+    const ProcessEnd end = call({"check", path("sites.yaml")});
+    EXPECT_NE(end.exit_code, 0) << what;
+    EXPECT_THAT(end.err, HasSubstr(what));
+  };
+  refused("    sites: 3\n", "sites.yaml:9:12: train.strategy.sites: 4 micro-batches");
+  refused("    sites: 2\n    workers: 2\n",
+          "sites.yaml:10:5: train.strategy: workers acts only with kind: local, downpour, easgd, "
+          "gem or quorum, and without sites");
 }
 
 TEST_F(Turns, OrderIsRefusedWhereNoneIsNeededOrItIsOfAnotherRun) {

@@ -211,6 +211,20 @@ TEST(PlannedChange, MoreStepsThanCanBeUnderWayAreRefused) {
                  "member.0 has begun what is before step 100");
 }
 
+TEST(PlannedChange, AllStepsOfTheNextIterationMayHaveBegun) {
+  MembershipOptions options;
+  options.ring = {0, 1};
+  options.weights = {1, 1};
+  options.micro_batches = 2;
+  options.steps_per_iteration = 9;
+  Membership membership(options);
+  membership.begin(9);
+  membership.share_anew({1, 2});
+  expect_refused(membership.halted(0, {1, 2}, 9, 28), "has begun what is before step 28");
+  expect_none(membership.halted(0, {1, 2}, 9, 27));
+  EXPECT_EQ(expect_view(membership.halted(1, {1, 2}, 9, 9)).first_step, 27u);
+}
+
 TEST(PlannedChange, NextCoordinatorTakesMembersThatHadNotFinishedWhatIsBeforeTheNewestView) {
   Membership membership = three_and_one();
   membership.share_anew({1, 1, 2, 1});

@@ -97,6 +97,16 @@ TEST_P(TurnsOf, MembersOfSitesThatDieAndLeaveCostNoBit) {
   stop_and_expect_whole(process, words + order_of("a"), kEventsOfASite);
 }
 
+TEST_P(TurnsOf, SitesEndEarlyAfterTheStepAfterWhichWorkersDo) {
+  const Words stop{"--set", "train.epochs=1000", "--set",
+                   "train.stop={metric: d, min_delta: 1e6, patience: 2}"};
+  const JsonValue summary =
+      summary_of("there", turns_in_sites(GetParam()) + stop + Words{"--workers", "4"});
+  EXPECT_THAT(summary["ended_early"].text(), HasSubstr("has not fallen for 2 epochs"));
+  const Words workers = turns_in_sites(GetParam(), "workers") + stop + order_of("there");
+  EXPECT_EQ(hash_of("alone", workers), summary["state_hash"].text());
+}
+
 TEST_P(TurnsOf, GoesOnFromACheckpointOnOtherProcesses) {
   hash_of("a", turns(GetParam()) + until_iteration(4));
   const JsonValue end = resumed("a", until_iteration(9) + Words{"--workers", "2"});

@@ -21,7 +21,7 @@ using runtime::Result;
 
 Error refusal(const std::string& path, const std::string& what) {
   return {ErrorKind::kData, fmt::format("{}: {}; --order takes the metrics.jsonl of a run with the "
-                                        "same train.strategy",
+                                        "same train.strategy, with as many sites or workers",
                                         path, what)};
 }
 

@@ -66,7 +66,7 @@ class Turns {
       return own.contains(part / options_.parts());
     });
   }
-  // Of a part, where workers have several.
+  // Those of a part, where workers have several.
   pipeline::MicroBatch events(std::uint64_t iteration, std::uint32_t part) const {
     return alone_.micro_batch(part, 100 + iteration * options_.all_parts() + part);
   }
@@ -251,7 +251,8 @@ TEST_F(TurnsInSites, OwnerOfTheFirstPartOffersAndContributesTheWorkerAndOthersTh
   // A replica with the second part alone.
   const auto second = turns_.turns().share_of_turn(
       turns_.state(), [](std::uint64_t, std::uint32_t part) { return part == 1; });
-  EXPECT_TRUE(second) << "it has a part";
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->own(), 2u) << "what is ready is shared, although the first part is another's";
 }
 
 TEST_F(TurnsInSites, WorkersThatAreSharedAreComputedInTheirOrder) {

@@ -151,10 +151,10 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
         static_cast<std::int64_t>(program->arena_bytes() + program->scratch_bytes());
   }
   bounds.arena_bytes *= on_host ? topology.replica.threads : 0;
-  // Both steps of two under way are kept, if two can be: a site makes steps of a worker while another
-  // has its turn.
-  const bool has_two = pipeline::keeps_two_steps(options.schedule) ||
-                       (options.has_turns() && options.parts() > 1);
+  // Both steps of two under way are kept, if two can be: a site makes steps of a worker while
+  // another one has its turn.
+  const bool has_two =
+      pipeline::keeps_two_steps(options.schedule) || (options.has_turns() && options.parts() > 1);
   const std::int64_t steps = has_two ? 2 : 1;
   const config::NetworkSizes sizes = sizes_of(topology, *gan);
   const std::int64_t elements = sizes.contribution_elements;

@@ -88,7 +88,7 @@ void dot_block(const HeadShape& head, const double* queries, const double* part,
   }
 }
 
-// Of dots the differences of what they are times the scale from the largest of a query.
+// Dots become what they are times the scale, less the largest of that for each query.
 void centre_block(const HeadShape& head, double scale, double* dots) {
   const Doubles tag;
   const auto factor = hn::Set(tag, scale);

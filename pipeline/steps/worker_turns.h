@@ -8,7 +8,7 @@
 // replica computes at one worker while the turns of others are applied.
 //
 // Where others have parts of a worker (WorkerOptions::parts), all of them find its contributions.
-// The owner of its first part contributes and offers them, and each what events it has.
+// The owner of its first part contributes and offers them; each owner brings the events of its own.
 
 #include <cstdint>
 #include <functional>

@@ -26,7 +26,7 @@ constexpr const char* kCheckpoints = "run/checkpoints";
 runtime::Log silent() { return runtime::Log::silent(); }
 
 // The iterations in which the order of turns is set. In the others it is that of offers. Members of
-// a site wait for each other, which takes time, so that nobody knows that of theirs.
+// a site wait for each other, so the order of their offers depends on simulated time.
 std::uint64_t iterations_in_order(const launch::TrainingSetup& setup) {
   return setup.options.parts() > 1 ? setup.iterations + 1 : setup.iterations / 2;
 }

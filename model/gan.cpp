@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/layer_rules.h"
 #include "model/shared_statistics.h"
 
 namespace troupe::model {

@@ -135,7 +135,7 @@ void let_waiting_leave(Roster& roster) {
     // It may have become the last one because those that it taught, or gave its work, are lost.
     if (last && !why.empty()) {
       roster.members[member].hands_over_since.reset();
-      roster.membership.keep(member);
+      roster.membership.weights().keep(member);
       roster.actions.push_back(RefuseLeave{member});
     } else {
       let_leave(roster, member, why);

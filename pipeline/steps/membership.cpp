@@ -16,6 +16,17 @@ namespace {
 // are then begun.
 constexpr std::uint64_t kMostBegun = 8;
 
+// Those that the run begins with in their order, the others behind them, ascending.
+std::vector<std::uint32_t> ring_of(const std::vector<std::uint32_t>& first,
+                                   std::set<std::uint32_t> members) {
+  std::vector<std::uint32_t> ring;
+  for (const std::uint32_t member : first) {
+    if (members.erase(member) > 0) ring.push_back(member);
+  }
+  ring.insert(ring.end(), members.begin(), members.end());
+  return ring;
+}
+
 }  // namespace
 
 using runtime::Error;
@@ -23,7 +34,9 @@ using runtime::ErrorKind;
 using runtime::Result;
 
 Membership::Membership(MembershipOptions options)
-    : options_(std::move(options)), present_(options_.ring.begin(), options_.ring.end()) {
+    : options_(std::move(options)),
+      weights_(options_.weights, options_.replicas_per_member),
+      present_(options_.ring.begin(), options_.ring.end()) {
   CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
   CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
             options_.steps_per_iteration > 0 && options_.min_members <= options_.ring.size(),
@@ -37,7 +50,8 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.ring = options_.ring;
   view_.rows = ring_rows(view_.ring, options_.costs);
   view_.reached.assign(view_.ring.size(), first_step);
-  view_.owners = assign_micro_batches(options_.micro_batches, weights_of(present_), options_.parts);
+  view_.owners =
+      assign_micro_batches(options_.micro_batches, weights_.among(present_), options_.parts);
   for (const std::uint32_t member : present_) least_[member] = first_step;
   return view_;
 }
@@ -46,7 +60,7 @@ Result<void> Membership::go_on_from(const View& view) {
   CHECK(number_ == 0, "begins once");
   // The View comes from another node, so it may name only replicas and members that the tables of
   // this run have.
-  const auto is_replica = [&](std::uint64_t owner) { return owner < options_.weights.size(); };
+  const auto is_replica = [&](std::uint64_t owner) { return owner < weights_.all().size(); };
   const auto fits = [&](const std::vector<std::uint32_t>& owners) {
     return owners.size() == options_.micro_batches &&
            std::all_of(owners.begin(), owners.end(), is_replica);
@@ -70,6 +84,7 @@ Result<void> Membership::go_on_from(const View& view) {
     const std::uint64_t reached = view.reached[view.position_of(member)];
     least_[member] = reached - std::min<std::uint64_t>(reached, 1);
   }
+  for (const std::uint32_t member : view.newcomers) taught_until_[member] = view.first_step;
   changing_ = interrupts_ = true;
   ++number_;
   return {};
@@ -92,20 +107,11 @@ std::set<std::uint32_t> Membership::halting() const {
   return all;
 }
 
-std::vector<std::uint32_t> Membership::ring_of(std::set<std::uint32_t> members) const {
-  std::vector<std::uint32_t> ring;
-  for (const std::uint32_t member : options_.ring) {
-    if (members.erase(member) > 0) ring.push_back(member);
-  }
-  ring.insert(ring.end(), members.begin(), members.end());
-  return ring;
-}
-
 View Membership::view_with(std::uint32_t newcomer) const {
   View view = view_;
   std::set<std::uint32_t> members = participants();
   members.insert(newcomer);
-  view.ring = ring_of(std::move(members));
+  view.ring = ring_of(options_.ring, std::move(members));
   view.rows = ring_rows(view.ring, options_.costs);
   view.reached.assign(view.ring.size(), view.first_step);
   view.newcomers = {newcomer};
@@ -124,47 +130,33 @@ std::vector<std::uint32_t> Membership::not_halted() const {
 void Membership::admit(std::uint32_t member) {
   CHECK(!present_.contains(member) && number_ > 0, "a member joins once, and after the first View");
   joining_.insert(member);
+  change_anew();
+}
+
+void Membership::change_anew() {
   changing_ = true;
   heard_.clear();
   ++number_;
 }
 
 void Membership::share_anew(std::vector<std::uint64_t> weights) {
-  CHECK(weights.size() == options_.weights.size() && number_ > 0 && !present_.empty(),
-        "a weight for each replica, after the first View");
-  options_.weights = std::move(weights);
+  CHECK(number_ > 0 && !present_.empty(), "after the first View");
+  weights_.set(std::move(weights));
   shares_anew_ = true;
-  changing_ = true;
-  heard_.clear();
-  ++number_;
-}
-
-void Membership::weigh_as_others(std::uint32_t replica) {
-  std::uint64_t sum = 0, count = 0;
-  for (std::size_t other = 0; other < options_.weights.size(); ++other) {
-    if (other == replica || options_.weights[other] == 0) continue;
-    sum += options_.weights[other];
-    ++count;
-  }
-  if (options_.weights[replica] == 0 || count == 0) return;
-  options_.weights[replica] = std::max<std::uint64_t>(sum / count, 1);
+  change_anew();
 }
 
 void Membership::relieve(std::uint32_t member) {
   CHECK(present_.contains(member), "a member of the View");
-  relieved_.insert(member);
+  weights_.relieve(member);
   shares_anew_ = true;
-  changing_ = true;
-  heard_.clear();
-  ++number_;
+  change_anew();
 }
 
 void Membership::part(std::uint32_t member) {
   CHECK(present_.contains(member) && !changing_, "a member of the View, which does not change yet");
   parting_ = member;
-  changing_ = true;
-  heard_.clear();
-  ++number_;
+  change_anew();
 }
 
 void Membership::entered(std::uint32_t member, ViewId view) {
@@ -175,15 +167,15 @@ void Membership::entered(std::uint32_t member, ViewId view) {
 }
 
 bool Membership::lose(std::uint32_t member) {
-  relieved_.erase(member);
+  weights_.keep(member);
   if (present_.erase(member) + parted_.erase(member) > 0) {
-    interrupt();
+    interrupts_ = true;
+    parting_.reset();
   } else if (joining_.erase(member) == 0) {
     return false;
   }
+  change_anew();
   changing_ = !present_.empty();
-  heard_.clear();
-  ++number_;
   return true;
 }
 
@@ -227,8 +219,13 @@ Membership::Answer Membership::settle() {
   answer.parted = std::exchange(parting_, std::nullopt);
   if (answer.parted) {
     present_.erase(*answer.parted);
-    relieved_.erase(*answer.parted);
+    weights_.keep(*answer.parted);
     parted_[*answer.parted] = {view_.id, present_};
+  }
+  std::erase_if(taught_until_, [&](const auto& each) { return !view_.is_new(each.first); });
+  for (const std::uint32_t member : view_.newcomers) {
+    // In a planned change those that learn make the steps of the View before themselves.
+    if (interrupts_ || joining_.contains(member)) taught_until_[member] = view_.first_step;
   }
   present_.merge(joining_);
   joining_.clear();
@@ -279,35 +276,9 @@ std::vector<std::uint32_t> Membership::left_behind() const {
   return members;
 }
 
-// The newcomer is in the View, and the steps it lacks until that begins are on their way.
-bool Membership::still_learns(std::uint32_t member) const {
-  return present_.contains(member) && view_.is_new(member) &&
-         heard_.at(member).next_step < view_.first_step;
-}
-
-// Weights of all replicas; 0 for those of other members, and of those that are about to leave.
-std::vector<std::uint64_t> Membership::weights_of(const std::set<std::uint32_t>& members) const {
-  std::vector<std::uint64_t> weights = options_.weights;
-  bool any = false;
-  const auto is_one = [&](std::size_t replica) {
-    return members.contains(static_cast<std::uint32_t>(replica / options_.replicas_per_member));
-  };
-  const auto leaves = [&](std::size_t replica) {
-    return relieved_.contains(static_cast<std::uint32_t>(replica / options_.replicas_per_member));
-  };
-  for (std::size_t replica = 0; replica < weights.size(); ++replica) {
-    if (!is_one(replica) || leaves(replica)) weights[replica] = 0;
-    any = any || weights[replica] > 0;
-  }
-  // If only members of weight 0 are left, all that stay count the same.
-  bool one_stays = false;
-  for (std::size_t replica = 0; replica < weights.size(); ++replica) {
-    one_stays = one_stays || (is_one(replica) && !leaves(replica));
-  }
-  for (std::size_t replica = 0; !any && replica < weights.size(); ++replica) {
-    if (is_one(replica) && !(one_stays && leaves(replica))) weights[replica] = 1;
-  }
-  return weights;
+bool Membership::still_learns(std::uint32_t member, std::uint64_t next_step) const {
+  const auto taught = taught_until_.find(member);
+  return present_.contains(member) && taught != taught_until_.end() && next_step < taught->second;
 }
 
 // The View begins at the step that the furthest survivor would make next, or has not begun. Three
@@ -326,7 +297,7 @@ View Membership::next_view() const {
     const bool follows = present_.contains(member) && is_planned() && !still_learns(member);
     view.reached.push_back(follows ? view.first_step : heard_.at(member).next_step);
   };
-  for (const std::uint32_t member : ring_of(participants())) take(member);
+  for (const std::uint32_t member : ring_of(options_.ring, participants())) take(member);
   view.rows = ring_rows(view.ring, options_.costs);
 
   const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;
@@ -335,7 +306,7 @@ View Membership::next_view() const {
   std::set<std::uint32_t> staying = present_;
   if (parting_) staying.erase(*parting_);
   const auto reassigned = [&](const std::vector<std::uint32_t>& owners) {
-    std::vector<std::uint64_t> weights = weights_of(staying);
+    std::vector<std::uint64_t> weights = weights_.among(staying);
     for (const std::uint32_t replica : owners) {
       const bool is_here = staying.contains(replica / options_.replicas_per_member);
       if (is_here && weights[replica] == 0) weights[replica] = 1;
@@ -359,8 +330,8 @@ View Membership::next_view() const {
   }
   if (assigns) {
     view.later.push_back(
-        {new_iteration,
-         assign_micro_batches(options_.micro_batches, weights_of(participants()), options_.parts)});
+        {new_iteration, assign_micro_batches(options_.micro_batches, weights_.among(participants()),
+                                             options_.parts)});
   }
   return view;
 }

@@ -19,6 +19,7 @@
 #include <set>
 #include <vector>
 
+#include "pipeline/steps/member_weights.h"
 #include "pipeline/steps/ring_rows.h"
 #include "pipeline/steps/view.h"
 #include "runtime/base/error.h"
@@ -59,39 +60,31 @@ class Membership {
   std::set<std::uint32_t> participants() const;
   // Those, and the ones that part with them: all are to halt for change().
   std::set<std::uint32_t> halting() const;
+  // The member of the View would make `next_step` next, and what it lacks before its first View is
+  // on its way to it.
+  bool still_learns(std::uint32_t member, std::uint64_t next_step) const;
   // The View as it is, with the member in its ring where the next one has it, as far as is known.
   View view_with(std::uint32_t newcomer) const;
   // The id under which the survivors are to halt; none: no change is under way.
   std::optional<ViewId> change() const;
-  // Nobody of the View is lost in the change under way, and interrupt() was not called.
+  // Nobody of the View is lost in the change under way.
   bool is_planned() const { return changing_ && !interrupts_; }
-  // Nothing that is begun is finished in the change under way, because somebody could not finish
-  // it. A member that was to part stays.
-  void interrupt() {
-    interrupts_ = true;
-    parting_.reset();
-  }
   // Members that have not halted for it yet.
   std::vector<std::uint32_t> not_halted() const;
   // True while a change waits for members to join, as there are fewer than min_members.
   bool is_short() const { return changing_ && participants().size() < options_.min_members; }
 
+  // A change of them alone takes effect when micro-batches are shared out anew.
+  const MemberWeights& weights() const { return weights_; }
+  MemberWeights& weights() { return weights_; }
   // New weights of all replicas, as in the options. The members present are to halt for change().
   // They share out micro-batches by these weights from the first iteration that no member has
   // begun.
   void share_anew(std::vector<std::uint64_t> weights);
-  const std::vector<std::uint64_t>& weights() const { return options_.weights; }
-  // Nothing is known of the replica's speed any more: it weighs as the others do in the mean. One
-  // of weight 0 keeps it.
-  void weigh_as_others(std::uint32_t replica);
-
   // The member of the View is about to leave: the members present are to halt for change(). From
   // the first iteration that no member has begun it gets no micro-batches, if any other member can
   // have them.
   void relieve(std::uint32_t member);
-  // It stays after all. It gets micro-batches again when they are shared out anew.
-  void keep(std::uint32_t member) { relieved_.erase(member); }
-  const std::set<std::uint32_t>& relieved() const { return relieved_; }
 
   // The member has handed over its micro-batches: it and the others are to halt for change(), whose
   // View is without it. Where the change is no planned one, it stays and may part later.
@@ -103,8 +96,9 @@ class Membership {
   // The newcomer has learned what the others know: it and they are to halt for change(). CHECKs
   // that it is in no View.
   void admit(std::uint32_t member);
-  // The member takes no further part; the others are to halt for change(). False: it was lost
-  // before, or has parted and nobody waits for it.
+  // The member takes no further part; the others are to halt for change(). If it was in the View,
+  // or others wait for what it sent before, nothing that is begun is finished, and a member that
+  // was to part stays. False: it was lost before, or has parted and nobody waits for it.
   bool lose(std::uint32_t member);
   struct Answer {
     std::optional<View> view;                // the next one
@@ -128,20 +122,21 @@ class Membership {
   Answer end_at(std::uint64_t step);
 
  private:
+  void change_anew();
   Answer settle();
   std::vector<std::uint32_t> left_behind() const;
-  bool still_learns(std::uint32_t member) const;
+  bool still_learns(std::uint32_t member) const {
+    return still_learns(member, heard_.at(member).next_step);
+  }
   std::uint64_t furthest() const;  // step that a member present would make next
   std::uint64_t first_unbegun() const;
   View next_view() const;
-  // Those that the run begins with in the order of the options, the others behind them, ascending.
-  std::vector<std::uint32_t> ring_of(std::set<std::uint32_t> members) const;
   std::uint32_t taken_over(const View& next) const;
-  std::vector<std::uint64_t> weights_of(const std::set<std::uint32_t>& members) const;
 
   MembershipOptions options_;
+  MemberWeights weights_;
   View view_;
-  std::set<std::uint32_t> present_, joining_, relieved_;
+  std::set<std::uint32_t> present_, joining_;
   std::optional<std::uint32_t> parting_;
   struct Parted {
     ViewId view;                      // the first without it
@@ -154,7 +149,10 @@ class Membership {
   struct Heard {
     std::uint64_t next_step = 0, unbegun = 0;
   };
-  std::map<std::uint32_t, Heard> heard_;          // of those that have halted
+  std::map<std::uint32_t, Heard> heard_;  // of those that have halted
+  // The first step that is not sent to each newcomer of the View. In a planned View it may be one
+  // of the View before, whose steps the newcomer makes as the others do.
+  std::map<std::uint32_t, std::uint64_t> taught_until_;
   std::map<std::uint32_t, std::uint64_t> least_;  // next step of those present, when last heard
 };
 

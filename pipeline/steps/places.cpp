@@ -14,7 +14,7 @@ void await_others(Roster& roster) {
     member.process = process;
     for (const std::uint32_t replica : roster.replicas_of(i)) {
       roster.balancer.forget(replica);
-      roster.membership.weigh_as_others(replica);
+      roster.membership.weights().weigh_as_others(replica);
     }
     roster.actions.push_back(AwaitAnother{i, process});
   }

@@ -263,10 +263,7 @@ std::vector<std::uint32_t> Roster::absent() const {
   return {away.begin(), away.end()};
 }
 
-// A member that still lacks what was sent to it before its first View cannot finish what the others
-// have begun.
 void halt(Roster& roster) {
-  if (!roster.all_follow()) roster.membership.interrupt();
   for (const std::uint32_t member : roster.membership.halting()) {
     roster.actions.push_back(
         SendHalt{member, *roster.membership.change(), roster.membership.is_planned()});
@@ -339,14 +336,14 @@ void note_too_slow(Roster& roster, std::uint32_t member, std::uint32_t process,
 
 void note_pace(Roster& roster, std::uint32_t replica, std::uint64_t iteration, double micro_batches,
                double seconds) {
-  const std::vector<std::uint64_t>& weights = roster.membership.weights();
+  const std::vector<std::uint64_t>& weights = roster.membership.weights().all();
   // Shares change with the next iteration but one.
   const bool is_late = roster.options.iterations > 0 && iteration + 2 >= roster.options.iterations;
   const bool counts = roster.options.shares_anew && roster.phase == Phase::kTraining && !is_late &&
                       replica < weights.size() && seconds > 0.0;
   if (!counts) return;
   roster.balancer.measure(replica, micro_batches, seconds);
-  if (roster.membership.change() || !roster.membership.relieved().empty()) return;
+  if (roster.membership.change() || !roster.membership.weights().relieved().empty()) return;
   std::vector<bool> present;
   for (std::uint32_t each = 0; each < weights.size(); ++each) {
     present.push_back(roster.membership.present().contains(roster.member_of(each)));
@@ -368,7 +365,7 @@ void note_halted(Roster& roster, std::uint32_t member, const Roster::Report& rep
   if (roster.phase != Phase::kTraining) return;
   const View& view = roster.membership.view();
   const auto teacher = roster.members[member].teacher;
-  const bool is_cut_off = view.is_new(member) && report.next_step < view.first_step && teacher &&
+  const bool is_cut_off = roster.membership.still_learns(member, report.next_step) && teacher &&
                           roster.is_lost(*teacher);
   if (is_cut_off) {
     expel(roster, member,

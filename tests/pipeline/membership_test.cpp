@@ -90,10 +90,10 @@ TEST(Membership, ReplicaThatNobodyHasMeasuredWeighsAsTheOthersInTheMean) {
   MembershipOptions options = three();
   options.weights = {100, 500, 900, 0, 1000, 1000, 1000, 1000};
   Membership membership(options);
-  membership.weigh_as_others(0);
-  EXPECT_THAT(membership.weights(), ElementsAre(900, 500, 900, 0, 1000, 1000, 1000, 1000));
-  membership.weigh_as_others(3);
-  EXPECT_EQ(membership.weights()[3], 0U) << "it shall compute nothing";
+  membership.weights().weigh_as_others(0);
+  EXPECT_THAT(membership.weights().all(), ElementsAre(900, 500, 900, 0, 1000, 1000, 1000, 1000));
+  membership.weights().weigh_as_others(3);
+  EXPECT_EQ(membership.weights().all()[3], 0U) << "it shall compute nothing";
 }
 
 // Iterations have 4 steps here.
@@ -307,7 +307,7 @@ TEST(Membership, MemberAboutToLeaveGetsNoWorkOfIterationsThatNobodyHasBegun) {
   ASSERT_TRUE(left.ok() && left->view);
   EXPECT_EQ(left->taken_over, 0U);
   EXPECT_EQ(left->view->owners, view.owners_in(4));
-  EXPECT_THAT(membership.relieved(), ElementsAre());
+  EXPECT_THAT(membership.weights().relieved(), ElementsAre());
 }
 
 TEST(Membership, MemberThatStaysAfterAllGetsWorkAgain) {
@@ -318,7 +318,7 @@ TEST(Membership, MemberThatStaysAfterAllGetsWorkAgain) {
   expect_none(membership.halted(1, {4, 3}, 2));
   const View alone = expect_view(membership.halted(2, {4, 3}, 2));
   EXPECT_THAT(alone.owners_in(4), testing::Each(testing::AnyOf(4, 5)));
-  membership.keep(1);
+  membership.weights().keep(1);
   membership.share_anew({1, 1, 1, 1, 1, 1});
   expect_none(membership.halted(1, {4, 4}, 16));
   const View view = expect_view(membership.halted(2, {4, 4}, 16));

@@ -77,6 +77,50 @@ TEST(PlannedChange, MembersThatTellAtDifferentTimesAreNotLeftBehind) {
   EXPECT_THAT(view.reached, ElementsAre(10, 10, 10, 9));
 }
 
+// Lessons take a newcomer to step 11, and it makes 11 and 12 with the others before the View of the
+// second change.
+TEST(PlannedChange, NewcomerThatStillLearnsMakesWhatTheOthersHaveBegunWithIt) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  for (const std::uint32_t member : {0, 1, 2}) {
+    expect_none(membership.halted(member, {1, 2}, 10, 11));
+  }
+  expect_view(membership.halted(3, {1, 2}, 8));
+  membership.share_anew({1, 1, 2, 1});
+  EXPECT_TRUE(membership.is_planned());
+  EXPECT_TRUE(membership.still_learns(3, 10));
+  for (const std::uint32_t member : {0, 1, 2}) {
+    expect_none(membership.halted(member, {1, 3}, 11, 13));
+  }
+  View view = expect_view(membership.halted(3, {1, 3}, 9));
+  EXPECT_EQ(view.first_step, 13U);
+  EXPECT_THAT(view.newcomers, ElementsAre(3));
+  EXPECT_TRUE(membership.still_learns(3, 10));
+  EXPECT_FALSE(membership.still_learns(3, 11)) << "nothing more is sent to it";
+
+  // So it gets the step that it lacks when another is lost as each that lags does.
+  membership.lose(2);
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {1, 4}, 13));
+  view = expect_view(membership.halted(3, {1, 4}, 12));
+  EXPECT_THAT(view.newcomers, ElementsAre());
+  EXPECT_TRUE(view.lags(3));
+}
+
+TEST(PlannedChange, NewcomerThatStillLearnsWhenAnotherIsLostIsTaughtUntilTheNextView) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  for (const std::uint32_t member : {0, 1, 2}) {
+    expect_none(membership.halted(member, {1, 2}, 10, 11));
+  }
+  expect_view(membership.halted(3, {1, 2}, 8));
+  membership.lose(2);
+  for (const std::uint32_t member : {0, 1}) expect_none(membership.halted(member, {1, 3}, 11));
+  const View view = expect_view(membership.halted(3, {1, 3}, 9));
+  EXPECT_THAT(view.newcomers, ElementsAre(3));
+  EXPECT_TRUE(membership.still_learns(3, view.first_step - 1));
+  EXPECT_FALSE(membership.still_learns(3, view.first_step));
+}
+
 // Member 0 has finished what is before the planned View, and has taken that; 1 still lacks a step.
 TEST(PlannedChange, LossWhileTheLastStepsBeforeItAreFinishedIsAnOrdinaryOne) {
   Membership membership = three_and_one();
@@ -119,7 +163,7 @@ TEST(PlannedChange, MemberThatPartsMakesWhatIsBeforeTheViewWithoutIt) {
   EXPECT_EQ(answer->parted, 1U);
   EXPECT_EQ(answer->taken_over, 0U);
   EXPECT_THAT(membership.present(), ElementsAre(0, 2));
-  EXPECT_THAT(membership.relieved(), ElementsAre());
+  EXPECT_THAT(membership.weights().relieved(), ElementsAre());
   membership.entered(0, {1, 3});
   membership.entered(2, {1, 2});
   EXPECT_TRUE(membership.is_awaited(1));
@@ -170,7 +214,7 @@ TEST(PlannedChange, MemberThatIsToPartStaysWhereTheChangeIsNoPlannedOne) {
   EXPECT_THAT(membership.participants(), ElementsAre(0, 1));
   expect_none(membership.halted(0, {1, 4}, 13));
   EXPECT_THAT(expect_view(membership.halted(1, {1, 4}, 13)).ring, ElementsAre(0, 1));
-  EXPECT_THAT(membership.relieved(), ElementsAre(1)) << "it gets no work";
+  EXPECT_THAT(membership.weights().relieved(), ElementsAre(1)) << "it gets no work";
 }
 
 // Both that are left are as far as they were before the planned View was told.

@@ -205,7 +205,7 @@ TEST(Roster, MemberLeavesAtOnceWhenNobodyStaysWhoCouldTakeItsWork) {
   EXPECT_THAT(after(roster, [&] { let_leave(roster, 0, "somebody asked"); }),
               ElementsAre("release 0", "0 is ended", "halt 1 for 1.3"));
   EXPECT_THAT(after(roster, [&] { look_after(roster); }), ElementsAre("1 may not leave"));
-  EXPECT_THAT(roster.membership.relieved(), IsEmpty());
+  EXPECT_THAT(roster.membership.weights().relieved(), IsEmpty());
 }
 
 TEST(Roster, MemberThatHandsItsWorkOverMayBeLostLikeAnyOther) {

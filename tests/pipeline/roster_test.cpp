@@ -132,6 +132,17 @@ TEST(Roster, NewcomerThatLacksWhatALostTeacherSentItIsExpelled) {
                        "again"));
 }
 
+TEST(Roster, AnotherIsAdmittedAsPlannedWhileANewcomerStillLearns) {
+  Roster roster = run_of(4, 2);
+  for (const std::uint32_t member : {2U, 3U}) arrive(roster, member);
+  note_learned(roster, 2, 2, false);
+  for (const std::uint32_t member : {0U, 1U}) (void)halted(roster, member, 8);
+  EXPECT_THAT(halted(roster, 2, 6), ElementsAre("View 1.2 of 0 1 2 from 8"));
+  EXPECT_THAT(after(roster, [&] { note_learned(roster, 3, 2, false); }),
+              ElementsAre("halt 0 for 1.3 as planned", "halt 1 for 1.3 as planned",
+                          "halt 2 for 1.3 as planned", "halt 3 for 1.3 as planned"));
+}
+
 TEST(Roster, TooFewWaitForOthersAndSayItOnceOrEndTheRunWhereNobodyCanCome) {
   Roster roster = run_of(3, 1, 2);
   lose(roster, 1, kDeath, "dead");

@@ -35,16 +35,18 @@ import slow_cable
 
 RATE, DELAY = 100e6, 0.05
 SLOTS = 4
-OF_WORKERS = "workers: 12, steps: 10"
+OF_WORKERS, OF_SITES = "workers: 12, steps: 10", "sites: 4, steps: 10"
 STRATEGIES = {
     "synchronous": "{kind: synchronous}",
     "local": f"{{kind: local, {OF_WORKERS}, outer: {{rate: 1, momentum: 0}}}}",
     "local, int8": f"{{kind: local, {OF_WORKERS}, outer: {{rate: 1, momentum: 0}}, precision: int8}}",
-    "tree": "{kind: tree, sites: 4, steps: 10, outer: {rate: 1, momentum: 0}}",
+    "tree": f"{{kind: tree, {OF_SITES}, outer: {{rate: 1, momentum: 0}}}}",
     "downpour": f"{{kind: downpour, {OF_WORKERS}, rate: 0.08}}",
     "easgd": f"{{kind: easgd, {OF_WORKERS}, rho: 0.08}}",
     "gem": f"{{kind: gem, {OF_WORKERS}}}",
     "quorum": f"{{kind: quorum, {OF_WORKERS}, of: 9, rate: 1}}",
+    "gem, sites": f"{{kind: gem, {OF_SITES}}}",
+    "quorum, sites": f"{{kind: quorum, {OF_SITES}, of: 3, rate: 1}}",
 }
 TOPOLOGY = """name: far
 model: {zoo: ZOO}

@@ -87,7 +87,8 @@ TEST(SimulatedWaiting, WhereNobodyCanJoinAnyMoreTheRunEndsWithItsStateSaved) {
 
 // Training that ends with its last epoch, and the same by train.stop, which nobody knows before.
 const std::string kLength = "epochs: 5";
-const std::string kEarlyEnd = "epochs: 1000, stop: {metric: d, min_delta: 1e6, patience: 4}";
+const std::string kEarly = "stop: {metric: d, min_delta: 1e6, patience: 4}";
+const std::string kEarlyEnd = "epochs: 1000, " + kEarly;
 
 // One of three dies while what another one says to the third is held up, at the end of the run: two
 // of at least three members are left, and nobody can join. If one of them has made the last step,
@@ -140,6 +141,35 @@ TEST(SimulatedWaiting, AnyoneMayDieWhenTrainingEndsEarly) {
     for (const Death& death : {Death{after, 2}, head_lost(after, kSoon), head_lost(after, kLate)}) {
       const TrainingEnd end = play({death});
       ASSERT_EQ(fault_of(stage, end), "") << "process " << death.process << " after " << after;
+    }
+  }
+}
+
+// Nobody begins an iteration that there may not be: a View that waits for it would never come.
+TEST(SimulatedWaiting, MembersOfSitesMayJoinLeaveOrDieWhenTrainingEndsEarly) {
+  TrainingStage stage("train: {micro_batch: 1, micro_batches: 4, epochs: 20, " + kEarly +
+                      ", strategy: {kind: gem, sites: 2, steps: 2}}\n"
+                      "actors: {validator: {every: none}, checkpointer: {every: none}}\n");
+  const auto play = [&](const std::vector<Death>& deaths, const std::vector<TimePoint>& joins) {
+    SimDisk disk;
+    return play_training(stage, kPlainSeed, 4, stage.initial_state(), disk, Fate::kNothing, deaths,
+                         joins);
+  };
+  const TrainingEnd plain = play({}, {});
+  std::size_t joined = 0, too_late = 0;
+  for (int part = 15; part < 32; part += static_cast<int>(stride(3))) {
+    const TrainingEnd end = play({}, {TimePoint(plain.simulated * part / 100)});
+    ASSERT_EQ(fault_of(stage, end), "") << "joined at part " << part;
+    (end.joined > 0 ? joined : too_late) += 1;
+  }
+  EXPECT_GT(joined, 0U);
+  EXPECT_GT(too_late, 0U);
+  for (std::uint64_t after = plain.arrivals * 8 / 10; after < plain.arrivals;
+       after += 3 * stride(5)) {
+    Death leave{after, 2};
+    leave.leaves = true;
+    for (const Death& death : {leave, Death{after, 2}}) {
+      ASSERT_EQ(fault_of(stage, play({death}, {})), "") << "after " << after;
     }
   }
 }

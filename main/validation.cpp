@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -87,11 +88,22 @@ std::string data_folder_of(const std::string& path) {
 
 pipeline::MeasuringOptions measuring(const config::Topology& topology,
                                      const model::StatisticsOptions& statistics) {
-  return {statistics,
-          pipeline::image_units(topology.data.dataset),
-          true,
-          model::columns_of(topology.model.gan.latent).size(),
-          {}};
+  return {.statistics = statistics,
+          .units = pipeline::image_units(topology.data.dataset),
+          .sketches = true,
+          .columns = model::columns_of(topology.model.gan.latent).size()};
+}
+
+// The columns that the generator makes, and where the run's data have them.
+std::vector<std::pair<std::string, std::size_t>> made_columns(const config::Topology& topology) {
+  const auto& columns = topology.data.dataset.columns;
+  std::vector<std::pair<std::string, std::size_t>> made;
+  for (const std::string& name : topology.model.gan.discriminator.columns) {
+    const auto found = std::ranges::find(columns, name, &pipeline::DataColumn::name);
+    CHECK(found != columns.end(), "data have each column that a generator makes");
+    made.emplace_back(name, static_cast<std::size_t>(found - columns.begin()));
+  }
+  return made;
 }
 
 // Bad events of a data set, where all of its others are compared: nothing says how many of them
@@ -255,7 +267,7 @@ Result<pipeline::Dataset> Validation::open_data(const config::Topology& topology
   if (line_.has("against")) {
     options.paths = {line_.get<std::string>("against")};
     options.split = pipeline::DataSplit::kAll;
-    // The generator is asked for these; the other columns are not compared.
+    // The generator is asked for these; the file need not have those that it makes.
     options.columns.resize(model::columns_of(topology.model.gan.latent).size());
     return open(options);
   }
@@ -325,12 +337,20 @@ Result<void> Validation::judge_checkpoint(const std::string& path, const Trained
   }
   const pipeline::NetworkState& network = trained.maker();
   const std::size_t all = sides->data->energies.size();
-  const auto sample = pipeline::measure_generated(
-      *maker, network.weights, network.moving, *sides->data,
-      measuring(trained.topology, sides->data->sample.options()), line_.get<std::uint64_t>("seed"),
-      {}, [&](std::size_t made) { return tell_(made, all).ok(); });
+  auto options = measuring(trained.topology, sides->data->sample.options());
+  std::vector<model::SampledColumn> columns;
+  for (const model::SampledColumn& column : sides->data->made) columns.push_back({column.name, {}});
+  options.as_made = [&](std::size_t, std::span<const float>, std::span<const float> made) {
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      columns[k].numbers.push_back(static_cast<double>(made[k]));
+    }
+  };
+  const auto sample =
+      pipeline::measure_generated(*maker, network.weights, network.moving, *sides->data, options,
+                                  line_.get<std::uint64_t>("seed"), {},
+                                  [&](std::size_t made) { return tell_(made, all).ok(); });
   CHECK(sample.has_value(), "nobody ends it");
-  judge(path, *sample, 0, *sides);
+  judge(path, *sample, 0, *sides, columns);
   return {};
 }
 
@@ -384,7 +404,8 @@ Result<Validated> Validation::open_sides(const Trained& trained, const model::Ex
   const config::Topology& topology = trained.topology;
   const bool angle = model::uses_angle(topology.model.gan.latent);
   ASSIGN_OR_RETURN(pipeline::Dataset dataset, open_data(topology));
-  const auto options = measuring(topology, statistics(topology.validator, space, angle));
+  auto options = measuring(topology, statistics(topology.validator, space, angle));
+  if (!line_.has("against")) options.made = made_columns(topology);
   ASSIGN_OR_RETURN(auto data, pipeline::measure_dataset(
                                   dataset, options, line_.get<std::uint64_t>("events"), {}, tell_));
   RETURN_IF_ERROR(check_usable(data.sample));
@@ -456,7 +477,8 @@ std::function<bool(double)> Validation::tell_draws() {
 }
 
 void Validation::judge(const std::string& name, const model::ShowerSample& generated,
-                       std::uint64_t left_out, Validated& sides) {
+                       std::uint64_t left_out, Validated& sides,
+                       const std::vector<model::SampledColumn>& columns) {
   model::FigureOptions options;
   options.replicas = line_.get<int>("replicas");
   options.seed = line_.get<std::uint64_t>("seed");
@@ -468,6 +490,11 @@ void Validation::judge(const std::string& name, const model::ShowerSample& gener
   judged.left_out = left_out;
   judged.figures = model::compute_figures(sides.data->sample, generated, options, team_);
   judged.faults = model::find_faults(sides.data->sample, generated, judged.figures, left_out);
+  if (!columns.empty()) {
+    std::ranges::move(model::compute_column_figures({sides.data->sample, sides.data->made},
+                                                    {generated, columns}, options, team_),
+                      std::back_inserter(judged.figures));
+  }
   const auto ahead = [&](const model::RankedSample& other) {
     return distance(sides.by, judged) < distance(sides.by, other);
   };

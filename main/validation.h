@@ -14,6 +14,7 @@
 #include "launch/run/trained.h"
 #include "main/command_line.h"
 #include "model/backend.h"
+#include "model/physics/column_figures.h"
 #include "model/physics/figures_text.h"
 #include "model/physics/shower_sample.h"
 #include "model/physics/validation_plots.h"
@@ -82,8 +83,9 @@ class Validation {
   runtime::Result<void> ask_discriminator(const launch::Trained& trained, Validated& sides);
   // Tells people, now and then, how many of the draws are done.
   static std::function<bool(double)> tell_draws();
+  // `columns`: those that the generator made with the showers.
   void judge(const std::string& name, const model::ShowerSample& generated, std::uint64_t left_out,
-             Validated& sides);
+             Validated& sides, const std::vector<model::SampledColumn>& columns = {});
 
   const CommandLine& line_;
   runtime::ThreadTeam team_;

@@ -50,46 +50,6 @@ void set_floor(Figure& figure, double deviation) {
   figure.floor_95 = kNormal95 * deviation;
 }
 
-// Which showers of two samples change sides, so that as many are in each as before: of equal ranks
-// in energy either both or none, if `pairs`, else any.
-class Turner {
- public:
-  Turner(const ShowerSample& data, const ShowerSample& generated, bool pairs)
-      : data_(by_energy(data)), generated_(by_energy(generated)), pairs_(pairs) {}
-
-  struct Sides {
-    std::vector<std::uint8_t> data, generated;
-  };
-  Sides turn(const runtime::RandomPosition& position) const {
-    Sides turned{std::vector<std::uint8_t>(data_.size()),
-                 std::vector<std::uint8_t>(generated_.size())};
-    if (pairs_) {
-      for (std::size_t rank = 0; rank < data_.size(); ++rank) {
-        const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(rank));
-        turned.data[data_[rank]] = turned.generated[generated_[rank]] = u < 0.5 ? 1 : 0;
-      }
-      return turned;
-    }
-    // One after the other is taken into the first sample with the share that is still to be taken.
-    std::size_t wanted = data_.size(), left = data_.size() + generated_.size();
-    for (std::size_t i = 0; left > 0; ++i, --left) {
-      const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(i));
-      const bool taken = u * static_cast<double>(left) < static_cast<double>(wanted);
-      if (taken) --wanted;
-      if (i < data_.size()) {
-        turned.data[i] = taken ? 0 : 1;
-      } else {
-        turned.generated[i - data_.size()] = taken ? 1 : 0;
-      }
-    }
-    return turned;
-  }
-
- private:
-  std::vector<std::uint32_t> data_, generated_;
-  bool pairs_;
-};
-
 // Null: it takes more than sums.
 const FigureRule* find_rule(std::string_view name) {
   for (const FigureRule& rule : figure_rules()) {
@@ -186,9 +146,8 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
   const bool equal = have_equal_energies(data, generated);
   const SampleDrawer draw_data(data, equal ? kStratum : of_data);
   const SampleDrawer draw_generated(generated, equal ? kStratum : of_generated);
-  const Turner turner(data, generated, equal);
-  const auto stratum = static_cast<double>(equal ? std::min(kStratum, of_data) : of_data);
-  const double widening = stratum > 1.0 ? std::sqrt(stratum / (stratum - 1.0)) : 1.0;
+  const SampleTurner turner(data, generated, equal);
+  const double widening = widening_of(equal ? std::min(kStratum, of_data) : of_data);
 
   std::vector<Figure> figures = figure_list(data.options().angle);
   const auto replicas = static_cast<std::size_t>(options.replicas);
@@ -204,7 +163,7 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
     return within.values(draw_data.draw(of_data, position(draw, kFirstOfFloor)),
                          draw_data.draw(of_generated, position(draw, kSecondOfFloor)));
   }) && turned.run(team, {}, 1.0, [&](std::uint32_t draw) {
-    const Turner::Sides sides = turner.turn(position(draw, kTurns));
+    const SampleTurner::Sides sides = turner.turn(position(draw, kTurns));
     return across.separations_of_turned(sides.data, sides.generated);
   });
   if (!finished) return {};

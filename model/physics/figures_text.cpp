@@ -69,7 +69,7 @@ std::string figures_text(std::span<const Figure> figures) {
   std::vector<std::vector<std::string>> distances;
   for (const Figure& figure : figures) {
     if (!figure.value) continue;
-    const std::size_t point = figure.name.find('.');
+    const std::size_t point = figure.name.rfind('.');
     if (point == std::string::npos) {
       lines.push_back({figure.title, value_text(figure), fmt::format("{:.2g}", figure.uncertainty),
                        floor_text(figure), mark(figure), ""});

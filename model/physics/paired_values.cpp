@@ -10,6 +10,16 @@
 namespace troupe::model {
 namespace {
 
+constexpr DistanceRule kDistances[] = {
+    {"kolmogorov", "largest difference of the cumulative distributions",
+     "Kolmogorov and Smirnov; 3DGAN: get_sums", &PairedValues::kolmogorov},
+    {"chi_square", "chi-square of the histograms / degrees of freedom", "Gagunashvili 2010",
+     &PairedValues::chi_square},
+    {"separation", "separation power", "CaloChallenge, code/evaluate.py",
+     &PairedValues::separation},
+    {"wasserstein", "Wasserstein distance / width of the data", "Wasserstein-1",
+     &PairedValues::wasserstein}};
+
 double sum_of(Times times) { return std::accumulate(times.begin(), times.end(), 0.0); }
 
 std::vector<std::uint32_t> bins_of(std::span<const double> values, double low, double high,
@@ -25,10 +35,12 @@ std::vector<std::uint32_t> bins_of(std::span<const double> values, double low, d
 
 double deviation_of(std::span<const double> values, Times times) {
   const double count = sum_of(times);
+  const double origin = values.empty() ? 0.0 : values.front();  // exactly 0 where none varies
   double mean = 0.0, square = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) mean += times[i] * values[i] / count;
+  for (std::size_t i = 0; i < values.size(); ++i) mean += times[i] * (values[i] - origin) / count;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    square += times[i] * (values[i] - mean) * (values[i] - mean) / count;
+    const double difference = values[i] - origin - mean;
+    square += times[i] * difference * difference / count;
   }
   return std::sqrt(square);
 }
@@ -129,5 +141,7 @@ double PairedValues::chi_square(Times data, Times generated) const {
   }
   return filled < 2 ? 0.0 : sum / static_cast<double>(filled - 1);
 }
+
+std::span<const DistanceRule> distance_rules() { return kDistances; }
 
 }  // namespace troupe::model

@@ -60,4 +60,13 @@ class PairedValues {
   std::size_t bins_;
 };
 
+// What is told of a distribution.
+struct DistanceRule {
+  const char* name;
+  const char* title;
+  const char* source;
+  double (PairedValues::*of)(Times data, Times generated) const;
+};
+std::span<const DistanceRule> distance_rules();
+
 }  // namespace troupe::model

@@ -21,23 +21,6 @@ using Value = std::optional<double>;
 // Showers of each sample whose kernel is kept.
 constexpr std::size_t kMostInKernel = 1000;
 
-// What is told of the distribution of each observable.
-struct DistanceRule {
-  const char* name;
-  const char* title;
-  const char* source;
-  double (PairedValues::*of)(Times data, Times generated) const;
-};
-constexpr DistanceRule kDistances[] = {
-    {"kolmogorov", "largest difference of the cumulative distributions",
-     "Kolmogorov and Smirnov; 3DGAN: get_sums", &PairedValues::kolmogorov},
-    {"chi_square", "chi-square of the histograms / degrees of freedom", "Gagunashvili 2010",
-     &PairedValues::chi_square},
-    {"separation", "separation power", "CaloChallenge, code/evaluate.py",
-     &PairedValues::separation},
-    {"wasserstein", "Wasserstein distance / width of the data", "Wasserstein-1",
-     &PairedValues::wasserstein}};
-
 // Those that take more than sums, in the order in which values() finds them.
 struct FigureText {
   const char* name;
@@ -127,7 +110,7 @@ std::vector<Figure> figure_list(bool angle) {
   }
   for (const ShowerObservable& observable : shower_observables()) {
     if (!observable.is_known(angle)) continue;
-    for (const DistanceRule& rule : kDistances) {
+    for (const DistanceRule& rule : distance_rules()) {
       add(fmt::format("{}.{}", observable.name, rule.name),
           fmt::format("{}: {}", observable.title, rule.title), "", rule.source, 0.0);
     }
@@ -210,7 +193,7 @@ std::vector<Value> SampleComparer::distances(Times data, Times generated) const 
   for (const Paired& observable : observables_) {
     const auto of_data = picked(data, observable.data);
     const auto of_generated = picked(generated, observable.generated);
-    for (const DistanceRule& rule : kDistances) {
+    for (const DistanceRule& rule : distance_rules()) {
       found.emplace_back((*observable.values.*rule.of)(of_data, of_generated));
     }
   }
@@ -257,7 +240,7 @@ std::vector<Value> SampleComparer::separations_of_turned(Turned data, Turned gen
     found.push_back(of_layers ? Value(mean_of_layers(separation)) : Value());
   }
   for (const Paired& observable : observables_) {
-    for (const DistanceRule& rule : kDistances) {
+    for (const DistanceRule& rule : distance_rules()) {
       const bool separates = rule.of == &PairedValues::separation;
       found.push_back(separates ? Value(separation(observable)) : Value());
     }

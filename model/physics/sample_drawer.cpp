@@ -1,6 +1,7 @@
 #include "model/physics/sample_drawer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace troupe::model {
@@ -12,6 +13,11 @@ std::vector<std::uint32_t> by_energy(const ShowerSample& sample) {
     return sample.showers()[a].energy_gev < sample.showers()[b].energy_gev;
   });
   return order;
+}
+
+double widening_of(std::size_t stratum) {
+  const auto size = static_cast<double>(stratum);
+  return stratum > 1 ? std::sqrt(size / (size - 1.0)) : 1.0;
 }
 
 SampleDrawer::SampleDrawer(const ShowerSample& sample, std::size_t stratum)
@@ -31,6 +37,34 @@ std::vector<std::uint32_t> SampleDrawer::draw(std::size_t size,
     ++times[order_[first + std::min(place, count - 1)]];
   }
   return times;
+}
+
+SampleTurner::SampleTurner(const ShowerSample& data, const ShowerSample& generated, bool pairs)
+    : data_(by_energy(data)), generated_(by_energy(generated)), pairs_(pairs) {}
+
+SampleTurner::Sides SampleTurner::turn(const runtime::RandomPosition& position) const {
+  Sides turned{std::vector<std::uint8_t>(data_.size()),
+               std::vector<std::uint8_t>(generated_.size())};
+  if (pairs_) {
+    for (std::size_t rank = 0; rank < data_.size(); ++rank) {
+      const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(rank));
+      turned.data[data_[rank]] = turned.generated[generated_[rank]] = u < 0.5 ? 1 : 0;
+    }
+    return turned;
+  }
+  // One after the other is taken into the first sample with the share that is still to be taken.
+  std::size_t wanted = data_.size(), left = data_.size() + generated_.size();
+  for (std::size_t i = 0; left > 0; ++i, --left) {
+    const double u = runtime::random_uniform(position, static_cast<std::uint32_t>(i));
+    const bool taken = u * static_cast<double>(left) < static_cast<double>(wanted);
+    if (taken) --wanted;
+    if (i < data_.size()) {
+      turned.data[i] = taken ? 0 : 1;
+    } else {
+      turned.generated[i - data_.size()] = taken ? 1 : 0;
+    }
+  }
+  return turned;
 }
 
 }  // namespace troupe::model

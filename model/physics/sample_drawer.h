@@ -1,6 +1,7 @@
 #pragma once
 
-// Samples that are drawn from a sample (bootstrap), so that energies stay what they are.
+// Samples that are drawn from a sample (bootstrap), so that energies stay what they are, and such
+// as change places with another (permutation).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,10 @@ namespace troupe::model {
 
 // The numbers of the showers, those of lower energy first.
 std::vector<std::uint32_t> by_energy(const ShowerSample& sample);
+
+// What deviations and distances of draws lack because each shower is drawn from so many: the
+// factor.
+double widening_of(std::size_t stratum);
 
 class SampleDrawer {
  public:
@@ -27,6 +32,24 @@ class SampleDrawer {
  private:
   std::vector<std::uint32_t> order_;
   std::size_t stratum_;
+};
+
+// Which showers of two samples change sides, so that as many are in each as before: of equal ranks
+// in energy either both or none, if `pairs`, else any.
+class SampleTurner {
+ public:
+  SampleTurner(const ShowerSample& data, const ShowerSample& generated, bool pairs);
+
+  // Not 0 for each shower that does.
+  struct Sides {
+    std::vector<std::uint8_t> data, generated;
+  };
+  // Pure; any thread.
+  Sides turn(const runtime::RandomPosition& position) const;
+
+ private:
+  std::vector<std::uint32_t> data_, generated_;  // in the order of their energies
+  bool pairs_;
 };
 
 }  // namespace troupe::model

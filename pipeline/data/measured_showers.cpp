@@ -30,8 +30,9 @@ runtime::Result<MeasuredData> measure_dataset(Dataset& dataset, const MeasuringO
                                               const Progress& progress) {
   RETURN_IF_ERROR(check_shape(dataset, options.statistics.space));
   const std::size_t all = std::min(events, dataset.size());
-  MeasuredData data{model::ShowerSample(options.statistics, options.sketches), {}, {}, {}, {}};
+  MeasuredData data{model::ShowerSample(options.statistics, options.sketches), {}, {}, {}, {}, {}};
   data.columns.resize(options.columns);
+  for (const auto& [name, place] : options.made) data.made.push_back({name, {}});
   const auto& space = options.statistics.space;
   const auto cells = static_cast<std::size_t>(space[0] * space[1] * space[2]);
   std::vector<float> gev(cells);
@@ -54,6 +55,10 @@ runtime::Result<MeasuredData> measure_dataset(Dataset& dataset, const MeasuringO
     for (std::size_t k = 0; k < options.columns; ++k) {
       const auto numbers = batch.column(k);
       data.columns[k].insert(data.columns[k].end(), numbers.begin(), numbers.end());
+    }
+    for (std::size_t k = 0; k < options.made.size(); ++k) {
+      const auto numbers = batch.column(options.made[k].second);
+      data.made[k].numbers.insert(data.made[k].numbers.end(), numbers.begin(), numbers.end());
     }
     if (progress) {
       RETURN_IF_ERROR(progress(first + ids.size(), all));

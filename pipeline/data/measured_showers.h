@@ -8,8 +8,11 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "model/physics/column_figures.h"
 #include "model/physics/shower_sample.h"
 #include "pipeline/data/dataset.h"
 #include "pipeline/data/generation.h"
@@ -31,7 +34,9 @@ struct MeasuringOptions {
   model::ImageUnits units;
   bool sketches = false;    // see ShowerSample
   std::size_t columns = 0;  // the dataset's first ones, which the generator is told
-  MadeWatch as_made;        // may be null
+  // Those that it makes: the name of each, and its place among the dataset's.
+  std::vector<std::pair<std::string, std::size_t>> made = {};
+  MadeWatch as_made = {};  // may be null
 };
 
 // Events of a dataset, and what a generator needs to make showers like them.
@@ -41,6 +46,7 @@ struct MeasuredData {
   std::vector<float> angles;                // rad; empty without statistics.angle
   std::vector<double> measured_angles;      // of the showers; likewise
   std::vector<std::vector<float>> columns;  // MeasuringOptions::columns of them
+  std::vector<model::SampledColumn> made;   // MeasuringOptions::made
 };
 
 // The first `events` events (all, if there are fewer). Errors: those of reading, of `progress`, and

@@ -248,6 +248,18 @@ TEST_F(MadeColumns, AColumnThatTheFileLacksIsToldByCheck) {
   expect_refused(end, 4, {"no dataset hcal; the file has", "leak"});
 }
 
+// The data's leaks are 2 or 3, and those of a generator that has learned nothing near 0.
+TEST_F(MadeColumns, AreComparedWithThoseOfTheTestData) {
+  summary_of("a", until_iteration(3));
+  const ProcessEnd end =
+      call({"validate", checkpoint("a", 0), "--replicas", "10", "--report", path("page.html")});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.out, testing::ContainsRegex("\nleak +1 \\([0-9.]+\\)!"));
+  EXPECT_THAT(end.out, HasSubstr("correlations of columns, response and energy"));
+  const ProcessEnd json = call({"validate", checkpoint("a", 0), "--replicas", "10", "--json"});
+  EXPECT_THAT(json.out, HasSubstr(R"("leak.wasserstein")"));
+}
+
 TEST_F(MadeColumns, AreNotAskedOfAFileWhoseImagesAreCompared) {
   summary_of("a", until_iteration(3));
   ToyData(60).write(path("plain.h5"));

@@ -64,12 +64,36 @@ CodecOf<DataSection> source() {
       });
 }
 
+// The name of one part, or those of several.
+CodecOf<std::vector<std::string>> name_or_names() {
+  const CodecOf<std::string> name = text("the name of a dataset");
+  const CodecOf<std::vector<std::string>> names = list(name, 1, 16);
+  TypeDescription type =
+      TypeDescription::of(TypeDescription::Kind::kOneOf, "the name of a dataset or a list of them");
+  type.parts = {name->describe(), names->describe()};
+  return codec_of<std::vector<std::string>>(
+      type,
+      [name, names, what = type.name](const YamlValue& value, std::vector<std::string>& into,
+                                      Reader& reader) {
+        if (value.is_list()) return names->read(value, into, reader);
+        if (!value.is_scalar()) return reader.expected(value, what);
+        into.resize(1);
+        name->read(value, into.front(), reader);
+      },
+      // A list of one says the same as its name.
+      [name, names](const std::vector<std::string>& value, Selection selection) {
+        return value.size() == 1 ? name->write(value.front(), selection)
+                                 : names->write(value, selection);
+      });
+}
+
 CodecOf<DatasetNames> names_record() {
   auto record = std::make_shared<Record<DatasetNames>>("names of datasets");
   record
-      ->field("image", &DatasetNames::image, text("the name of a dataset"), Scope::kState,
+      ->field("image", &DatasetNames::images, name_or_names(), Scope::kState,
               "Cells: (N,X,Y) or (N,X,Y,Z), either with an axis of channels behind, or (N,values); "
-              "numbers of any type. `group/name` reaches into groups.")
+              "numbers of any type. `group/name` reaches into groups. Those of a list follow each "
+              "other in one image of (N,values).")
       .field("energy", &DatasetNames::energy, text("the name of a dataset"), Scope::kState,
              "(N), (N,1) or (N,C): the first condition, which is above 0.")
       .field("energy_column", &DatasetNames::energy_column, integer(0, 1000), Scope::kState,

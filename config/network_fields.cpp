@@ -13,7 +13,7 @@ namespace {
 using model::Layer;
 
 // Far beyond any use.
-constexpr std::int64_t kMostExtent = 4096;
+constexpr std::int64_t kMostCells = std::int64_t{1} << 36;
 constexpr std::size_t kMostLayers = 1000;
 
 class LayersCodec final : public Codec<std::vector<Layer>> {
@@ -180,8 +180,8 @@ CodecOf<model::Shape> shape() {
         // shape.
         for (std::int64_t& number : numbers) number = std::max<std::int64_t>(number, 1);
         into = shape_of(numbers);
-        if (*std::max_element(into.space.begin(), into.space.end()) > kMostExtent) {
-          reader.problem(value.place, "an axis of more than 4096 cells");
+        if (into.space[0] > kMostCells / into.space[1] / into.space[2]) {
+          reader.problem(value.place, "more than 2^36 cells");
           into = model::Shape::features(1);
         }
       },

@@ -46,8 +46,9 @@ std::vector<Option> part_options() {
            .words = std::move(schemas)},
           {.name = "image",
            .value = "NAME",
-           .about = "the part with the images",
-           .takes = Takes::kText},
+           .about = "the part with the images; several: one behind the other",
+           .takes = Takes::kText,
+           .repeats = true},
           {.name = "energy",
            .value = "NAME",
            .about = "the part with the energies",
@@ -96,7 +97,7 @@ runtime::Result<pipeline::DescribeOptions> describe_options(const CommandLine& l
   if (std::ranges::none_of(kNameOptions, given)) return options;
   auto& names = options.names.emplace(
       pipeline::default_names(options.schema.value_or(pipeline::DataSchema::kCustom)));
-  line.take("image", names.image);
+  line.take("image", names.images);
   line.take("energy", names.energy);
   line.take("energy-column", names.energy_column);
   line.take("energy-offset", names.energy_offset);

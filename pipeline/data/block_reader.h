@@ -46,8 +46,8 @@ class BlockReader {
   const std::string& shape_text() const { return images_.shape_text; }
   // Rows first.
   const std::vector<std::uint64_t>& shape() const { return images_.shape; }
-  // The file that the values lie in, which links may make another one than was opened.
-  const std::string& home() const { return images_.home; }
+  // The files that the values lie in, which links may make others than was opened.
+  const std::vector<std::string>& homes() const { return images_.homes; }
   // Numbers of 8 bits without a sign.
   bool of_bytes() const { return images_.of_bytes; }
   std::uint64_t rows() const { return images_.shape[0]; }
@@ -72,7 +72,7 @@ class BlockReader {
     std::string place;
     std::string shape_text;
     std::vector<std::uint64_t> shape;  // at least one row of at least one number
-    std::string home;
+    std::vector<std::string> homes;
     std::string note;
     bool of_bytes = false;
   };
@@ -87,6 +87,7 @@ class BlockReader {
   static std::uint64_t usual_block_rows(std::uint64_t row_size);
 
   friend class BoxReader;
+  friend class JoinedReader;
   // Writes the rows of the block to the front of scratch.block, making it large enough.
   virtual runtime::Result<void> read_block(std::uint32_t block, Scratch& scratch) const = 0;
 

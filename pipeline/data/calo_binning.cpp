@@ -192,7 +192,7 @@ Result<std::unique_ptr<BlockReader>> BoxReader::create(std::unique_ptr<BlockRead
   Images images{.place = rows->place(),
                 .shape_text = rows->shape_text(),
                 .shape = {rows->rows(), box.space[0], box.space[1], box.space[2]},
-                .home = rows->home(),
+                .homes = rows->homes(),
                 .note = rows->note()};
   const std::uint64_t block_rows = rows->block_rows();
   if (block_rows > kMostBlockBytes / sizeof(float) / box.size()) {

@@ -37,7 +37,7 @@ Result<ChunkReader> ChunkReader::create(Hdf5Dataset dataset) {
   RETURN_IF_ERROR(reader.begin({.place = d.place(),
                                 .shape_text = d.shape_text(),
                                 .shape = d.shape(),
-                                .home = d.home(),
+                                .homes = {d.home()},
                                 .note = note,
                                 .of_bytes = d.type() == Hdf5Type::kByte},
                                block_rows));

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace troupe::pipeline {
 
@@ -27,7 +28,8 @@ enum class FileFormat : std::uint8_t { kHdf5, kIdx, kTfRecord };
 
 // The names of the parts of a file. "group/name" reaches into groups of HDF5.
 struct DatasetNames {
-  std::string image = "ECAL";  // rows of numbers
+  // Rows of numbers. The image of an event has those of several parts one behind the other.
+  std::vector<std::string> images = {"ECAL"};
   std::string energy = {};     // (N), (N,1) or (N,C)
   int energy_column = 0;       // which of the C columns
   double energy_offset = 0;    // added to the stored number before the unit

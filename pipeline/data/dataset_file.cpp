@@ -16,6 +16,7 @@
 
 #include "pipeline/data/calo_binning.h"
 #include "pipeline/data/data_error.h"
+#include "pipeline/data/joined_reader.h"
 
 namespace troupe::pipeline {
 
@@ -133,6 +134,23 @@ double number_of_largest(std::span<const double> row) {
   return static_cast<double>(std::ranges::max_element(row) - row.begin());
 }
 
+// Those of the part, or of the parts one behind the other, of which nobody knows how many values
+// each is expected to have.
+Result<std::unique_ptr<BlockReader>> images_of(const EventContainer& file, const std::string& path,
+                                               const std::vector<std::string>& names,
+                                               std::uint64_t values) {
+  if (names.size() == 1) return file.images(names.front(), values);
+  if (file.format() == FileFormat::kIdx) {
+    return data_error(fmt::format("{}: an IDX file has one image of each event; {} are named: {}",
+                                  path, names.size(), fmt::join(names, ", ")));
+  }
+  std::vector<std::unique_ptr<BlockReader>> parts;
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(parts.emplace_back(), file.images(name, 0));
+  }
+  return JoinedReader::create(std::move(parts), names);
+}
+
 // One column of every row, or the number of its largest one, in slices so that wide rows need
 // little memory.
 Result<std::vector<double>> read_column(const Column& numbers, int column) {
@@ -187,7 +205,7 @@ Result<DatasetFile> DatasetFile::open(const std::string& path, const FileLayout&
 
 Result<void> DatasetFile::open_images(const EventContainer& file, const FileLayout& layout,
                                       const ImageShape& expected_shape) {
-  ASSIGN_OR_RETURN(images_, file.images(layout.names.image, expected_shape.size()));
+  ASSIGN_OR_RETURN(images_, images_of(file, path_, layout.names.images, expected_shape.size()));
   const bool voxels = layout.schema == DataSchema::kCaloChallenge;
   if (voxels && images_->shape().size() != 2) return unexpected(*images_, "(N, voxels)");
   if (voxels && !layout.binning.empty()) {
@@ -222,7 +240,8 @@ Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLay
 }
 
 void DatasetFile::add_homes() {
-  other_homes_ = {images_->home(), energy_.home};
+  other_homes_ = {images_->homes().begin(), images_->homes().end()};
+  other_homes_.insert(energy_.home);
   if (angle_) other_homes_.insert(angle_->home);
   for (const Chosen& column : columns_) other_homes_.insert(column.numbers.home);
   other_homes_.erase(path_);

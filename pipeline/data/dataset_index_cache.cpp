@@ -92,7 +92,9 @@ std::string index_identity(const IndexKey& key, const std::string& path, const F
   add(bytes, stamp.bytes);
   add(bytes, stamp.modified_ns);
   add(bytes, key.schema);
-  add_all(bytes, key.names.image);
+  // One part is told as it was before there could be several, and no text is as long as this.
+  if (key.names.images.size() != 1) add(bytes, ~std::uint64_t{key.names.images.size()});
+  for (const std::string& image : key.names.images) add_all(bytes, image);
   add_all(bytes, key.names.energy);
   add(bytes, key.names.energy_column);
   add(bytes, key.names.energy_offset);

@@ -59,7 +59,8 @@ std::optional<DataSchema> schema_of(const EventContainer& file) {
     const auto has = [&](const std::string& name) { return name.empty() || file.contains(name); };
     if (facts.format != file.format() || names.energy.empty()) continue;
     const bool measured = facts.schema == DataSchema::kLcdAngle && file.contains("mtheta");
-    if (has(names.image) && has(names.energy) && (has(names.angle) || measured)) {
+    if (std::ranges::all_of(names.images, has) && has(names.energy) &&
+        (has(names.angle) || measured)) {
       return facts.schema;
     }
   }
@@ -100,7 +101,7 @@ Result<FileInfo> describe_file(const std::string& path, const DescribeOptions& o
   }
   if (info.schema) {
     const FileLayout layout = options.layout(*info.schema);
-    ASSIGN_OR_RETURN(const auto images, file->images(layout.names.image, 0));
+    ASSIGN_OR_RETURN(const auto images, file->images(layout.names.images.front(), 0));
     info.events = images->rows();
   }
   return info;

@@ -33,7 +33,8 @@ Result<void> check_options(const DatasetOptions& options, const DatasetNames& na
     return Error{ErrorKind::kData,
                  fmt::format("data: {} loader threads; expected 0 to 1024", options.threads)};
   }
-  if (names.image.empty() || names.energy.empty() || names.energy_column < 0) {
+  if (names.images.empty() || std::ranges::count(names.images, "") > 0 || names.energy.empty() ||
+      names.energy_column < 0) {
     return Error{ErrorKind::kData,
                  "data: the custom schema needs the names of the datasets that "
                  "hold the images and the energies"};

@@ -173,9 +173,9 @@ Result<void> write_record_file(const ShowerFileOptions& options, const ShowerSou
                          std::span<const double> numbers) {
     ExampleWriter example;
     if (options.bytes) {
-      example.bytes(names.image, bytes_text(cells));
+      example.bytes(names.images.front(), bytes_text(cells));
     } else {
-      example.floats(names.image, cells);
+      example.floats(names.images.front(), cells);
     }
     example.integers("shape", shape).floats(names.energy, std::span(&primary.energy_gev, 1));
     if (options.angles) example.floats("theta", std::span(&primary.theta_rad, 1));

@@ -122,7 +122,7 @@ class IdxImages final : public BlockReader {
         {.place = array->place(kImages),
          .shape_text = array->shape_text(),
          .shape = header.shape,
-         .home = array->bytes.path(),
+         .homes = {array->bytes.path()},
          .note = array->bytes.is_unpacked()
                      ? fmt::format("{} is unpacked into memory: {:.1f} MB", array->bytes.path(),
                                    static_cast<double>(array->bytes.size()) / 1e6)

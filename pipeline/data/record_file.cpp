@@ -149,7 +149,7 @@ class RecordImages final : public BlockReader {
         {.place = records->place(name),
          .shape_text = fmt::format("({}) {}", fmt::join(shape, ", "), type),
          .shape = shape,
-         .home = file.path(),
+         .homes = {file.path()},
          .note = file.is_unpacked()
                      ? fmt::format("{} is unpacked into memory: {:.1f} MB", file.path(),
                                    static_cast<double>(file.size()) / 1e6)

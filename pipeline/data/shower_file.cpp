@@ -104,7 +104,7 @@ class FileWriter {
   Result<void> write(Hdf5Writer& file, const Progress& progress) {
     add_attributes(file);
     const Hdf5Target images =
-        file.add_chunked(default_names(options_.schema).image, images_of(events_),
+        file.add_chunked(default_names(options_.schema).images.front(), images_of(events_),
                          images_of(chunk_events_), options_.gzip_level);
     const std::vector<Hdf5Target> columns = add_columns(file);
     for (std::uint64_t done = 0; done < events_;) {
@@ -323,7 +323,7 @@ std::vector<std::string> written_columns(DataSchema schema, bool particles) {
 
 std::vector<std::string> written_parts(DataSchema schema) {
   const DatasetNames names = default_names(schema);
-  std::vector<std::string> parts{names.image, names.energy};
+  std::vector<std::string> parts{names.images.front(), names.energy};
   if (schema == DataSchema::kTfRecord) parts.insert(parts.end(), {"shape", "theta"});
   if (facts_of(schema).format != FileFormat::kHdf5 || schema == DataSchema::kCustom) return parts;
   for (const ColumnFormat& column : columns_of(schema, false)) parts.emplace_back(column.name);

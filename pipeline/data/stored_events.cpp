@@ -76,7 +76,8 @@ Result<std::vector<StoredEvents::Source>> StoredEvents::sources_in(const EventCo
   const bool fixed = schema_ == DataSchema::kLcdFixed;
   std::vector<std::string> own;
   if (schema_ != DataSchema::kCustom) own = written_parts(schema_);
-  own.insert(own.end(), {names.image, names.angle});
+  own.insert(own.end(), names.images.begin(), names.images.end());
+  own.push_back(names.angle);
   std::vector<Source> found;
   std::vector<std::string> derived;  // names that no part gives to itself
   const auto add = [&](std::string name, std::uint64_t width, const PartInfo& part,

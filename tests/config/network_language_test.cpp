@@ -300,6 +300,11 @@ TEST(ModelLanguage, NumbersBeyondAnyMachineAreRefused) {
                                            "      - sum: {name: ecal}\n"),
                                {"model.discriminator.outputs=[ecal]"})),
               HasSubstr("makes more than 268435456 values for one event"));
+  // Several images of an event are one long vector.
+  const std::string input = "model.discriminator.input=";
+  EXPECT_THAT(message_of(parse(kLeast, {input + "[72285, 1, 1, 1]"})), HasSubstr("72285x1x1"));
+  EXPECT_THAT(message_of(parse(kLeast, {input + "[16777216, 16777216, 16777216, 1]"})),
+              HasSubstr("more than 2^36 cells"));
 }
 
 }  // namespace

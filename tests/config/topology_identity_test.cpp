@@ -32,6 +32,8 @@ const std::vector<std::string> kStateChanges{
     "data={train: synthetic, cache: none, window: 1GiB}",
     "data.on_bad_event=skip",
     "data.names.image=CELLS",
+    "data.names.image=[ECAL, HCAL]",
+    "data.names.image=[HCAL, ECAL]",
     "data.names.energy_offset=1",
     "data.events=1000",
     "data.shuffle=false",
@@ -143,6 +145,8 @@ TEST(TopologyHash, IsBlindToWhereDataLiesAndHowTheFileIsWritten) {
       "data:\n  schema: lcd-fixed\n  train: synthetic\ntrain: {seed: 1, micro_batch: 16}\n"
       "model: {kernels: portable, zoo: gan3d_25}\n";
   EXPECT_EQ(topology_hash(parsed(spelt).topology), topology_hash(parsed(kModelAndData).topology));
+  EXPECT_EQ(topology_hash(parsed(kModelAndData, {"data.names.image=[CELLS]"}).topology),
+            topology_hash(parsed(kModelAndData, {"data.names.image=CELLS"}).topology));
 }
 
 // Runs of earlier builds go on: options that are newer than a model do not change its hash. Whoever

@@ -424,7 +424,7 @@ TEST_F(BadInput, LaterRecordsHaveTheKindAndBytesOfTheFirst) {
   const std::string first = record(numbers.bytes("image", "abcdef"));
   options_.schema = DataSchema::kTfRecord;
   options_.preprocessing.emplace();
-  options_.names = DatasetNames{.image = "image", .energy = "energy"};
+  options_.names = DatasetNames{.images = {"image"}, .energy = "energy"};
   write_text(path_, first + record(floats.bytes("image", std::string(24, 'a'))));
   EXPECT_THAT(Dataset::open(options_),
               FailsWith(runtime::ErrorKind::kData,

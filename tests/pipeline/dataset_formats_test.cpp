@@ -386,7 +386,7 @@ TEST_F(Records, BytesAreNumbersOf8BitsOrFloats) {
     write_text(path_, record + record);
   };
   DatasetOptions asked = options(path_, DataSchema::kTfRecord);
-  asked.names = DatasetNames{.image = "image", .energy = "energy"};
+  asked.names = DatasetNames{.images = {"image"}, .energy = "energy"};
   write(std::string("\x01\x02\x03\x04\x05\x06", 6));
   const std::vector<float> want{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6};
   EXPECT_EQ(images(all_of(asked)), want);
@@ -425,7 +425,7 @@ TEST_F(Records, DamagedFilesAreRefusedWithTheNumberOfTheRecord) {
   refused(whole + runtime::tf_record(ExampleWriter().floats("energy", few).message()),
           "feature energy: record 11 has 2 float32; expected 1 float32 as in the first");
   DatasetOptions other = options(path_, DataSchema::kTfRecord);
-  other.names = DatasetNames{.image = "cells", .energy = "energy"};
+  other.names = DatasetNames{.images = {"cells"}, .energy = "energy"};
   EXPECT_THAT(Dataset::open(other),
               FailsWith(ErrorKind::kData, "no feature cells; its records have ECAL, energy"));
   other.schema = DataSchema::kLcdFixed;
@@ -447,7 +447,7 @@ TEST_F(Records, InfoTellsWhatANamelessFileHoldsAndTakesNames) {
               HasSubstr("TFRecord of no schema that is known here: tfrecord (features ECAL and "
                         "energy); it has picture, e. Name its parts: troupe data info --image"));
   DescribeOptions named;
-  named.names = DatasetNames{.image = "picture", .energy = "e"};
+  named.names = DatasetNames{.images = {"picture"}, .energy = "e"};
   named.shape = {{2, 2, 1}};
   const auto info = describe_dataset({path_}, named, team);
   ASSERT_TRUE(info.ok()) << info.error().message;

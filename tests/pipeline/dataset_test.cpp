@@ -460,7 +460,7 @@ TEST(Dataset, CustomNamesReachIntoGroupsAndOtherUnits) {
   DatasetOptions options = options_for({folder / "a.h5"});
   options.schema = DataSchema::kCustom;
   DatasetNames names;
-  names.image = "X";
+  names.images = {"X"};
   names.energy = "y/b";
   names.energy_unit_gev = 100;
   options.names = names;

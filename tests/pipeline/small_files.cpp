@@ -45,7 +45,19 @@ std::string write_custom(const std::string& folder, DatasetOptions& options) {
   file.add("deep/cells", {4, 3, 4, 5}, data.cells, {.type = StoredType::kHalf});
   file.add("truth/e", {4}, {1, 2, 3, 4}, {.type = StoredType::kInteger});
   options.paths = {folder + "/a.h5"};
-  options.names = DatasetNames{.image = "deep/cells", .energy = "truth/e"};
+  options.names = DatasetNames{.images = {"deep/cells"}, .energy = "truth/e"};
+  return options.paths[0];
+}
+
+std::string write_joined(const std::string& folder, DatasetOptions& options) {
+  const SmallData data(6);
+  Hdf5Scribe file(folder + "/a.h5");
+  file.add("ECAL", {6, 3, 4, 5}, data.cells, {.chunk = {2, 3, 4, 5}, .gzip = 1});
+  file.add("HCAL", {6, 2, 2}, std::vector<float>(24, 1.5f), {.chunk = {4, 2, 2}, .gzip = 1});
+  file.add("target", {6, 2}, data.target);
+  options.names = default_names(DataSchema::kLcdFixed);
+  options.names->images = {"ECAL", "HCAL"};
+  options.paths = {folder + "/a.h5"};
   return options.paths[0];
 }
 
@@ -100,6 +112,7 @@ std::vector<SmallFile> small_files() {
           SmallFile{"angles", DataSchema::kLcdAngle, write_angles},
           SmallFile{"nnlo", DataSchema::kNnlo, write_nnlo},
           SmallFile{"custom", DataSchema::kCustom, write_custom},
+          SmallFile{"joined", DataSchema::kLcdFixed, write_joined},
           SmallFile{"voxels", DataSchema::kCaloChallenge, write_voxels},
           SmallFile{"binning", DataSchema::kCaloChallenge, write_binning},
           SmallFile{"idx", DataSchema::kIdx, digits(false)},

@@ -1,5 +1,5 @@
 // Kernels of the cpu backends that have the reference's bits: exponentials, powers, softmax,
-// attention, norms of samples, pools, convolutions in groups.
+// attention, norms of samples, pools, convolutions in groups, phases.
 
 #include <cmath>
 #include <limits>
@@ -67,6 +67,15 @@ TEST_F(SameAsReference, ActivationsOfEveryMagnitude) {
     const std::vector<float> nothing(x.size(), NAN);
     expect_same_bits(ActivationForward{elements, activation}, {x, nothing});
     expect_same_bits(ActivationBackward{elements, activation}, {x, dy, nothing});
+  }
+}
+
+TEST_F(SameAsReference, Phases) {
+  Draw draw(6);
+  for (int i = 0; i < 200; ++i) {
+    const ::troupe::model::Phases phases = random_phases(draw);
+    expect_same_bits(SplitPhases{phases}, draw);
+    expect_same_bits(JoinPhases{phases}, draw);
   }
 }
 

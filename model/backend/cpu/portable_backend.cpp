@@ -11,6 +11,7 @@
 #include "model/backend/cpu/group_norm.h"
 #include "model/backend/cpu/grouped_convolution.h"
 #include "model/backend/cpu/max_pool.h"
+#include "model/backend/cpu/moved_phases.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/float_environment.h"
 #include "model/backend/reference/kernels.h"

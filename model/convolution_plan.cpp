@@ -19,6 +19,8 @@ ConvolutionPlan in_strides(const Strided& strided) {
   ConvolutionGeometry& g = plan.geometry;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     g.kernel[axis] = (images.kernel[axis] + strided.stride[axis] - 1) / strided.stride[axis];
+    g.phases[axis] = strided.stride[axis];
+    g.whole_phases[axis] = images.kernel[axis] - strided.stride[axis] * (g.kernel[axis] - 1);
     g.in[axis] = g.out[axis] + g.kernel[axis] - 1;
   }
   g.pad_before = g.pad_after = {0, 0, 0};

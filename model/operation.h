@@ -44,6 +44,9 @@ struct ConvolutionGeometry {
   Extent upsample{1, 1, 1};
   std::int64_t in_channels = 0, out_channels = 0;
   bool bias = true;
+  // The channels `in` are those of so many phases along each axis. The first `whole_phases` have
+  // all taps. Weights of the last tap of the others are zero, and nobody reads their derivatives.
+  Extent phases{1, 1, 1}, whole_phases{1, 1, 1};
 };
 // x, kernel (kx, ky, kz, in, out), bias or null -> y = activation(conv(x) + bias)
 struct ConvolutionForward {

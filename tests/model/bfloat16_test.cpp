@@ -183,7 +183,7 @@ float sum_of_dots(const std::vector<Bfloat16>& left, const std::vector<Bfloat16>
 
 float dots_of(const std::vector<Bfloat16>& left, const std::vector<Bfloat16>& right) {
   const Bfloat16 *from_left = left.data(), *from_right = right.data();
-  const std::int64_t row = 0;
+  const cpu::DotRow row;
   float sum = 0.0f;
   cpu::add_plane_dots(cpu::PlaneDots<Bfloat16>{.left = {&from_left, 1},
                                                .right = {&from_right, 1},
@@ -191,8 +191,7 @@ float dots_of(const std::vector<Bfloat16>& left, const std::vector<Bfloat16>& ri
                                                .outputs = 1,
                                                .right_stride = 0,
                                                .positions = static_cast<std::int64_t>(left.size()),
-                                               .sums = &sum,
-                                               .sums_stride = 1});
+                                               .sums = &sum});
   return sum;
 }
 

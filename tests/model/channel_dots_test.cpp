@@ -41,7 +41,8 @@ std::vector<Element> some_numbers(Draw& draw, std::int64_t count) {
   return numbers;
 }
 
-// Groups of pairs of planes with few positions, and the gradient that their sums are added to.
+// Groups of pairs of planes with few positions, and the gradient that their sums are added to, in
+// which rows stand backwards. Positions may be rows that end with zeros.
 template <class Element>
 struct Problem {
   static constexpr std::int64_t kInLane = cpu::PlaneFormat<Element>::kInLane;
@@ -49,17 +50,23 @@ struct Problem {
   explicit Problem(Draw& draw)
       : used(draw.between(1, 40)),
         positions(cpu::whole_lanes(used, kInLane)),
-        outputs(draw.between(1, 40)) {
+        outputs(draw.between(1, 40)),
+        row(kInLane == 1 && draw.between(0, 1) == 1 ? draw.between(1, 9) : 1),
+        used_of_row(draw.between(1, row)) {
     const std::int64_t plane = positions + 3, channels = draw.between(1, 7);
     for (std::int64_t c = 0; c < channels; ++c) {
-      for (std::int64_t tap = 0; tap < 3; ++tap) rows.push_back(c * plane + tap);
+      for (std::int64_t tap = 0; tap < 3; ++tap) {
+        rows.push_back({c * plane + tap, (3 * (channels - c) - 1 - tap) * outputs});
+      }
     }
     for (std::int64_t group = draw.between(1, 4); group > 0; --group) {
       for (std::int64_t pair = draw.between(0, 3); pair > 0; --pair) {
         left.push_back(some_numbers<Element>(draw, channels * plane));
         right.push_back(some_numbers<Element>(draw, outputs * positions));
         for (std::int64_t i = 0; i < outputs * positions; ++i) {
-          if (i % positions >= used) right.back()[static_cast<std::size_t>(i)] = Element{};
+          const std::int64_t position = i % positions;
+          if (position < used && position % row < used_of_row) continue;
+          right.back()[static_cast<std::size_t>(i)] = Element{};
         }
       }
       ends.push_back(left.size());
@@ -84,8 +91,7 @@ struct Problem {
                                                   .outputs = outputs,
                                                   .right_stride = positions,
                                                   .positions = positions,
-                                                  .sums = sums.data(),
-                                                  .sums_stride = outputs});
+                                                  .sums = sums.data()});
       begin = end;
     }
     return sums;
@@ -108,6 +114,7 @@ struct Problem {
     }
     for (const auto& words_of_plane : turned) rights.push_back(words_of_plane.data());
     std::vector<float> sums = gradient;
+    std::vector<cpu::DotWord<Element>> memory(left.size() * static_cast<std::size_t>(words));
     cpu::add_channel_dots(cpu::ChannelDots<Element>{.left = lefts,
                                                     .right = rights,
                                                     .ends = ends,
@@ -115,13 +122,16 @@ struct Problem {
                                                     .outputs = outputs,
                                                     .right_stride = lanes,
                                                     .words = words,
-                                                    .sums = sums.data(),
-                                                    .sums_stride = outputs});
+                                                    .row_words = row,
+                                                    .used_words = used_of_row,
+                                                    .memory = memory.data(),
+                                                    .sums = sums.data()});
     return sums;
   }
 
   std::int64_t used, positions, outputs;  // `used` positions of each plane
-  std::vector<std::int64_t> rows;
+  std::int64_t row, used_of_row;
+  std::vector<cpu::DotRow> rows;
   std::vector<std::vector<Element>> left, right;
   std::vector<std::size_t> ends;
   std::vector<float> gradient;

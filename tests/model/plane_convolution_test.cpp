@@ -3,6 +3,7 @@
 
 #include "model/backend/cpu/plane_convolution.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -126,6 +127,88 @@ void expect_same_bits(const Convolution& convolution, std::uint64_t seed, Precis
     run_kernel(*ours_for(convolution, precision), with_less);
     EXPECT_TRUE(same_bits(with_less, with_all)) << operation_name(convolution) << " seed " << seed;
   }
+}
+
+// A convolution of phases, some of which lack the last tap along some axes.
+ConvolutionGeometry geometry_of_phases(Draw& draw) {
+  ConvolutionGeometry g = draw.between(0, 1) == 0 ? random_geometry(draw) : long_geometry(draw);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    g.phases[axis] = draw.between(1, 3);
+    g.whole_phases[axis] = draw.between(1, g.phases[axis]);
+  }
+  g.in_channels = cells(g.phases) * draw.between(1, 8);
+  g.out_channels = draw.between(1, 40);
+  return g;
+}
+
+// Calls use(tap, channel) for what a kernel does not have.
+template <class Use>
+void over_lacking(const ConvolutionGeometry& g, const Use& use) {
+  for (std::int64_t tap = 0; tap < cells(g.kernel); ++tap) {
+    const Extent place{tap / (g.kernel[1] * g.kernel[2]), tap / g.kernel[2] % g.kernel[1],
+                       tap % g.kernel[2]};
+    for (std::int64_t channel = 0; channel < g.in_channels; ++channel) {
+      const std::int64_t number = channel / (g.in_channels / cells(g.phases));
+      const Extent phase{number / (g.phases[1] * g.phases[2]), number / g.phases[2] % g.phases[1],
+                         number % g.phases[2]};
+      bool lacks = false;
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        lacks |= place[axis] == g.kernel[axis] - 1 && phase[axis] >= g.whole_phases[axis];
+      }
+      if (lacks) use(tap, channel);
+    }
+  }
+}
+
+void clear_lacking(const ConvolutionGeometry& g, std::vector<float>& kernel) {
+  over_lacking(g, [&](std::int64_t tap, std::int64_t channel) {
+    std::fill_n(kernel.begin() + (tap * g.in_channels + channel) * g.out_channels, g.out_channels,
+                0.0f);
+  });
+}
+
+// With zeros for the taps that phases lack, left out or not. `kernel`: the operand.
+template <class Convolution>
+void expect_bits_of_all_taps(const Convolution& convolution, std::size_t kernel, Draw& draw,
+                             Precision precision) {
+  Operands<float> some = converted<float>(random_operands(convolution, draw));
+  clear_lacking(convolution.geometry, some[kernel]);
+  Operands<float> all = some;
+  Convolution plain = convolution;
+  plain.geometry.phases = plain.geometry.whole_phases = {1, 1, 1};
+  for (const std::int64_t target : {std::int64_t{0}, std::int64_t{HWY_AVX2}}) {
+    const OnlyTargets only(target);
+    run_kernel(*cpu::make_plane_kernel(convolution, precision), some);
+    run_kernel(*cpu::make_plane_kernel(plain, precision), all);
+    clear_lacking(convolution.geometry, all[kernel]);
+    clear_lacking(convolution.geometry, some[kernel]);
+    EXPECT_TRUE(same_bits(some, all)) << operation_name(convolution);
+  }
+}
+
+void expect_bits_of_all_taps(Precision precision) {
+  std::int64_t lacking = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(seed);
+    Draw draw(seed);
+    const ConvolutionGeometry g = geometry_of_phases(draw);
+    expect_bits_of_all_taps(ConvolutionForward{g, {ActivationKind::kLeakyRelu, 0.3}}, 1, draw,
+                            precision);
+    expect_bits_of_all_taps(ConvolutionBackwardInput{g}, 1, draw, precision);
+    expect_bits_of_all_taps(ConvolutionBackwardParameters{g}, 2, draw, precision);
+    over_lacking(g, [&](std::int64_t, std::int64_t) { ++lacking; });
+  }
+  EXPECT_GT(lacking, 10000);
+}
+
+TEST(PlaneConvolution, TapsThatPhasesLackAreLeftOutToTheSameBits) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  expect_bits_of_all_taps(Precision::kFp32);
+}
+
+TEST(PlaneConvolution, TapsThatPhasesLackAreLeftOutToTheSameBitsOfPairs) {
+  if (!cpu::plane_vectors_supported()) GTEST_SKIP() << "no AVX2 on this host";
+  expect_bits_of_all_taps(Precision::kBf16);
 }
 
 void expect_same_bits_in_all_directions(Precision precision) {

@@ -6,9 +6,12 @@
 #include <cstring>
 #include <type_traits>
 
+#include <hwy/cache_control.h>
+
 #include "model/backend/cpu/in_parts.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/float_environment.h"
+#include "runtime/base/error.h"
 
 // This file is compiled once for each kind of vector, as plane_vectors.cpp is.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
@@ -24,21 +27,18 @@ namespace troupe::model::cpu::HWY_NAMESPACE {
 
 #include "model/backend/cpu/plane_arithmetic.inc"
 
-// Rows of one block: the sums of lanes that wait for their partners, of all levels of the tree,
-// have to fit the registers, too.
-constexpr std::size_t kMostRows = kLanes >= 16 ? 4 : 2;
+// Rows and vectors of outputs of one block, which multiplies that many sums at once.
+constexpr std::size_t kMostRows = kLanes >= 16 ? 4 : 2, kMostVectors = 2;
 
-template <std::size_t kRows>
-using OfRows = std::array<Vector, kRows>;
+// The sums of a block: for each row, those of its vectors.
+template <std::size_t kSums>
+using Sums = std::array<Vector, kSums>;
 
-// The pairs of planes of a group, from its first output on.
+// The words of a lane of positions, of all pairs of planes of a group.
 template <class Element>
-struct PlaneGroup {
-  std::span<const Element* const> left;
-  std::span<const float* const> right;
-  const std::int64_t* rows;
-  std::int64_t output, right_stride, words;
-};
+using LaneWords = std::span<const DotWord<Element>>;
+template <class Element>
+using GroupWords = std::array<LaneWords<Element>, kPositionLanes>;
 
 template <class Arithmetic>
 HWY_INLINE auto broadcast_word(const float* from) {
@@ -52,20 +52,26 @@ HWY_INLINE auto broadcast_word(const Bfloat16* from) {
   return Arithmetic::broadcast(&pair);
 }
 
-// The sums of lane `lane` of positions, for each row.
-template <class Arithmetic, class Element, std::size_t kRows>
-HWY_INLINE OfRows<kRows> sum_of_lane(const PlaneGroup<Element>& g, std::int64_t lane) {
-  OfRows<kRows> sums;
+template <class Arithmetic, std::size_t kRows, std::size_t kVectors, class Element>
+HWY_INLINE Sums<kRows * kVectors> sum_of_lane(LaneWords<Element> words, const DotRow* rows,
+                                              std::int64_t output) {
+  Sums<kRows * kVectors> sums;
   for (Vector& sum : sums) sum = hn::Zero(Tag());
-  for (std::size_t pair = 0; pair < g.left.size(); ++pair) {
-    for (std::int64_t word = lane; word < g.words; word += kPositionLanes) {
-      const auto derivative =
-          in_register(Arithmetic::load(g.right[pair] + word * g.right_stride + g.output));
-      const Element* left = g.left[pair] + word * Arithmetic::kInLane;
+  for (const DotWord<Element>& word : words) {
+    typename Arithmetic::Operand derivatives[kVectors];
 #pragma GCC unroll 4
-      for (std::size_t r = 0; r < kRows; ++r) {
-        sums[r] = Arithmetic::multiply_add(broadcast_word<Arithmetic>(left + g.rows[r]), derivative,
-                                           sums[r]);
+    for (std::size_t v = 0; v < kVectors; ++v) {
+      derivatives[v] = in_register(
+          Arithmetic::load(word.right + output + static_cast<std::int64_t>(v) * kLanes));
+    }
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < kRows; ++r) {
+      auto value = broadcast_word<Arithmetic>(word.left + rows[r].place);
+      if constexpr (kVectors > 1) value = in_register(value);
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        Vector& sum = sums[r * kVectors + v];
+        sum = Arithmetic::multiply_add(value, derivatives[v], sum);
       }
     }
   }
@@ -82,24 +88,28 @@ HWY_INLINE auto sum_of_lanes(const OfLane& of_lane) {
     auto sum = sum_of_lanes<kUsed, kLane, 2 * kStep>(of_lane);
     if constexpr (kLane + kStep < kUsed) {
       const auto other = sum_of_lanes<kUsed, kLane + kStep, 2 * kStep>(of_lane);
-      for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = hn::Add(sum[r], other[r]);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = hn::Add(sum[i], other[i]);
     }
     return sum;
   }
 }
 
-template <class Arithmetic, class Element, std::size_t kRows, int kUsed>
-HWY_INLINE OfRows<kRows> sum_of_group(const PlaneGroup<Element>& g) {
+template <class Arithmetic, std::size_t kRows, std::size_t kVectors, int kUsed, class Element>
+HWY_INLINE Sums<kRows * kVectors> sum_of_group(const GroupWords<Element>& words, const DotRow* rows,
+                                               std::int64_t output) {
+  const auto of_lane = [&](int lane) HWY_ATTR {
+    return sum_of_lane<Arithmetic, kRows, kVectors>(words[static_cast<std::size_t>(lane)], rows,
+                                                    output);
+  };
   if constexpr (std::is_empty_v<typename Arithmetic::Environment>) {
-    return sum_of_lanes<kUsed, 0, 1>(
-        [&](int lane) HWY_ATTR { return sum_of_lane<Arithmetic, Element, kRows>(g, lane); });
+    return sum_of_lanes<kUsed, 0, 1>(of_lane);
   } else {
     // Lanes are added outside of the environment of their products.
-    std::array<OfRows<kRows>, kUsed> lanes;
+    std::array<Sums<kRows * kVectors>, kUsed> lanes;
     {
       const typename Arithmetic::Environment environment;
       for (int lane = 0; lane < kUsed; ++lane) {
-        lanes[static_cast<std::size_t>(lane)] = sum_of_lane<Arithmetic, Element, kRows>(g, lane);
+        lanes[static_cast<std::size_t>(lane)] = of_lane(lane);
       }
     }
     return sum_of_lanes<kUsed, 0, 1>(
@@ -107,38 +117,95 @@ HWY_INLINE OfRows<kRows> sum_of_group(const PlaneGroup<Element>& g) {
   }
 }
 
-template <class Arithmetic, class Element, std::size_t kRows, int kUsed>
-HWY_NOINLINE void add_block(const ChannelDots<Element>& p, std::int64_t row, std::int64_t output) {
-  const Tag tag;
-  const auto outputs = static_cast<std::size_t>(std::min(kLanes, p.outputs - output));
-  const auto mask = hn::FirstN(tag, outputs);
-  float* to = p.sums + row * p.sums_stride + output;
-  OfRows<kRows> totals;
-  for (std::size_t r = 0; r < kRows; ++r)
-    totals[r] = hn::MaskedLoad(mask, tag, to + r * p.sums_stride);
-  std::size_t begin = 0;
-  for (const std::size_t end : p.ends) {
-    const auto sum = sum_of_group<Arithmetic, Element, kRows, kUsed>(
-        PlaneGroup<Element>{p.left.subspan(begin, end - begin), p.right.subspan(begin, end - begin),
-                            p.rows.data() + row, output, p.right_stride, p.words});
-    for (std::size_t r = 0; r < kRows; ++r) totals[r] = hn::Add(totals[r], sum[r]);
-    begin = end;
+// The words of all groups, lane by lane. Few rows take little longer to multiply than their words
+// to list.
+template <class Element>
+struct WordLists {
+  std::array<GroupWords<Element>, ChannelDots<Element>::kMostGroups> groups;
+
+  template <class Arithmetic>
+  void list(const ChannelDots<Element>& p) {
+    DotWord<Element>* to = p.memory;
+    std::size_t begin = 0;
+    for (std::size_t group = 0; group < p.ends.size(); begin = p.ends[group++]) {
+      for (std::int64_t lane = 0; lane < kPositionLanes; ++lane) {
+        const DotWord<Element>* first = to;
+        for (std::size_t pair = begin; pair < p.ends[group]; ++pair) {
+          to = append<Arithmetic>(p, pair, lane, to);
+        }
+        groups[group][static_cast<std::size_t>(lane)] = {first, to};
+      }
+    }
   }
+
+ private:
+  template <class Arithmetic>
+  static DotWord<Element>* append(const ChannelDots<Element>& p, std::size_t pair,
+                                  std::int64_t lane, DotWord<Element>* to) {
+    const Element* left = p.left[pair] + lane * Arithmetic::kInLane;
+    const float* right = p.right[pair] + lane * p.right_stride;
+    const std::int64_t right_step = kPositionLanes * p.right_stride;
+    std::int64_t place = 0;  // in a row
+    if (p.used_words < p.row_words) place = lane % p.row_words;
+    for (std::int64_t word = lane; word < p.words; word += kPositionLanes) {
+      if (place < p.used_words) *to++ = {left, right};
+      left += kPositionLanes * Arithmetic::kInLane;
+      right += right_step;
+      if (p.used_words < p.row_words) place = (place + kPositionLanes) % p.row_words;
+    }
+    return to;
+  }
+};
+
+template <class Arithmetic, class Element, std::size_t kRows, std::size_t kVectors, int kUsed>
+HWY_NOINLINE void add_block(const ChannelDots<Element>& p, const WordLists<Element>& words,
+                            const DotRow* rows, std::int64_t output) {
+  const Tag tag;
+  const auto outputs = static_cast<std::size_t>(p.outputs - output);
+  const auto mask_of = [&](std::size_t v) HWY_ATTR {
+    return hn::FirstN(tag, std::min<std::size_t>(kLanes, outputs - v * kLanes));
+  };
+  const auto place_of = [&](std::size_t r, std::size_t v) {
+    return p.sums + rows[r].sums + output + v * kLanes;
+  };
+  // All sums together are larger than the nearer caches.
   for (std::size_t r = 0; r < kRows; ++r) {
-    hn::BlendedStore(totals[r], mask, tag, to + r * p.sums_stride);
+    for (std::size_t v = 0; v < kVectors; ++v) hwy::Prefetch(place_of(r, v));
+  }
+  for (std::size_t group = 0; group < p.ends.size(); ++group) {
+    const auto sums =
+        sum_of_group<Arithmetic, kRows, kVectors, kUsed>(words.groups[group], rows, output);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      for (std::size_t v = 0; v < kVectors; ++v) {
+        float* to = place_of(r, v);
+        const auto mask = mask_of(v);
+        const Vector total = hn::MaskedLoad(mask, tag, to);
+        hn::BlendedStore(hn::Add(total, sums[r * kVectors + v]), mask, tag, to);
+      }
+    }
+  }
+}
+
+template <class Arithmetic, class Element, std::size_t kVectors, int kUsed>
+void add_rows(const ChannelDots<Element>& p, const WordLists<Element>& words, std::int64_t output) {
+  std::size_t row = 0;
+  for (; row + kMostRows <= p.rows.size(); row += kMostRows) {
+    add_block<Arithmetic, Element, kMostRows, kVectors, kUsed>(p, words, &p.rows[row], output);
+  }
+  for (; row < p.rows.size(); ++row) {
+    add_block<Arithmetic, Element, 1, kVectors, kUsed>(p, words, &p.rows[row], output);
   }
 }
 
 template <class Arithmetic, class Element, int kUsed>
 void add_used(const ChannelDots<Element>& p) {
-  const auto rows = static_cast<std::int64_t>(p.rows.size());
-  for (std::int64_t output = 0; output < p.outputs; output += kLanes) {
-    std::int64_t row = 0;
-    for (; row + std::int64_t{kMostRows} <= rows; row += std::int64_t{kMostRows}) {
-      add_block<Arithmetic, Element, kMostRows, kUsed>(p, row, output);
-    }
-    for (; row < rows; ++row) add_block<Arithmetic, Element, 1, kUsed>(p, row, output);
+  WordLists<Element> words;
+  words.template list<Arithmetic>(p);
+  std::int64_t output = 0;
+  for (; output + kLanes < p.outputs; output += 2 * kLanes) {
+    add_rows<Arithmetic, Element, kMostVectors, kUsed>(p, words, output);
   }
+  if (output < p.outputs) add_rows<Arithmetic, Element, 1, kUsed>(p, words, output);
 }
 
 // With so many lanes, or the next number that there is code for.
@@ -152,6 +219,8 @@ void add_with(const ChannelDots<Element>& p) {
 
 template <class Arithmetic, class Element>
 void add_channels(const ChannelDots<Element>& dots) {
+  CHECK(dots.ends.size() <= ChannelDots<Element>::kMostGroups,
+        "more groups than there is room for");
   add_with<Arithmetic, Element, 1, 2, 3, 4, 6, 8, 14, 16>(dots);
 }
 

@@ -1,9 +1,11 @@
 #include "model/backend/cpu/plane_convolution.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/backend/cpu/element_planes.h"
 #include "model/backend/cpu/element_weights.h"
+#include "model/backend/cpu/phase_channels.h"
 #include "model/backend/cpu/plane_image.h"
 #include "model/backend/cpu/plane_vectors.h"
 #include "model/backend/reference/kernels.h"
@@ -24,7 +26,10 @@ class ManyOutputsKernel final : public PlaneImageKernel {
       : PlaneImageKernel(convolution, tiling_for<Element>(convolution.geometry)),
         input_(g_, tiling_, g_.kernel[0], plan_),
         weights_(tiling_.points * taps(), input_.image_channels(), g_.out_channels, plan_),
-        taps_(plan_.add_bytes(static_cast<std::size_t>(taps()) * sizeof(const Element*))) {}
+        phases_(g_, convolution.mirror ? g_.out_channels : g_.in_channels, tiling_.tiles(),
+                convolution.mirror ? 1 : PlaneFormat<Element>::kInPair),
+        taps_(plan_.add_array<const Element*>(most_taps())),
+        rows_(plan_.add_array<WeightRows>(most_taps())) {}
 
   double products() const override {
     const std::int64_t of_x_plane = taps() / g_.kernel[0] * input_.channels() *
@@ -39,44 +44,94 @@ class ManyOutputsKernel final : public PlaneImageKernel {
     weights_.arrange(weights, scratch);
   }
 
+  std::int64_t most_taps() const { return taps() * tiling_.parts * std::ssize(phases_.groups()); }
+
   void form_sums(const float* images, const Samples& samples, std::int64_t ox, std::int64_t& made,
                  const Weights& weights, std::byte* scratch) const override {
     input_.make_up_to(images, samples, ox, made, scratch);
-    auto* taps = scratch_at<const Element*>(scratch, taps_);
-    const TapRange inside = taps_inside(g_, ox);
-    // A tap of the kernel is a pointer into a plane: shifting the pointer by a row and a position
-    // moves the image by (ky, kz). Taps outside the image in x are left out; in y and z they read
-    // the zeros around each plane. Planes of all channels are the same distance apart, so one
-    // pointer serves them all.
-    const std::int64_t taps_in_x_plane = this->taps() / g_.kernel[0];
     for (std::int64_t point = 0; point < tiling_.points; ++point) {
-      std::size_t count = 0;
-      for (std::int64_t kx = inside.begin; kx < inside.end; ++kx) {
-        const Element* plane =
-            input_.at(ox + kx - g_.pad_before[0], scratch) + point * input_.point_stride();
-        for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
-          for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
-            taps[count++] = plane + ky * tiling_.row_stride() + kz * tiling_.samples;
+      const Element* of_point = weights_.of_tap(point * taps(), weights.plain, weights.scratch);
+      if (!convolution_.mirror) {
+        multiply(ox, point, {{0, g_.out_channels}, 0}, of_point, scratch);
+        continue;
+      }
+      for (const PhaseChannels::Group& outputs : phases_.groups()) {
+        multiply(ox, point, outputs, of_point, scratch);
+      }
+    }
+  }
+
+  // The sums of some outputs. A tap of the kernel is a pointer into a plane: shifting the pointer
+  // by a row and a position moves the image by (ky, kz). Taps outside the image in x are left out;
+  // in y and z they read the zeros around each plane. Planes of all channels are the same distance
+  // apart, so one pointer serves neighbours.
+  void multiply(std::int64_t ox, std::int64_t point, const PhaseChannels::Group& outputs,
+                const Element* weights, std::byte* scratch) const {
+    auto* taps = scratch_at<const Element*>(scratch, taps_);
+    auto* rows = scratch_at<WeightRows>(scratch, rows_);
+    const TapRange inside = taps_inside(g_, ox);
+    std::size_t count = 0;
+    for (std::int64_t kx = inside.begin; kx < inside.end; ++kx) {
+      const Element* plane =
+          input_.at(ox + kx - g_.pad_before[0], scratch) + point * input_.point_stride();
+      for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
+        for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
+          const Element* tap = plane + ky * tiling_.row_stride() + kz * tiling_.samples;
+          if (phases_.are_whole()) {
+            taps[count++] = tap;
+            continue;
           }
+          const std::int64_t row = row_of(kx, ky, kz);
+          const auto add = [&](std::int64_t first, std::int64_t channels) {
+            taps[count] = tap + first * input_.channel_stride();
+            rows[count++] = {row + first, channels};
+          };
+          over_channels({kx, ky, kz}, outputs, add);
         }
       }
-      multiply_planes(PlaneProduct<Element>{
-          .taps = {taps, count},
-          .channels = input_.channels(),
-          .channel_stride = input_.channel_stride(),
-          .weights = weights_.of_tap(point * this->taps() + inside.begin * taps_in_x_plane,
-                                     weights.plain, weights.scratch),
-          .outputs = g_.out_channels,
-          .weights_stride = g_.out_channels,
-          .positions = tiling_.positions,
-          .sums = sums(scratch) + point * g_.out_channels * tiling_.positions,
-          .sums_stride = tiling_.positions});
+    }
+    const std::int64_t sums = point * g_.out_channels + outputs.channels.first;
+    if (phases_.are_whole()) weights += row_of(inside.begin, 0, 0) * g_.out_channels;
+    multiply_planes(PlaneProduct<Element>{.taps = {taps, count},
+                                          .rows = {rows, phases_.are_whole() ? 0 : count},
+                                          .channels = input_.channels(),
+                                          .channel_stride = input_.channel_stride(),
+                                          .weights = weights + outputs.channels.first,
+                                          .outputs = outputs.channels.count,
+                                          .weights_stride = g_.out_channels,
+                                          .positions = tiling_.positions,
+                                          .sums = this->sums(scratch) + sums * tiling_.positions,
+                                          .sums_stride = tiling_.positions});
+  }
+
+  // The first row of weights of a tap, if it has all channels.
+  std::int64_t row_of(std::int64_t kx, std::int64_t ky, std::int64_t kz) const {
+    return ((kx * g_.kernel[1] + ky) * tiling_.taps_in_z + kz) * input_.channels();
+  }
+
+  // Calls add(first, count) for the channels of the input planes that the tap of these outputs has.
+  template <class Add>
+  void over_channels(const Extent& tap, const PhaseChannels::Group& outputs, const Add& add) const {
+    if (convolution_.mirror) {
+      Extent of_kernel;  // that is not mirrored
+      for (std::size_t axis = 0; axis < 3; ++axis) {
+        of_kernel[axis] = g_.kernel[axis] - 1 - tap[axis];
+      }
+      if (outputs.has(phases_.last(of_kernel))) add(0, input_.channels());
+      return;
+    }
+    constexpr std::int64_t kChannels = PlaneFormat<Element>::kChannels;
+    for (std::int64_t part = 0; part < tiling_.parts; ++part) {
+      for (const PhaseChannels::Range& range : phases_.of_tap(tap)) {
+        add((part * g_.in_channels + range.first) / kChannels, range.count / kChannels);
+      }
     }
   }
 
   const InputPlanes<Element> input_;
   const ElementWeights<Element> weights_;
-  const std::size_t taps_;
+  const PhaseChannels phases_;
+  const std::size_t taps_, rows_;
 };
 
 // A convolution with one output channel has no outputs to fill the rows of a block with, so taps

@@ -93,7 +93,7 @@ HWY_NOINLINE void dot_block(const PlaneDots<Element>& p, std::int64_t row, std::
                             float* lanes) {
   const Tag tag;
   constexpr std::int64_t kInLane = Arithmetic::kInLane;
-  const std::int64_t* rows = p.rows.data() + row;
+  const DotRow* rows = p.rows.data() + row;
   for (std::int64_t half = 0; half < kPositionLanes; half += kLanes) {
     Vector sums[kRows][kOutputs];
     for (auto& of_row : sums) {
@@ -101,7 +101,7 @@ HWY_NOINLINE void dot_block(const PlaneDots<Element>& p, std::int64_t row, std::
     }
     for (std::size_t pair = 0; pair < p.left.size(); ++pair) {
       const Element* left[kRows];
-      for (int r = 0; r < kRows; ++r) left[r] = p.left[pair] + rows[r];
+      for (int r = 0; r < kRows; ++r) left[r] = p.left[pair] + rows[r].place;
       const Element* right = p.right[pair] + output * p.right_stride;
       for (std::int64_t q = half * kInLane; q < p.positions; q += kPositionLanes * kInLane) {
         typename Arithmetic::Operand value[kRows];
@@ -138,7 +138,7 @@ void add_dot_block(const PlaneDots<Element>& p, std::int64_t row, std::int64_t o
   }
   for (int r = 0; r < kRows; ++r) {
     add_lanes(lanes + r * kOutputs * kPositionLanes, kOutputs,
-              p.sums + (row + r) * p.sums_stride + output);
+              p.sums + p.rows[static_cast<std::size_t>(row + r)].sums + output);
   }
 }
 

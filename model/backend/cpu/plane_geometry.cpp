@@ -26,7 +26,9 @@ void set_positions(const ConvolutionGeometry& g, std::int64_t in_lane, Tiling& t
 
 ConvolutionGeometry with_long_rows(ConvolutionGeometry g) {
   if (g.in[2] != 1 || g.out[2] != 1 || g.kernel[2] != 1) return g;
-  for (Extent* e : {&g.in, &g.out, &g.kernel, &g.upsample}) *e = {1, (*e)[0], (*e)[1]};
+  for (Extent* e : {&g.in, &g.out, &g.kernel, &g.upsample, &g.phases, &g.whole_phases}) {
+    *e = {1, (*e)[0], (*e)[1]};
+  }
   for (Extent* e : {&g.pad_before, &g.pad_after}) *e = {0, (*e)[0], (*e)[1]};
   return g;
 }

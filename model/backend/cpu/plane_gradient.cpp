@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "model/backend/cpu/channel_dots.h"
 #include "model/backend/cpu/channel_sums.h"
 #include "model/backend/cpu/input_planes.h"
+#include "model/backend/cpu/phase_channels.h"
 #include "model/backend/cpu/plane_convolution.h"
 #include "model/backend/cpu/plane_dots.h"
 #include "model/backend/cpu/plane_transforms.h"
@@ -53,6 +55,7 @@ class ParameterKernel final : public Kernel {
         samples_(words_ > 0 && g_.out[0] <= kPlanesAtOnce ? std::min(kSamplesAtOnce, g_.batch) : 1),
         held_(std::min(kPlanesAtOnce + g_.kernel[0] - 1, g_.in[0])),
         input_(g_, tiling_, samples_ * held_, plan_),
+        phases_(g_, g_.in_channels, tiling_.tiles(), 1),
         elements_(derivative_size(), plan_),
         outputs_(g_.batch * cells(g_.out), g_.out_channels) {
     const std::int64_t planes = samples_ * std::min(kPlanesAtOnce, g_.out[0]);
@@ -63,7 +66,8 @@ class ParameterKernel final : public Kernel {
       derivatives_ = plan_.add_array<Element>(planes * derivative_size());
     }
     gradient_ = plan_.add_floats(tiling_.points * gradient_size());
-    rows_ = plan_.add_bytes(static_cast<std::size_t>(rows()) * sizeof(std::int64_t));
+    rows_ = plan_.add_array<DotRow>(kTapsInX * rows());
+    if (words_ > 0) listed_ = plan_.add_array<DotWord<Element>>(planes * words_);
     bias_sums_ = plan_.add_array<double>(g_.bias ? outputs_.chains() : 0);
   }
   ParameterKernel(const ParameterKernel&) = delete;
@@ -97,15 +101,16 @@ class ParameterKernel final : public Kernel {
     const auto* dy = call.operand<const float>(1);
     auto* gradient = scratch_at<float>(scratch, gradient_);
     std::fill_n(gradient, tiling_.points * gradient_size(), 0.0f);
-    list_rows(scratch);
+    const Rows rows_of = list_rows(scratch);
     for (std::int64_t n = 0; n < g_.batch; n += samples_) {
       std::int64_t made = 0;
       for (std::int64_t ox = 0; ox < g_.out[0]; ox += kPlanesAtOnce) {
         const Group group{
             {n, std::min(samples_, g_.batch - n)}, ox, std::min(kPlanesAtOnce, g_.out[0] - ox)};
         make_planes(x, made, dy, group, crew);
-        crew.run(tiling_.points * g_.kernel[0], [&](std::int64_t i, int) {
-          add_planes(group, i / g_.kernel[0], i % g_.kernel[0], scratch);
+        crew.run(tiling_.points * g_.kernel[0], [&](std::int64_t i, int thread) {
+          add_planes(group, i / g_.kernel[0], i % g_.kernel[0], rows_of, scratch,
+                     crew.scratch(thread));
         });
       }
     }
@@ -172,16 +177,35 @@ class ParameterKernel final : public Kernel {
     return scratch_at<float>(scratch, derivatives_) + i * channel_words();
   }
 
-  // Places of all rows in an input plane.
-  void list_rows(std::byte* scratch) const {
-    auto* rows = scratch_at<std::int64_t>(scratch, rows_);
-    for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
-      for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
-        for (std::int64_t c = 0; c < input_.channels(); ++c) {
-          *rows++ = ky * tiling_.row + kz + c * input_.channel_stride();
+  // The rows that have real taps, without and with the last tap along x.
+  static constexpr std::int64_t kTapsInX = 2;
+  using Rows = std::array<std::span<const DotRow>, kTapsInX>;
+  Rows list_rows(std::byte* scratch) const {
+    Rows rows;
+    auto* to = scratch_at<DotRow>(scratch, rows_);
+    for (std::size_t last = 0; last < rows.size(); ++last) {
+      const DotRow* first = to;
+      for (std::int64_t ky = 0; ky < g_.kernel[1]; ++ky) {
+        for (std::int64_t kz = 0; kz < tiling_.taps_in_z; ++kz) {
+          to = list_rows({last == 1 ? g_.kernel[0] - 1 : -1, ky, kz}, to);
+        }
+      }
+      rows[last] = {first, to};
+    }
+    return rows;
+  }
+  DotRow* list_rows(const Extent& tap, DotRow* to) const {
+    const std::int64_t place = tap[1] * tiling_.row + tap[2];
+    const std::int64_t row = (tap[1] * tiling_.taps_in_z + tap[2]) * input_.channels();
+    for (std::int64_t part = 0; part < tiling_.parts; ++part) {
+      for (const PhaseChannels::Range& range : phases_.of_tap(tap)) {
+        for (std::int64_t i = 0; i < range.count; ++i) {
+          const std::int64_t c = part * g_.in_channels + range.first + i;
+          *to++ = {place + c * input_.channel_stride(), (row + c) * g_.out_channels};
         }
       }
     }
+    return to;
   }
 
   // Plane i of those at once; `beside` is scratch memory for the work.
@@ -224,8 +248,8 @@ class ParameterKernel final : public Kernel {
 
   // Adds the products of a group for one point and one tap along x. Pairs whose image plane lies
   // outside the image have no products.
-  void add_planes(const Group& group, std::int64_t point, std::int64_t kx,
-                  std::byte* scratch) const {
+  void add_planes(const Group& group, std::int64_t point, std::int64_t kx, const Rows& rows_of,
+                  std::byte* scratch, std::byte* beside) const {
     std::array<const Element*, kMostPairs> left{}, right{};
     std::array<const float*, kMostPairs> right_words{};
     std::array<std::size_t, kSamplesAtOnce> ends{};
@@ -246,11 +270,12 @@ class ParameterKernel final : public Kernel {
       }
       ends[static_cast<std::size_t>(s)] = pairs;
     }
-    const std::span<const std::int64_t> places{scratch_at<std::int64_t>(scratch, rows_),
-                                               static_cast<std::size_t>(rows())};
+    const std::span<const DotRow> places = rows_of[kx == g_.kernel[0] - 1 ? 1 : 0];
     float* sums = scratch_at<float>(scratch, gradient_) + point * gradient_size() +
                   kx * rows() * g_.out_channels;
     if (words_ > 0) {
+      // Cells behind the outputs of a row are zero.
+      const bool in_rows = kInLane == 1 && !tiling_.tiles();
       add_channel_dots(
           ChannelDots<Element>{.left = {left.data(), pairs},
                                .right = {right_words.data(), pairs},
@@ -259,8 +284,10 @@ class ParameterKernel final : public Kernel {
                                .outputs = g_.out_channels,
                                .right_stride = whole_lanes(g_.out_channels),
                                .words = words_,
-                               .sums = sums,
-                               .sums_stride = g_.out_channels});
+                               .row_words = in_rows ? tiling_.row : 1,
+                               .used_words = in_rows ? g_.out[2] : 1,
+                               .memory = scratch_at<DotWord<Element>>(beside, listed_),
+                               .sums = sums});
     } else {
       add_plane_dots(PlaneDots<Element>{.left = {left.data(), pairs},
                                         .right = {right.data(), pairs},
@@ -268,8 +295,7 @@ class ParameterKernel final : public Kernel {
                                         .outputs = g_.out_channels,
                                         .right_stride = tiling_.positions,
                                         .positions = tiling_.positions,
-                                        .sums = sums,
-                                        .sums_stride = g_.out_channels});
+                                        .sums = sums});
     }
   }
 
@@ -302,9 +328,10 @@ class ParameterKernel final : public Kernel {
   const std::int64_t samples_;  // at once
   const std::int64_t held_;     // planes of each sample's image
   const InputPlanes<Element> input_;
+  const PhaseChannels phases_;
   const ElementPlanes<Element> elements_;  // of one plane of derivatives
   const ChannelSums outputs_;              // of derivatives, for the bias
-  std::size_t derivatives_ = 0, apart_ = 0, gradient_ = 0, rows_ = 0, bias_sums_ = 0;
+  std::size_t derivatives_ = 0, apart_ = 0, gradient_ = 0, rows_ = 0, listed_ = 0, bias_sums_ = 0;
 };
 
 }  // namespace

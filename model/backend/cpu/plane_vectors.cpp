@@ -41,10 +41,16 @@ HWY_NOINLINE void multiply_block(const PlaneProduct<Element>& p, std::int64_t ou
   for (auto& row : sums) {
     for (Vector& sum : row) sum = hn::Zero(tag);
   }
-  const Element* weights = p.weights + output * output_stride;
-  for (const Element* tap : p.taps) {
-    const Element* values = tap + position;
-    for (std::int64_t c = 0; c < p.channels; ++c) {
+  const Element* const first = p.weights + output * output_stride;
+  const Element* weights = first;
+  std::int64_t channels = p.channels;
+  for (std::size_t tap = 0; tap < p.taps.size(); ++tap) {
+    const Element* values = p.taps[tap] + position;
+    if (!p.rows.empty()) {
+      weights = first + p.rows[tap].first * p.weights_stride;
+      channels = p.rows[tap].channels;
+    }
+    for (std::int64_t c = 0; c < channels; ++c) {
       typename Arithmetic::Operand value[kVectors];
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) value[v] = Arithmetic::load(values + v * kLanes);

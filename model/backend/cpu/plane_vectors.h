@@ -35,6 +35,11 @@ bool multiplies_pairs_at_once();
 // Takes the place of that trial in tests.
 inline std::optional<bool> pairs_at_once_for_tests;
 
+// Of a tap that has other channels than all: the place of its first one among the rows of weights,
+// instead of t channels.
+struct WeightRows {
+  std::int64_t first = 0, channels = 0;
+};
 // sums[o][q] = sum over taps t, channels c, both ascending, of
 //   taps[t][c channel_stride + q] weights[(t channels + c) weights_stride + o output_stride].
 // Element is float, or as bfloat16.h says, with subnormals flushed: Bfloat16Pair, of which every
@@ -42,6 +47,7 @@ inline std::optional<bool> pairs_at_once_for_tests;
 template <class Element>
 struct PlaneProduct {
   std::span<const Element* const> taps;
+  std::span<const WeightRows> rows{};  // of each tap; or empty, and all have `channels`
   std::int64_t channels = 0, channel_stride = 0;
   const Element* weights = nullptr;
   std::int64_t outputs = 0, weights_stride = 0, output_stride = 1;

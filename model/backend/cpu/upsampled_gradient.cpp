@@ -34,7 +34,7 @@ class ParameterKernel final : public Kernel {
     derivatives_ = plan_.add_array<Element>(most_planes * phase_size());
     pairs_ = plan_.add_bytes(2 * sizeof(const Element*) * static_cast<std::size_t>(most_planes));
     most_pairs_ = static_cast<std::size_t>(most_planes);
-    rows_ = plan_.add_bytes(sizeof(std::int64_t) *
+    rows_ = plan_.add_bytes(sizeof(DotRow) *
                             static_cast<std::size_t>(kernel_.axis(1).most_taps *
                                                      kernel_.axis(2).most_taps * g_.in_channels));
   }
@@ -106,11 +106,12 @@ class ParameterKernel final : public Kernel {
     }
     const std::int64_t y_taps = kernel_.axis(1).at(f[1]).taps,
                        z_taps = kernel_.axis(2).at(f[2]).taps;
-    auto* rows = scratch_at<std::int64_t>(scratch, rows_);
+    auto* rows = scratch_at<DotRow>(scratch, rows_);
     std::size_t count = 0;
     for_each_pair(y_taps, z_taps, [&](std::int64_t jy, std::int64_t jz) {
       for (std::int64_t c = 0; c < g_.in_channels; ++c) {
-        rows[count++] = jy * planes_.row + jz + c * planes_.plane;
+        const std::int64_t sums = static_cast<std::int64_t>(count) * g_.out_channels;
+        rows[count++] = {jy * planes_.row + jz + c * planes_.plane, sums};
       }
     });
     auto* left = scratch_at<const Element*>(scratch, pairs_);
@@ -131,8 +132,7 @@ class ParameterKernel final : public Kernel {
           .right_stride = planes_.positions,
           .positions = planes_.positions,
           .sums = scratch_at<float>(shared, gradient_) + kernel_.place(f[0], f[1], f[2]) +
-                  jx * y_taps * z_taps * g_.in_channels * g_.out_channels,
-          .sums_stride = g_.out_channels});
+                  jx * y_taps * z_taps * g_.in_channels * g_.out_channels});
     }
   }
 

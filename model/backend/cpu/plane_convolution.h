@@ -17,9 +17,10 @@
 //
 // Order of accumulation, in float with fused multiply-adds: outputs over (kx, ky, kz without tiles,
 // part of the taps, channel), a single output over channels for each (kx, ky, kz) and then over
-// these; taps outside the image in x left out, in y and z multiplied by zero; then the bias; then
-// the activation. Derivatives of the kernel: over lanes of positions for every eight x planes (the
-// last group of a sample may have fewer), one group after the other.
+// these; taps outside the image in x left out, in y and z multiplied by zero; those that phases
+// lack left out (phase_channels.h); then the bias; then the activation. Derivatives of the kernel:
+// over lanes of positions for every eight x planes (the last group of a sample may have fewer), one
+// group after the other.
 //
 // With bf16 (bfloat16.h) both factors of a product are rounded: images and kernels, derivatives and
 // kernels, or images and derivatives. Tiles are rounded at their points; results are then off by

@@ -3,7 +3,8 @@
 // The channels of phases that a tap of a kernel has (ConvolutionGeometry): products with the zeros
 // of all others are left out. A sum of finite numbers has the same bits without them, except the
 // sign of a zero: one that is a negative number too small for a float may stay -0. An image's bias
-// makes +0 of it, unless it is -0 itself, and a kernel's derivative never is -0.
+// makes +0 of it, unless it is -0 itself, and a kernel's derivative never is -0. An infinite number
+// makes no NaN with such a zero here, where other backends have one.
 
 #include <array>
 #include <cstddef>

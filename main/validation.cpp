@@ -340,6 +340,12 @@ Result<void> Validation::judge_checkpoint(const std::string& path, const Trained
   auto options = measuring(trained.topology, sides->data->sample.options());
   std::vector<model::SampledColumn> columns;
   for (const model::SampledColumn& column : sides->data->made) columns.push_back({column.name, {}});
+  const auto& made_here = trained.topology.model.gan.discriminator.columns;
+  if (!line_.has("against") &&
+      !std::ranges::equal(columns, made_here, {}, &model::SampledColumn::name)) {
+    return Error{ErrorKind::kUsage,
+                 fmt::format("{} makes other columns than the first of these checkpoints", path)};
+  }
   options.as_made = [&](std::size_t, std::span<const float>, std::span<const float> made) {
     for (std::size_t k = 0; k < columns.size(); ++k) {
       columns[k].numbers.push_back(static_cast<double>(made[k]));

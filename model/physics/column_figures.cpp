@@ -34,7 +34,7 @@ bool all_finite(const SampledColumn& column) {
 // Bins over the range of the data and a quarter of it more on either side.
 PairedValues paired(const SampledColumn& data, const SampledColumn& generated) {
   const auto [least, most] = std::ranges::minmax(data.numbers);
-  const double range = most > least ? most - least : 1.0;
+  const double range = most > least ? most - least : std::max(1.0, std::abs(most));
   return {data.numbers, generated.numbers, least - range / 4.0, most + range / 4.0, kReportBins};
 }
 
@@ -118,7 +118,7 @@ std::vector<Figure> compute_column_figures(const SampledColumns& data,
   std::vector<Figure> figures;
   for (const SampledColumn& column : data.columns) {
     for (const DistanceRule& rule : distance_rules()) {
-      figures.push_back({fmt::format("{}.{}", column.name, rule.name),
+      figures.push_back({fmt::format("column.{}.{}", column.name, rule.name),
                          fmt::format("{}: {}", column.name, rule.title),
                          "",
                          rule.source,

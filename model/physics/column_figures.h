@@ -25,11 +25,12 @@ struct SampledColumns {
   const std::vector<SampledColumn>& columns;
 };
 
-// For each column NAME the distances of its distribution, as those of an observable:
-// distance_rules() of model/physics/paired_values.h, by the names NAME.kolmogorov and so on. Behind
-// them
-//   column_correlations  root mean square of r_d - r_g, with Pearson's r of each pair of a column
-//                        and another one, the response (ecal / energy) or the energy
+// For each column NAME the distances of its distribution over all showers, as those of an
+// observable: distance_rules() of model/physics/paired_values.h, by the names
+// column.NAME.kolmogorov and so on. Behind them
+//   column_correlations  root mean square of r_d - r_g over the usable showers, with Pearson's r of
+//                        each pair of a column and another one, the response (ecal / energy) or the
+//                        energy
 // Uncertainties and floors are found as those of all figures (figures.h), with
 // FigureOptions::replicas, seed and going_on. Both sides have the same columns, and the generated
 // showers the energies of the data (CHECKed). Without value: a column of which a number is not

@@ -14,7 +14,7 @@
 namespace troupe::model {
 
 struct Figure {
-  std::string name;    // of one word, or two with a point between: "response", "hits.wasserstein"
+  std::string name;    // of words with points between: "response", "hits.wasserstein"
   std::string title;   // for people
   std::string unit;    // "%", "layers", ...; "" for pure numbers
   std::string source;  // of the formula

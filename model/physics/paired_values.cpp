@@ -35,7 +35,10 @@ std::vector<std::uint32_t> bins_of(std::span<const double> values, double low, d
 
 double deviation_of(std::span<const double> values, Times times) {
   const double count = sum_of(times);
-  const double origin = values.empty() ? 0.0 : values.front();  // exactly 0 where none varies
+  // One that counts, so that the deviation is exactly 0 where none varies.
+  const auto counts = std::ranges::find_if(times, [](std::uint32_t count) { return count > 0; });
+  const double origin =
+      counts == times.end() ? 0.0 : values[static_cast<std::size_t>(counts - times.begin())];
   double mean = 0.0, square = 0.0;
   for (std::size_t i = 0; i < values.size(); ++i) mean += times[i] * (values[i] - origin) / count;
   for (std::size_t i = 0; i < values.size(); ++i) {

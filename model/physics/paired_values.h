@@ -60,7 +60,7 @@ class PairedValues {
   std::size_t bins_;
 };
 
-// What is told of a distribution.
+// The distances, with what is told of each.
 struct DistanceRule {
   const char* name;
   const char* title;

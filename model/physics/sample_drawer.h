@@ -15,8 +15,8 @@ namespace troupe::model {
 // The numbers of the showers, those of lower energy first.
 std::vector<std::uint32_t> by_energy(const ShowerSample& sample);
 
-// What deviations and distances of draws lack because each shower is drawn from so many: the
-// factor.
+// The factor by which deviations and distances of draws are too small, because each shower is drawn
+// from so many.
 double widening_of(std::size_t stratum);
 
 class SampleDrawer {

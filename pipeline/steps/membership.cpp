@@ -189,7 +189,8 @@ Result<Membership::Answer> Membership::halted(std::uint32_t member, ViewId chang
                              member, next_step, least_[member])};
   }
   const std::uint64_t most = std::max<std::uint64_t>(kMostBegun, 2 * options_.steps_per_iteration);
-  if (unbegun > next_step + most) {
+  // One that learns may be any number of steps behind a planned View that it has been told.
+  if (unbegun > std::max(next_step + most, view_.first_step)) {
     return Error{ErrorKind::kLostPeers,
                  fmt::format("member.{} has begun what is before step {}, although it would make "
                              "step {} next",

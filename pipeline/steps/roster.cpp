@@ -199,6 +199,7 @@ void part_from_others(Roster& roster, const View& view, const std::set<std::uint
 }
 
 // Members of the View that cannot go on in it: they are gone, or are newcomers that lack lessons.
+// Nobody knows any more whether one lacks only what all would give it.
 std::set<std::uint32_t> missing_of(const Roster& roster, const View& view, const Reports& reports) {
   std::set<std::uint32_t> missing;
   for (const std::uint32_t member : view.ring) {

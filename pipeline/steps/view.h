@@ -49,7 +49,8 @@ struct View {
   };
   std::vector<Assignment> later;
   // Members that may lack more than one step: those that this View is the first of, and those of an
-  // earlier one that have not caught up. Their teacher sends them the steps before first_step.
+  // earlier one that have not caught up. Their teacher sends them the steps before first_step, or,
+  // where this one is planned, before that of their first View; they make the others themselves.
   std::vector<std::uint32_t> newcomers;
   // As if each iteration took all of them; work_of() knows which are short.
   const std::vector<std::uint32_t>& owners_in(std::uint64_t iteration) const;

@@ -254,10 +254,10 @@ TEST_F(MadeColumns, AreComparedWithThoseOfTheTestData) {
   const ProcessEnd end =
       call({"validate", checkpoint("a", 0), "--replicas", "10", "--report", path("page.html")});
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, testing::ContainsRegex("\nleak +1 \\([0-9.]+\\)!"));
+  EXPECT_THAT(end.out, testing::ContainsRegex("\ncolumn.leak +1 \\([0-9.]+\\)!"));
   EXPECT_THAT(end.out, HasSubstr("correlations of columns, response and energy"));
   const ProcessEnd json = call({"validate", checkpoint("a", 0), "--replicas", "10", "--json"});
-  EXPECT_THAT(json.out, HasSubstr(R"("leak.wasserstein")"));
+  EXPECT_THAT(json.out, HasSubstr(R"("column.leak.wasserstein")"));
 }
 
 TEST_F(MadeColumns, AreNotAskedOfAFileWhoseImagesAreCompared) {

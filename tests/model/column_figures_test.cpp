@@ -2,6 +2,7 @@
 
 #include "model/physics/column_figures.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -64,10 +65,10 @@ TEST_F(ColumnFiguresTest, ColumnsOfTheSameLawAreSeldomToldApart) {
 // Energies of 10 to 490 GeV with a deviation of some 140, and the noise.
 TEST_F(ColumnFiguresTest, ShiftIsToldInWidthsOfTheData) {
   const auto shifted = figures(column(1, 1.0, 0.0), column(3, 1.0, 75.0));
-  const Figure& distance = of(shifted, "shower.leak.wasserstein");
+  const Figure& distance = of(shifted, "column.shower.leak.wasserstein");
   EXPECT_NEAR(*distance.value, 0.5, 0.05);
   EXPECT_TRUE(distance.beyond_floor());
-  EXPECT_TRUE(of(shifted, "shower.leak.kolmogorov").beyond_floor());
+  EXPECT_TRUE(of(shifted, "column.shower.leak.kolmogorov").beyond_floor());
   EXPECT_FALSE(of(shifted, "column_correlations").beyond_floor());
 }
 
@@ -76,10 +77,35 @@ TEST_F(ColumnFiguresTest, NumbersThatDoNotFollowTheEnergyAreFoundByTheirCorrelat
   SampledColumn turned = column(1, 1.0, 0.0);
   std::rotate(turned.numbers.begin(), turned.numbers.begin() + kEvents / 3, turned.numbers.end());
   const auto found = figures(column(1, 1.0, 0.0), turned);
-  EXPECT_EQ(of(found, "shower.leak.kolmogorov").value, 0.0);
+  EXPECT_EQ(of(found, "column.shower.leak.kolmogorov").value, 0.0);
   const Figure& correlations = of(found, "column_correlations");
   EXPECT_NEAR(*correlations.value, 0.94, 0.1) << "of the energy; the response does not vary";
   EXPECT_TRUE(correlations.beyond_floor());
+}
+
+TEST_F(ColumnFiguresTest, EachColumnHasItsOwnFigures) {
+  const auto leak = column(1, 1.0, 0.0);
+  SampledColumn other{"other", leak.numbers}, opposite = other;
+  for (double& number : opposite.numbers) number = 3000.0 - number;
+  const std::vector<SampledColumn> data{leak, other}, generated{leak, opposite};
+  const auto found =
+      compute_column_figures({sample_, data}, {sample_, generated}, {.replicas = 4}, team_);
+  EXPECT_EQ(of(found, "column.shower.leak.wasserstein").value, 0.0);
+  EXPECT_GT(*of(found, "column.other.wasserstein").value, 10.0);
+  // Those with the energy differ for one of two columns, and that of the columns by 2.
+  const double followed = 2.0 * 0.94;
+  EXPECT_NEAR(*of(found, "column_correlations").value, std::sqrt((followed * followed + 4.0) / 3.0),
+              0.1);
+}
+
+// A draw may leave out the only number that differs.
+TEST_F(ColumnFiguresTest, ColumnThatHardlyVariesHasDistancesOfItsUnit) {
+  SampledColumn data{"n", std::vector<double>(kEvents, 0.1)};
+  data.numbers.front() = 3.0;
+  const auto found = figures(data, data);
+  EXPECT_LT(of(found, "column.n.wasserstein").floor, 10.0);
+  const SampledColumn large{"n", std::vector<double>(kEvents, 1e17)};
+  EXPECT_EQ(of(figures(large, large), "column.n.separation").value, 0.0);
 }
 
 TEST_F(ColumnFiguresTest, ColumnWithANumberThatIsNoneHasNoFigures) {
@@ -93,9 +119,9 @@ TEST_F(ColumnFiguresTest, ColumnWithANumberThatIsNoneHasNoFigures) {
 TEST_F(ColumnFiguresTest, ColumnOfOneNumberComparesToo) {
   const SampledColumn same{"n", std::vector<double>(kEvents, -2.0)};
   const SampledColumn other{"n", std::vector<double>(kEvents, 3.0)};
-  EXPECT_EQ(of(figures(same, same), "n.wasserstein").value, 0.0);
-  EXPECT_EQ(of(figures(same, other), "n.wasserstein").value, 5.0);
-  EXPECT_EQ(of(figures(same, other), "n.separation").value, 1.0);
+  EXPECT_EQ(of(figures(same, same), "column.n.wasserstein").value, 0.0);
+  EXPECT_EQ(of(figures(same, other), "column.n.wasserstein").value, 5.0);
+  EXPECT_EQ(of(figures(same, other), "column.n.separation").value, 1.0);
   EXPECT_FALSE(of(figures(same, other), "column_correlations").value) << "none varies";
 }
 

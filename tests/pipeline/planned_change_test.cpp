@@ -106,6 +106,25 @@ TEST(PlannedChange, NewcomerThatStillLearnsMakesWhatTheOthersHaveBegunWithIt) {
   EXPECT_TRUE(view.lags(3));
 }
 
+// It has been told a planned View, and begins nothing before that.
+TEST(PlannedChange, NewcomerMayBeFarBehindAPlannedViewWhenTheNextChangeComes) {
+  Membership membership = three_and_one();
+  membership.admit(3);
+  for (const std::uint32_t member : {0, 1, 2}) {
+    expect_none(membership.halted(member, {1, 2}, 200, 202));
+  }
+  expect_view(membership.halted(3, {1, 2}, 100));
+  membership.share_anew({1, 1, 2, 1});
+  expect_none(membership.halted(3, {1, 3}, 101));
+  for (const std::uint32_t member : {0, 1}) {
+    expect_none(membership.halted(member, {1, 3}, 201, 202));
+  }
+  expect_view(membership.halted(2, {1, 3}, 201, 202));
+  membership.share_anew({1, 1, 1, 1});
+  expect_none(membership.halted(3, {1, 4}, 102, 202));
+  expect_refused(membership.halted(0, {1, 4}, 201, 210), "has begun what is before step 210");
+}
+
 TEST(PlannedChange, NewcomerThatStillLearnsWhenAnotherIsLostIsTaughtUntilTheNextView) {
   Membership membership = three_and_one();
   membership.admit(3);

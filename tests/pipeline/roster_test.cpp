@@ -143,6 +143,21 @@ TEST(Roster, AnotherIsAdmittedAsPlannedWhileANewcomerStillLearns) {
                           "halt 2 for 1.3 as planned", "halt 3 for 1.3 as planned"));
 }
 
+// It has all that was sent to it, and makes what is before the View of the second change.
+TEST(Roster, NewcomerThatHasLearnedStaysWhereItsTeacherIsLostBeforeItIsAsFarAsTheOthers) {
+  Roster roster = run_with_newcomer();
+  roster.membership.share_anew({1, 1, 2});
+  const ViewId change = roster.membership.change().value();
+  const auto view = std::make_shared<const View>(roster.membership.view());
+  for (const std::uint32_t member : {0U, 1U}) {
+    note_halted(roster, member, {change, 8, 10, 0, view});
+  }
+  note_halted(roster, 2, {change, 7, 7, 0, view});
+  lose(roster, 0, kDeath, "dead");
+  EXPECT_THAT(halted(roster, 2, 8), IsEmpty());
+  EXPECT_THAT(halted(roster, 1, 9), ElementsAre("View 1.4 of 1 2 from 9"));
+}
+
 TEST(Roster, TooFewWaitForOthersAndSayItOnceOrEndTheRunWhereNobodyCanCome) {
   Roster roster = run_of(3, 1, 2);
   lose(roster, 1, kDeath, "dead");

@@ -94,18 +94,6 @@ pipeline::MeasuringOptions measuring(const config::Topology& topology,
           .columns = model::columns_of(topology.model.gan.latent).size()};
 }
 
-// The columns that the generator makes, and where the run's data have them.
-std::vector<std::pair<std::string, std::size_t>> made_columns(const config::Topology& topology) {
-  const auto& columns = topology.data.dataset.columns;
-  std::vector<std::pair<std::string, std::size_t>> made;
-  for (const std::string& name : topology.model.gan.discriminator.columns) {
-    const auto found = std::ranges::find(columns, name, &pipeline::DataColumn::name);
-    CHECK(found != columns.end(), "data have each column that a generator makes");
-    made.emplace_back(name, static_cast<std::size_t>(found - columns.begin()));
-  }
-  return made;
-}
-
 // Bad events of a data set, where all of its others are compared: nothing says how many of them
 // would be in a part of it.
 std::uint64_t bad_of_all(const pipeline::Dataset& dataset, const model::ShowerSample& compared) {
@@ -411,7 +399,7 @@ Result<Validated> Validation::open_sides(const Trained& trained, const model::Ex
   const bool angle = model::uses_angle(topology.model.gan.latent);
   ASSIGN_OR_RETURN(pipeline::Dataset dataset, open_data(topology));
   auto options = measuring(topology, statistics(topology.validator, space, angle));
-  if (!line_.has("against")) options.made = made_columns(topology);
+  if (!line_.has("against")) options.made = config::made_columns(topology);
   ASSIGN_OR_RETURN(auto data, pipeline::measure_dataset(
                                   dataset, options, line_.get<std::uint64_t>("events"), {}, tell_));
   RETURN_IF_ERROR(check_usable(data.sample));

@@ -86,7 +86,7 @@ class ColumnComparer {
     return found;
   }
 
-  // Of the separations alone, where showers have changed sides.
+  // The separations alone, where showers have changed sides.
   Replicas::Values separations_of_turned(const SampleTurner::Sides& turned) const {
     Replicas::Values found;
     for (const std::optional<PairedValues>& column : values_) {

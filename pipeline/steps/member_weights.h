@@ -27,8 +27,8 @@ class MemberWeights {
   void keep(std::uint32_t member) { relieved_.erase(member); }
   const std::set<std::uint32_t>& relieved() const { return relieved_; }
 
-  // Of all replicas when these members share out: 0 for those of others, and of relieved ones while
-  // others stay. If only members of weight 0 are left, all that stay count the same.
+  // A weight for each replica when these members share out: 0 for those of others, and of relieved
+  // ones while others stay. If only members of weight 0 are left, all that stay count the same.
   std::vector<std::uint64_t> among(const std::set<std::uint32_t>& members) const;
 
  private:

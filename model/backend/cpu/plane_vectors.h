@@ -35,8 +35,8 @@ bool multiplies_pairs_at_once();
 // Takes the place of that trial in tests.
 inline std::optional<bool> pairs_at_once_for_tests;
 
-// Of a tap that has other channels than all: the place of its first one among the rows of weights,
-// instead of t channels.
+// The channels of a tap that has not all of them: how many, and the place of the first one among
+// the rows of weights, in place of t channels.
 struct WeightRows {
   std::int64_t first = 0, channels = 0;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -258,6 +259,15 @@ TEST_F(MadeColumns, AreComparedWithThoseOfTheTestData) {
   EXPECT_THAT(end.out, HasSubstr("correlations of columns, response and energy"));
   const ProcessEnd json = call({"validate", checkpoint("a", 0), "--replicas", "10", "--json"});
   EXPECT_THAT(json.out, HasSubstr(R"("column.leak.wasserstein")"));
+}
+
+TEST_F(MadeColumns, ThatDifferAreNotComparedInOneFolder) {
+  summary_of("a", until_iteration(3));
+  summary_of("b", until_iteration(4, {"--set", "model.generator.makes={target.1: leakage}", "--set",
+                                      "model.discriminator.columns=[target.1]"}));
+  std::filesystem::copy(checkpoint("b", 0), path("a") + "/checkpoints");
+  expect_refused(call({"validate", path("a"), "--replicas", "10"}), 2,
+                 {"makes other columns than the first of these checkpoints"});
 }
 
 TEST_F(MadeColumns, AreNotAskedOfAFileWhoseImagesAreCompared) {

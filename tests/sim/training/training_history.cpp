@@ -165,6 +165,7 @@ Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
   const bool may_share = !strategy && script.strategy == Strategy::kSynchronous &&
                          script.guests.most == 0 && !script.needs_two && !script.partial;
   if (may_share && dice.below(3) == 0) script.strategy = Strategy::kSharedNorm;
+  if (script.fate == Fate::kNothing && dice.below(2) == 0) script.fate = Fate::kSlowNewcomers;
   return script;
 }
 

@@ -1,11 +1,12 @@
 #pragma once
 
 // Runs to which everything happens that a seed has drawn: members, newcomers and heads die, come
-// and stand still, members are told to end, connections break, words get through in one direction
-// only, too few are left, work is shared out anew, workers train alone in a quarter of the runs and
-// take turns in another one, alone or several at a time, in an order that is drawn and set for half
-// a run and follows from their offers behind that, or in sites in one that is set for all of it,
-// and who teaches is the first or the last to have what a step adds up to.
+// and stand still, newcomers are slow, members are told to end, connections break, words get
+// through in one direction only, too few are left, work is shared out anew, workers train alone in
+// a quarter of the runs and take turns in another one, alone or several at a time, in an order that
+// is drawn and set for half a run and follows from their offers behind that, or in sites in one
+// that is set for all of it, and who teaches is the first or the last to have what a step adds up
+// to.
 
 #include <array>
 #include <cstdint>

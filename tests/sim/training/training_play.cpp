@@ -84,7 +84,7 @@ void kill_when_all_came(World& world, std::uint32_t members, bool& killed, Proce
 void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
   Dice& dice = world.dice();
   if (fate == Fate::kNothing || fate == Fate::kLastMemberComputesOtherwise) return;
-  if (fate == Fate::kSpeedsChange) return;
+  if (fate == Fate::kSpeedsChange || fate == Fate::kSlowNewcomers) return;
   const std::size_t troubles = dice.below(5);
   for (std::size_t i = 0; i < troubles; ++i) {
     world.at(dice.between(0s, 400ms), [&world] { make_short_trouble(world); });
@@ -106,13 +106,13 @@ void plan_fate(World& world, Fate fate, std::uint32_t members, bool& killed) {
 class Company final : public NetworkWatcher {
  public:
   Company(TrainingStage& stage, World& world, std::uint32_t members, runtime::Disk& disk,
-          const std::vector<Death>& deaths, bool speeds_change, TrainingEnd& end)
+          const std::vector<Death>& deaths, Fate fate, TrainingEnd& end)
       : stage_(stage),
         world_(world),
         members_(members),
         disk_(disk),
         deaths_(deaths),
-        speeds_change_(speeds_change),
+        fate_(fate),
         end_(end) {
     for (const Death& death : deaths) {
       may_return_ = may_return_ || death.next_head || death.stands_still;
@@ -183,12 +183,17 @@ class Company final : public NetworkWatcher {
       process.node.left_out = {config::loader_name(member)};
     }
     process.factory = actors::make_actor_factory(rest_.back());
-    if (speeds_change_) process.factory = telling_speeds(std::move(process.factory));
+    if (fate_ == Fate::kSpeedsChange) process.factory = telling_speeds(std::move(process.factory));
     process.start = when;
     // There are two sites, and newcomers learn from members of their own.
     const std::size_t id = world_.processes();
     process.address = fmt::format("tcp://10.{}.{}.{}:1", member % 2, id / 250, id % 250);
     if (may_return_) process.gate.head_returns_within = kOrphanAfter;
+    const bool is_newcomer = member >= members_ || number > 1;
+    if (is_newcomer && fate_ == Fate::kSlowNewcomers) {
+      Dice& dice = world_.dice();
+      be_slow(id, when, dice.between(1ms, 10ms), dice.between(5ms, 60ms));
+    }
     return world_.add(setup.plan, config::member_name(member, number), std::move(process));
   }
 
@@ -240,6 +245,15 @@ class Company final : public NetworkWatcher {
   std::uint32_t member_at(ProcessId id) const {
     const auto known = config::member_process(world_.name(id));
     return known ? known->member : 0;
+  }
+
+  // From then on the process goes on for a while and stands still for a while, in turns.
+  void be_slow(ProcessId id, TimePoint from, Duration goes_on, Duration stands_still) {
+    world_.at(from + goes_on, [=, this] {
+      const TimePoint until = world_.clock().now() + stands_still;
+      world_.pause(id, until);
+      if (!world_.killed(id) && !world_.end(id)) be_slow(id, until, goes_on, stands_still);
+    });
   }
 
   void look_for_place() {
@@ -337,7 +351,7 @@ class Company final : public NetworkWatcher {
   const std::uint32_t members_;
   runtime::Disk& disk_;
   const std::vector<Death>& deaths_;
-  const bool speeds_change_;
+  const Fate fate_;
   TrainingEnd& end_;
   bool may_return_ = false;
   std::deque<NodeParts> heads_, rest_;
@@ -377,7 +391,7 @@ TrainingEnd play_training(TrainingStage& stage, std::uint64_t seed, std::uint32_
   const auto nodes = static_cast<std::uint32_t>(1 + members + joins.size());
   World world(seed, types, {}, trace);
   TrainingEnd end;
-  Company company(stage, world, members, disk, deaths, fate == Fate::kSpeedsChange, end);
+  Company company(stage, world, members, disk, deaths, fate, end);
   company.start_head(state, world.dice().between(0s, 50ms));
   for (std::uint32_t node = 1; node < nodes; ++node) {
     const bool broken = fate == Fate::kLastMemberComputesOtherwise && node == members;

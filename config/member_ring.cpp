@@ -15,10 +15,11 @@ namespace troupe::config {
 namespace {
 
 struct Hosts {
-  std::vector<std::string> names;        // each once, in the order of the file
-  std::vector<std::uint32_t> of_member;  // indices of these
-  pipeline::HostBandwidths bandwidths;   // between these, bits per second, or
-                                         // pipeline::kUnnamedBandwidth
+  std::vector<std::string> names;           // each once, in the order of the file
+  std::vector<std::uint32_t> of_member;     // indices of these
+  pipeline::HostBandwidths bandwidths;      // between these, bits per second, or
+                                            // pipeline::kUnnamedBandwidth
+  std::vector<std::vector<double>> delays;  // seconds
 };
 
 // Members are numbered entry by entry, in the order of the file. A host with several entries is one
@@ -34,12 +35,14 @@ Hosts hosts_of(const ClusterSection& cluster) {
   }
   hosts.bandwidths.assign(hosts.names.size(), std::vector<std::uint64_t>(
                                                   hosts.names.size(), pipeline::kUnnamedBandwidth));
+  hosts.delays.assign(hosts.names.size(), std::vector<double>(hosts.names.size(), 0.0));
   for (const BandwidthSection& bandwidth : cluster.bandwidth) {
     const auto rate = static_cast<std::uint64_t>(bandwidth.bits_per_second);
     for (const std::string& one : bandwidth.between[0]) {
       for (const std::string& other : bandwidth.between[1]) {
         const std::uint32_t a = index.at(one), b = index.at(other);
         hosts.bandwidths[a][b] = hosts.bandwidths[b][a] = rate;
+        hosts.delays[a][b] = hosts.delays[b][a] = runtime::seconds(bandwidth.delay);
       }
     }
   }
@@ -99,7 +102,9 @@ std::vector<std::uint32_t> member_ring(const ClusterSection& cluster, std::uint3
 pipeline::RingCosts ring_costs(const ClusterSection& cluster, std::uint32_t members) {
   Hosts hosts = hosts_of(cluster);
   if (hosts.of_member.size() != members) return {};
-  return {.hosts = std::move(hosts.of_member), .bandwidths = std::move(hosts.bandwidths)};
+  return {.hosts = std::move(hosts.of_member),
+          .bandwidths = std::move(hosts.bandwidths),
+          .delays = std::move(hosts.delays)};
 }
 
 std::string ring_text(const ClusterSection& cluster, std::uint32_t members,

@@ -196,6 +196,8 @@ struct BandwidthSection {
   std::array<std::vector<std::string>, 2> between;
   // The rate of one connection in the slower of its directions, from 1000; no default.
   std::int64_t bits_per_second = 0;
+  // That a message is under way one way; default 0, not known.
+  runtime::Duration delay{0};
 };
 
 // When a node counts as dead, and a run as stuck. The gate's own fields, `heartbeat` and

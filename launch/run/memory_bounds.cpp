@@ -46,16 +46,31 @@ Error too_large(const std::string& need, const std::string& have, const RunBound
               bounds.of_workers ? "train.strategy.steps, " : "")};
 }
 
+// In the order in which sites take them; empty: there is one process.
+std::vector<std::uint32_t> replicas_by_site(const config::Topology& topology, const model::Gan& gan,
+                                            std::uint32_t members) {
+  std::vector<std::uint32_t> replicas;
+  if (members < 2) return replicas;
+  const auto ring = config::member_ring(topology.cluster, members);
+  for (const auto member : pipeline::site_order(ring, ring_costs(topology, gan, members))) {
+    for (std::uint32_t i = 0; i < topology.replica.count; ++i) {
+      replicas.push_back(member * topology.replica.count + i);
+    }
+  }
+  return replicas;
+}
+
 // In bytes, of each process that computes: `computed` for each micro-batch between members, and
 // `batch` for each of its parts.
 std::vector<std::int64_t> shares(const config::Topology& topology,
                                  const std::vector<std::uint64_t>& replica_weights,
-                                 std::int64_t batch, std::int64_t computed) {
+                                 const std::vector<std::uint32_t>& by_site, std::int64_t batch,
+                                 std::int64_t computed) {
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
   const auto options = config::options_between_members(topology);
   std::vector<std::int64_t> owned(replica_weights.size());
-  for (const std::uint32_t owner :
-       pipeline::assign_micro_batches(options.all_parts(), replica_weights, options.parts())) {
+  for (const std::uint32_t owner : pipeline::assign_micro_batches(
+           options.all_parts(), replica_weights, options.parts(), by_site)) {
     ++owned[owner];
   }
   for (std::size_t replica = 0; replica < owned.size(); ++replica) {
@@ -187,7 +202,8 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   bounds.iteration_bytes =
       options.all_parts() * sizes.batch_bytes + options.micro_batches * computed;
   const auto weights = config::replica_weights(topology, members);
-  bounds.share_bytes = shares(topology, weights, sizes.batch_bytes, computed);
+  bounds.share_bytes = shares(topology, weights, replicas_by_site(topology, *gan, members),
+                              sizes.batch_bytes, computed);
   return bounds;
 }
 

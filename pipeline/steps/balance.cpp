@@ -38,37 +38,40 @@ std::vector<std::uint32_t> counts(std::span<const std::uint32_t> owners, std::si
 // judged by the longest time of a replica under it.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
-                               const std::vector<bool>& present, const WorthwhileGain& gain,
-                               std::uint32_t parts) {
-  CHECK(weights.size() == speeds.size() && present.size() == speeds.size(), "one of each replica");
+                               const std::vector<std::uint32_t>& present,
+                               const WorthwhileGain& gain, std::uint32_t parts) {
+  CHECK(weights.size() == speeds.size(), "one of each replica");
   const std::vector<std::uint32_t> quotas = counts(owners, speeds.size());
+  for (std::size_t replica = 0; replica < speeds.size(); ++replica) {
+    if (quotas[replica] > 0 && !(speeds[replica] > 0.0)) return std::nullopt;
+  }
   double sum = 0.0;
   int measured = 0;
-  for (std::size_t replica = 0; replica < speeds.size(); ++replica) {
-    const double speed = speeds[replica];
-    if (quotas[replica] > 0 && !(speed > 0.0)) return std::nullopt;
-    if (!present[replica] || !(speed > 0.0)) continue;
-    sum += speed;
+  for (const std::uint32_t replica : present) {
+    if (!(speeds[replica] > 0.0)) continue;
+    sum += speeds[replica];
     ++measured;
   }
   if (measured == 0 || !std::isfinite(sum)) return std::nullopt;
   const double mean = sum / measured;
 
   Balance result;
-  Speeds assumed = speeds;
-  std::vector<std::uint64_t> those_here(speeds.size(), 0);
+  Speeds assumed(speeds.size(), mean);
+  for (const std::uint32_t replica : present) {
+    if (speeds[replica] > 0.0) assumed[replica] = speeds[replica];
+  }
   for (std::size_t replica = 0; replica < speeds.size(); ++replica) {
-    if (!present[replica] || !(assumed[replica] > 0.0)) assumed[replica] = mean;
     const double weight = std::clamp(kMeanWeight * assumed[replica] / mean, 1.0, kMostWeight);
     result.weights.push_back(weights[replica] == 0 ? 0 : std::llround(weight));
-    if (present[replica]) those_here[replica] = result.weights.back();
   }
+  std::vector<std::uint64_t> those_here(speeds.size(), 0);
+  for (const std::uint32_t replica : present) those_here[replica] = result.weights[replica];
   if (std::all_of(those_here.begin(), those_here.end(), [](auto weight) { return weight == 0; })) {
     return std::nullopt;
   }
   result.seconds_now = longest(quotas, assumed);
   const auto count = static_cast<std::uint32_t>(owners.size());
-  result.owners = assign_micro_batches(count, those_here, parts);
+  result.owners = assign_micro_batches(count, those_here, parts, present);
   result.seconds_then = longest(counts(result.owners, speeds.size()), assumed);
   const double saved = result.seconds_now - result.seconds_then;
   if (saved < gain.share * result.seconds_now || saved < gain.seconds) return std::nullopt;
@@ -117,7 +120,7 @@ double Balancer::error(std::span<const std::uint32_t> owners) const {
 
 std::optional<Balance> Balancer::judge(std::span<const std::uint32_t> owners,
                                        std::span<const std::uint64_t> weights,
-                                       const std::vector<bool>& present) {
+                                       const std::vector<std::uint32_t>& present) {
   if (!std::all_of(owners.begin(), owners.end(), [&](auto owner) { return fresh_.at(owner); })) {
     return std::nullopt;
   }

@@ -31,12 +31,13 @@ struct Balance {
 
 // The weights for assign_micro_batches(), from the speeds of the replicas that have owned
 // micro-batches. `weights` are the present ones, per replica. A weight of 0 stays, and a replica
-// without a measurement counts as fast as the mean. `present`, per replica, may own something.
+// without a measurement counts as fast as the mean. `present` may own something, in this order by
+// site (assign_micro_batches()).
 // None: an owner was not measured, or the gain is too small.
 std::optional<Balance> balance(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights, const Speeds& speeds,
-                               const std::vector<bool>& present, const WorthwhileGain& gain = {},
-                               std::uint32_t parts = 1);
+                               const std::vector<std::uint32_t>& present,
+                               const WorthwhileGain& gain = {}, std::uint32_t parts = 1);
 
 // Gathers evidence until a change is justified. A round is over when all owners have told what they
 // took for some iterations. A change has to be worthwhile by the speeds of each of some rounds in a
@@ -60,7 +61,7 @@ class Balancer {
   // Judges what was measured once a round is over. Arguments as for balance().
   std::optional<Balance> judge(std::span<const std::uint32_t> owners,
                                std::span<const std::uint64_t> weights,
-                               const std::vector<bool>& present);
+                               const std::vector<std::uint32_t>& present);
 
  private:
   struct Pace {
@@ -78,7 +79,7 @@ class Balancer {
   // that owns nothing any more keeps its last measured pace.
   std::vector<Pace> told_, sums_;
   std::vector<bool> fresh_ = std::vector<bool>(told_.size(), false);  // told since judged
-  std::vector<bool> present_;
+  std::vector<std::uint32_t> present_;
   int rounds_ = 0;  // in a row whose speeds speak for a change
   bool has_shared_ = false;
 };

@@ -16,17 +16,6 @@ namespace {
 // are then begun.
 constexpr std::uint64_t kMostBegun = 8;
 
-// Those that the run begins with in their order, the others behind them, ascending.
-std::vector<std::uint32_t> ring_of(const std::vector<std::uint32_t>& first,
-                                   std::set<std::uint32_t> members) {
-  std::vector<std::uint32_t> ring;
-  for (const std::uint32_t member : first) {
-    if (members.erase(member) > 0) ring.push_back(member);
-  }
-  ring.insert(ring.end(), members.begin(), members.end());
-  return ring;
-}
-
 }  // namespace
 
 using runtime::Error;
@@ -36,6 +25,7 @@ using runtime::Result;
 Membership::Membership(MembershipOptions options)
     : options_(std::move(options)),
       weights_(options_.weights, options_.replicas_per_member),
+      places_(options_.ring, options_.costs),
       present_(options_.ring.begin(), options_.ring.end()) {
   CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
   CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
@@ -48,10 +38,9 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.id = {options_.term, ++number_};
   view_.first_step = first_step;
   view_.ring = options_.ring;
-  view_.rows = ring_rows(view_.ring, options_.costs);
+  view_.rows = places_.rows_of(view_.ring);
   view_.reached.assign(view_.ring.size(), first_step);
-  view_.owners =
-      assign_micro_batches(options_.micro_batches, weights_.among(present_), options_.parts);
+  view_.owners = share_out(present_);
   for (const std::uint32_t member : present_) least_[member] = first_step;
   return view_;
 }
@@ -78,6 +67,7 @@ Result<void> Membership::go_on_from(const View& view) {
                              text_of(view.id), options_.term)};
   }
   view_ = view;
+  places_.put_as_in(view.ring);
   present_ = {view.ring.begin(), view.ring.end()};
   // One that has not heard of the View may be about to finish what it had begun before it.
   for (const std::uint32_t member : present_) {
@@ -111,8 +101,8 @@ View Membership::view_with(std::uint32_t newcomer) const {
   View view = view_;
   std::set<std::uint32_t> members = participants();
   members.insert(newcomer);
-  view.ring = ring_of(options_.ring, std::move(members));
-  view.rows = ring_rows(view.ring, options_.costs);
+  view.ring = places_.ring_of(std::move(members));
+  view.rows = places_.rows_of(view.ring);
   view.reached.assign(view.ring.size(), view.first_step);
   view.newcomers = {newcomer};
   return view;
@@ -282,8 +272,24 @@ bool Membership::still_learns(std::uint32_t member, std::uint64_t next_step) con
   return present_.contains(member) && taught != taught_until_.end() && next_step < taught->second;
 }
 
+std::vector<std::uint32_t> Membership::replicas_by_site(
+    const std::set<std::uint32_t>& members) const {
+  std::vector<std::uint32_t> replicas;
+  for (const std::uint32_t member : places_.by_site(members)) {
+    for (std::uint32_t i = 0; i < options_.replicas_per_member; ++i) {
+      replicas.push_back(member * options_.replicas_per_member + i);
+    }
+  }
+  return replicas;
+}
+
+std::vector<std::uint32_t> Membership::share_out(const std::set<std::uint32_t>& members) const {
+  return assign_micro_batches(options_.micro_batches, weights_.among(members), options_.parts,
+                              replicas_by_site(members));
+}
+
 // The View begins at the step that the furthest survivor would make next, or has not begun. Three
-// rules keep work: the ring keeps the order of the options, the present iteration keeps its owners
+// rules keep work: members keep their places in the ring, the present iteration keeps its owners
 // as far as they are here, and later assignments are kept unless micro-batches are shared out anew.
 // Newcomers get micro-batches only in an iteration that no member has begun.
 View Membership::next_view() const {
@@ -298,8 +304,8 @@ View Membership::next_view() const {
     const bool follows = present_.contains(member) && is_planned() && !still_learns(member);
     view.reached.push_back(follows ? view.first_step : heard_.at(member).next_step);
   };
-  for (const std::uint32_t member : ring_of(options_.ring, participants())) take(member);
-  view.rows = ring_rows(view.ring, options_.costs);
+  for (const std::uint32_t member : places_.ring_of(participants())) take(member);
+  view.rows = places_.rows_of(view.ring);
 
   const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;
   // An owner keeps its micro-batches, even a member of weight 0 that took them over when no other
@@ -330,9 +336,7 @@ View Membership::next_view() const {
     view.later.push_back({assignment.from, reassigned(assignment.owners)});
   }
   if (assigns) {
-    view.later.push_back(
-        {new_iteration, assign_micro_batches(options_.micro_batches, weights_.among(participants()),
-                                             options_.parts)});
+    view.later.push_back({new_iteration, share_out(participants())});
   }
   return view;
 }

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "pipeline/steps/member_weights.h"
-#include "pipeline/steps/ring_rows.h"
+#include "pipeline/steps/ring_places.h"
 #include "pipeline/steps/view.h"
 #include "runtime/base/error.h"
 
@@ -63,6 +63,10 @@ class Membership {
   // The member of the View would make `next_step` next, and what it lacks before its first View is
   // on its way to it.
   bool still_learns(std::uint32_t member, std::uint64_t next_step) const;
+  // Where members stand. A newcomer is put in its place before it learns.
+  RingPlaces& places() { return places_; }
+  // Replicas of the members present, in the order in which sites take them.
+  std::vector<std::uint32_t> replicas_by_site() const { return replicas_by_site(present_); }
   // The View as it is, with the member in its ring where the next one has it, as far as is known.
   View view_with(std::uint32_t newcomer) const;
   // The id under which the survivors are to halt; none: no change is under way.
@@ -131,10 +135,13 @@ class Membership {
   std::uint64_t furthest() const;  // step that a member present would make next
   std::uint64_t first_unbegun() const;
   View next_view() const;
+  std::vector<std::uint32_t> replicas_by_site(const std::set<std::uint32_t>& members) const;
+  std::vector<std::uint32_t> share_out(const std::set<std::uint32_t>& members) const;
   std::uint32_t taken_over(const View& next) const;
 
   MembershipOptions options_;
   MemberWeights weights_;
+  RingPlaces places_;
   View view_;
   std::set<std::uint32_t> present_, joining_;
   std::optional<std::uint32_t> parting_;

@@ -43,11 +43,14 @@ std::size_t site_size(std::span<const std::uint32_t> members, std::span<const st
 }
 
 std::vector<std::uint32_t> whole_sites(std::uint32_t workers, std::uint32_t parts,
-                                       std::span<const std::uint64_t> speeds) {
-  std::vector<std::uint32_t> able;
-  for (std::uint32_t member = 0; member < speeds.size(); ++member) {
-    if (speeds[member] > 0) able.push_back(member);
+                                       std::span<const std::uint64_t> speeds,
+                                       std::span<const std::uint32_t> by_site) {
+  std::vector<std::uint32_t> able(by_site.begin(), by_site.end());
+  if (able.empty()) {
+    able.resize(speeds.size());
+    std::iota(able.begin(), able.end(), 0);
   }
+  std::erase_if(able, [&](std::uint32_t member) { return speeds[member] == 0; });
   std::vector<std::uint32_t> owners;
   if (able.size() < workers) {
     for (const std::uint32_t member : assign_micro_batches(workers, speeds)) {
@@ -91,11 +94,12 @@ std::vector<std::uint32_t> micro_batch_quotas(std::uint32_t count,
 
 std::vector<std::uint32_t> assign_micro_batches(std::uint32_t count,
                                                 std::span<const std::uint64_t> speeds,
-                                                std::uint32_t parts) {
+                                                std::uint32_t parts,
+                                                std::span<const std::uint32_t> by_site) {
   std::vector<std::uint32_t> owners;
   const std::vector<std::uint32_t> quotas = micro_batch_quotas(count, speeds);
   CHECK(count % parts == 0, "whole workers");
-  if (parts > 1) return whole_sites(count / parts, parts, speeds);
+  if (parts > 1) return whole_sites(count / parts, parts, speeds, by_site);
   for (std::uint32_t member = 0; member < quotas.size(); ++member) {
     owners.insert(owners.end(), quotas[member], member);
   }

@@ -20,11 +20,13 @@ std::vector<std::uint32_t> micro_batch_quotas(std::uint32_t count,
 // `parts` of them, more than one, are a worker that is made by a site (sites.h), nobody owns parts
 // of two workers of which others own parts too, since it would make one behind the other: with as
 // many members that can work as workers each worker has a range of them, about as fast
-// as each other, and with fewer each worker has one member. CHECKs that count is a multiple of
-// parts.
+// as each other, and with fewer each worker has one member. Ranges are of members in the order of
+// `by_site`, which names all that can work; empty: of their numbers. CHECKs that count is a
+// multiple of parts.
 std::vector<std::uint32_t> assign_micro_batches(std::uint32_t count,
                                                 std::span<const std::uint64_t> speeds,
-                                                std::uint32_t parts = 1);
+                                                std::uint32_t parts = 1,
+                                                std::span<const std::uint32_t> by_site = {});
 
 // The micro-batches of member `owner`, ascending.
 std::vector<std::uint32_t> micro_batches_of(std::span<const std::uint32_t> owners,

@@ -20,6 +20,7 @@ class Lines {
     for (const std::uint32_t member : ring) {
       const auto known = static_cast<std::uint32_t>(costs.bandwidths.size());
       hosts_.push_back(member < costs.hosts.size() ? costs.hosts[member] : known + member);
+      like_.push_back(costs.lines_of(member).value_or(known));
     }
     for (const std::vector<std::uint64_t>& from : costs.bandwidths) {
       for (const std::uint64_t bits : from) {
@@ -33,8 +34,18 @@ class Lines {
   bool are_together(std::size_t a, std::size_t b) const { return host(a) == host(b); }
   // Bits per second between members of two hosts, kUnnamedBandwidth where nothing is said.
   std::uint64_t bits(std::size_t a, std::size_t b) const {
-    const std::size_t from = host(a), to = host(b), known = costs_.bandwidths.size();
-    return from < known && to < known ? costs_.bandwidths[from][to] : kUnnamedBandwidth;
+    const std::uint32_t from = like(a), to = like(b);
+    return are_known(from, to) ? costs_.bandwidths[from][to] : kUnnamedBandwidth;
+  }
+  // That a message is under way.
+  double delay(std::size_t a, std::size_t b) const {
+    const std::uint32_t from = like(a), to = like(b);
+    const bool is_said = !costs_.delays.empty() && are_known(from, to);
+    return std::max(is_said ? costs_.delays[from][to] : 0.0, kMessageSeconds);
+  }
+  // From the sender's first byte to the receiver's last.
+  double seconds(std::size_t a, std::size_t b, double bytes) const {
+    return delay(a, b) + bytes / rate(a, b);
   }
   // Bytes per second.
   double rate(std::size_t a, std::size_t b) const {
@@ -43,12 +54,17 @@ class Lines {
   }
 
  private:
+  std::uint32_t like(std::size_t position) const { return like_[position % like_.size()]; }
+  bool are_known(std::uint32_t from, std::uint32_t to) const {
+    return from != to && std::max(from, to) < costs_.bandwidths.size();
+  }
   static double bytes_of(std::uint64_t bits) {
     return std::max(static_cast<double>(bits), 1.0) / 8.0;
   }
 
   const RingCosts& costs_;
   std::vector<std::uint32_t> hosts_;      // by position
+  std::vector<std::uint32_t> like_;       // hosts that have the same lines
   double unnamed_ = kLineBytesPerSecond;  // lines that nobody names are none of the slow ones
 };
 
@@ -62,15 +78,15 @@ class Turn {
     if (lines_.are_together(from, to)) return;
     const double rate = lines_.rate(from, to);
     busiest_ = std::max(busiest_, busy_[lines_.host(from)] += bytes / rate);
-    slowest_ = std::max(slowest_, bucket_ / rate);
+    slowest_ = std::max(slowest_, lines_.seconds(from, to, bucket_));
   }
-  double seconds() const { return std::max(busiest_, kMessageSeconds + slowest_); }
+  double seconds() const { return std::max(busiest_, slowest_); }
 
  private:
   const Lines& lines_;
   const double bucket_;
   std::map<std::uint32_t, double> busy_;  // by host, seconds
-  double busiest_ = 0.0, slowest_ = 0.0;
+  double busiest_ = 0.0, slowest_ = kMessageSeconds;
 };
 
 double seconds_of(const Lines& lines, std::vector<std::uint32_t> rows, const RingCosts& costs) {
@@ -124,6 +140,29 @@ std::vector<std::uint32_t> of_whole_hosts(const Lines& lines, std::vector<std::u
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> RingCosts::lines_of(std::uint32_t member) const {
+  if (member < hosts.size()) return hosts[member];
+  const auto found = lines_of_later.find(member);
+  return found == lines_of_later.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<std::uint32_t> site_order(std::span<const std::uint32_t> ring, const RingCosts& costs) {
+  const Lines lines(ring, costs);
+  const auto seconds_to = [&](std::size_t position) {
+    const std::size_t before = position + lines.members() - 1;
+    return lines.are_together(before, position)
+               ? 0.0
+               : lines.seconds(before, position, costs.bucket_bytes);
+  };
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < ring.size(); ++i) {
+    if (seconds_to(i) > seconds_to(first)) first = i;
+  }
+  std::vector<std::uint32_t> order(ring.begin(), ring.end());
+  std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(first));
+  return order;
+}
 
 std::vector<std::uint32_t> even_rows(std::uint32_t members, std::uint32_t rows) {
   std::vector<std::uint32_t> firsts;

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/steps/nearest_member.h"
+#include "pipeline/steps/nearest_members.h"
 #include "pipeline/steps/places.h"
 #include "runtime/base/error.h"
 
@@ -24,7 +24,9 @@ void expel(Roster& roster, std::uint32_t member, const Error& error) {
 }
 
 void teach(Roster& roster, std::uint32_t member) {
-  const std::uint32_t teacher = nearest_member(roster, member);
+  const std::vector<std::uint32_t> nearest = nearest_members(roster, member);
+  const std::uint32_t teacher = nearest.front();
+  roster.membership.places().put(member, nearest);
   Member& pupil = roster.members[member];
   pupil.teacher = teacher;
   pupil.awaits_view = true;
@@ -345,13 +347,9 @@ void note_pace(Roster& roster, std::uint32_t replica, std::uint64_t iteration, d
   if (!counts) return;
   roster.balancer.measure(replica, micro_batches, seconds);
   if (roster.membership.change() || !roster.membership.weights().relieved().empty()) return;
-  std::vector<bool> present;
-  for (std::uint32_t each = 0; each < weights.size(); ++each) {
-    present.push_back(roster.membership.present().contains(roster.member_of(each)));
-  }
   const View& view = roster.membership.view();
   const auto& owners = view.later.empty() ? view.owners : view.later.back().owners;
-  auto better = roster.balancer.judge(owners, weights, present);
+  auto better = roster.balancer.judge(owners, weights, roster.membership.replicas_by_site());
   if (!better) return;
   roster.shared_anew = fmt::format("an iteration takes {:.3g} s and would take {:.3g} s",
                                    better->seconds_now, better->seconds_then);

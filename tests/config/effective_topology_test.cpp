@@ -92,7 +92,7 @@ cluster:
   hosts: [{address: node-a, workers: 2}, {address: 10.0.0.2}]
   bandwidth:
     - {between: [node-a, 10.0.0.2], rate: 100Mbit}
-    - {between: [[10.0.0.2], [node-a]], rate: 2500 Mbit}
+    - {between: [[10.0.0.2], [node-a]], rate: 2500 Mbit, delay: 20ms}
   assign: [1, 3, 0]
   listen: "0.0.0.0:9000"
   keys: my-keys
@@ -146,6 +146,7 @@ TEST(EffectiveTopology, ReadsEveryField) {
   EXPECT_EQ(t.cluster.bandwidth[0].bits_per_second, 100'000'000);
   EXPECT_EQ(t.cluster.bandwidth[1].between[0], (std::vector<std::string>{"10.0.0.2"}));
   EXPECT_EQ(t.cluster.bandwidth[1].bits_per_second, 2'500'000'000);
+  EXPECT_EQ(t.cluster.bandwidth[1].delay, std::chrono::milliseconds(20));
   EXPECT_EQ(t.cluster.shares, (std::vector<std::uint64_t>{1, 3, 0}));
   EXPECT_EQ(t.cluster.listen, "0.0.0.0:9000");
   EXPECT_EQ(t.cluster.keys, "/folder/my-keys");

@@ -36,6 +36,22 @@ TEST(MemberRing, CrossesBetweenTwoSitesOnceEachWay) {
       "with member.2, member.3");
 }
 
+// By their rate alone six members would be one ring.
+TEST(MemberRing, HasRowsWhereALineHasALongDelay) {
+  const auto text_with = [](const std::string& delay) {
+    const ClusterSection sites = cluster(
+        "hosts: [{address: a1}, {address: a2}, {address: a3}, {address: b1}, {address: b2}, "
+        "{address: b3}], bandwidth: [{between: [[a1, a2, a3], [b1, b2, b3]], rate: 20Gbit" +
+        delay + "}]");
+    pipeline::RingCosts costs = ring_costs(sites, 6);
+    costs.step_bytes = 1e8;
+    return ring_text(sites, 6, costs);
+  };
+  EXPECT_THAT(text_with(""), testing::EndsWith("slowest edge a3 -> b1, 20Gbit"));
+  EXPECT_THAT(text_with(", delay: 50ms"),
+              testing::EndsWith("2 rows, each a ring of its own, begin with member.0, member.3"));
+}
+
 TEST(MemberRing, WithoutBandwidthsIsTheOrderOfTheFile) {
   const ClusterSection three =
       cluster("hosts: [{address: c, workers: 2}, {address: a}, {address: b}]");

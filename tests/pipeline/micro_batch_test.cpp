@@ -78,6 +78,15 @@ TEST(MicroBatch, WorkersOfSitesHaveMembersOfTheirOwn) {
   }
 }
 
+TEST(MicroBatch, SitesAreRangesOfTheOrderThatIsTold) {
+  const WorkerSpeeds speeds{1, 1, 1, 0, 1};
+  EXPECT_EQ(assign_micro_batches(8, speeds, 4, Members{4, 1, 3, 0, 2}),
+            (Members{4, 4, 1, 1, 0, 0, 2, 2}));
+  EXPECT_EQ(assign_micro_batches(8, speeds, 4, Members{4, 0}), (Members{4, 4, 4, 4, 0, 0, 0, 0}));
+  EXPECT_EQ(assign_micro_batches(4, speeds, 1, Members{4, 1, 3, 0, 2}), (Members{0, 1, 2, 4}))
+      << "there are no sites";
+}
+
 // At any speeds and after any loss: as long as there are members enough nobody has
 // parts of two workers, and orphans go to their own site while it has anybody.
 TEST(MicroBatch, NobodyIsOfTwoSitesAndSitesKeepTheirPartsWhileTheyHaveAnybody) {

@@ -94,6 +94,35 @@ TEST(RingRows, AreSitesWhereTheLineBetweenTheseIsSlow) {
   EXPECT_THAT(ring_rows(more, costs), ElementsAre(1, 4));
 }
 
+// One ring of six waits for ten messages that are 50 ms under way, and rows of three for two.
+TEST(RingRows, AreSitesWhereMessagesAreLongUnderWay) {
+  RingCosts costs{.hosts = ascending(6), .bandwidths = unnamed(6), .step_bytes = 1e8};
+  costs.delays.assign(6, std::vector<double>(6, 0.0));
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t j = 0; j < 6; ++j) {
+      if (i / 3 == j / 3) continue;
+      costs.bandwidths[i][j] = 20'000'000'000;  // as fast as any
+      costs.delays[i][j] = 0.05;
+    }
+  }
+  EXPECT_THAT(ring_rows(ascending(6), costs), ElementsAre(0, 3));
+  EXPECT_NEAR(ring_seconds(ascending(6), {}, costs), 10 * 0.05, 5e-3);
+  EXPECT_NEAR(ring_seconds(ascending(6), {0, 3}, costs), 4 * 1e8 / 3 / 2.5e9 + 2 * 0.05, 1e-3);
+  costs.delays.clear();
+  EXPECT_THAT(ring_rows(ascending(6), costs), IsEmpty());
+}
+
+TEST(RingRows, SitesBeginBehindTheSlowestLine) {
+  RingCosts costs{.hosts = ascending(4), .bandwidths = unnamed(4)};
+  EXPECT_THAT(site_order(ascending(4), costs), ElementsAre(0, 1, 2, 3));
+  costs.bandwidths[1][2] = costs.bandwidths[2][1] = 1'000'000'000;
+  EXPECT_THAT(site_order(ascending(4), costs), ElementsAre(2, 3, 0, 1));
+  // What is slow for bytes may be outdone by what is slow for a message.
+  costs.delays.assign(4, std::vector<double>(4, 0.0));
+  costs.delays[0][1] = 0.05;
+  EXPECT_THAT(site_order(ascending(4), costs), ElementsAre(1, 2, 3, 0));
+}
+
 // Nothing is said of lines within a site, so they are no slower than those that are named.
 TEST(RingRows, AreSitesWhereTheLineBetweenTheseIsFast) {
   RingCosts costs{.hosts = ascending(4), .bandwidths = unnamed(4), .step_bytes = 100 * kStep};

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "pipeline/steps/nearest_member.h"
+#include "pipeline/steps/nearest_members.h"
 #include "tests/pipeline/roster_words.h"
 
 namespace troupe::pipeline {
@@ -166,7 +166,7 @@ TEST(Roster, NobodyLearnsFromAMemberThatParts) {
   note_idle(roster, 1);
   roster.members[0].leaves_because = roster.members[2].leaves_because = "somebody asked";
   roster.members[0].parts = true;
-  EXPECT_EQ(nearest_member(roster, 1), 2U);
+  EXPECT_THAT(nearest_members(roster, 1), ElementsAre(2U));
 }
 
 // The View that it is not in names it, and no other does.

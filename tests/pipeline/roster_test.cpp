@@ -101,6 +101,20 @@ TEST(Roster, NewcomerLearnsFromTheMemberOfTheNearestAddressThatStays) {
   EXPECT_THAT(teacher_of("", 0), ElementsAre("1 teaches 4"));
 }
 
+TEST(Roster, NewcomerStandsBehindTheMembersOfTheNearestAddress) {
+  const auto ring_with = [](const std::string& host) {
+    Roster roster = run_of(5, 1);
+    const char* hosts[] = {"10.1.0.1", "10.1.0.1", "10.2.0.1", "10.2.0.2"};
+    for (std::uint32_t member = 0; member < 4; ++member)
+      roster.members[member].host = hosts[member];
+    arrive(roster, 4, host);
+    return roster.membership.view_with(4).ring;
+  };
+  EXPECT_THAT(ring_with("10.1.0.9"), ElementsAre(0, 1, 4, 2, 3));
+  EXPECT_THAT(ring_with("10.2.0.1"), ElementsAre(0, 1, 2, 4, 3));
+  EXPECT_THAT(ring_with("fd00::1"), ElementsAre(0, 1, 2, 3, 4));
+}
+
 TEST(Roster, NewcomerThatIsLostFailsOrIsTooSlowCostsTheOthersNothing) {
   Roster roster = run_of(3, 1);
   arrive(roster, 2);

@@ -157,7 +157,7 @@ TEST(SimulatedWaiting, MembersOfSitesMayJoinLeaveOrDieWhenTrainingEndsEarly) {
   };
   const TrainingEnd plain = play({}, {});
   std::size_t joined = 0, too_late = 0;
-  for (int part = 15; part < 32; part += static_cast<int>(stride(3))) {
+  for (int part = 15; part < 40; part += static_cast<int>(stride(3))) {
     const TrainingEnd end = play({}, {TimePoint(plain.simulated * part / 100)});
     ASSERT_EQ(fault_of(stage, end), "") << "joined at part " << part;
     (end.joined > 0 ? joined : too_late) += 1;

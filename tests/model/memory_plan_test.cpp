@@ -129,10 +129,11 @@ std::optional<std::string> play_all(const InstructionLists& lists, DataType type
   return std::nullopt;
 }
 
-// The last layer is the first that reads the conditions or the columns.
+// The last layer reads the conditions or the columns, mostly as the only one.
 NetworkDescription told(NetworkDescription network, const std::string& input) {
   if (network.outputs.empty()) network.outputs = {network.layers.back().name};
-  (input == "columns" ? network.columns : network.conditions) = {"eta", "phi"};
+  auto& numbers = input == "columns" ? network.columns : network.conditions;
+  if (numbers.empty()) numbers = {"eta", "phi"};
   network.layers.push_back(layer("told", Dense{3}, input));
   network.outputs.emplace_back("told");
   return network;

@@ -47,7 +47,8 @@ class Draw {
 // kernels, asymmetric padding, one channel, batches of one.
 std::vector<Operation> random_operations(Draw& draw);
 
-// A convolution of random geometry, sometimes of spatial rank 2 or padded wider than its kernel.
+// A convolution of random geometry, sometimes of spatial rank 1 or 2 or padded wider than its
+// kernel.
 ConvolutionGeometry random_geometry(Draw& draw);
 
 // One in groups, with stride and dilation.

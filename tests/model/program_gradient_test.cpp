@@ -5,6 +5,9 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,6 +20,8 @@ namespace troupe::model {
 namespace {
 
 using Runner = ProgramRunner<double>;
+
+constexpr std::uint64_t kRandomNetworks = 100;
 
 // True if neither the input nor a weight acts on the layer but through counts of cells.
 bool passes_nothing(const Program& program, int layer) {
@@ -135,10 +140,29 @@ TEST(ProgramGradient, OutputsInTheMiddleAgreeWithFiniteDifferences) {
 }
 
 TEST(ProgramGradient, RandomNetworksAgreeWithFiniteDifferences) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < kRandomNetworks; ++seed) {
     SCOPED_TRACE(seed);
     expect_gradients(random_network(seed), 2, 12, seed);
   }
+}
+
+TEST(ProgramGradient, RandomNetworksHoldEveryKindOfLayerAndImagesOfOneToThreeAxes) {
+  std::set<std::string> kinds, of_one_axis;
+  std::set<int> axes;
+  for (std::uint64_t seed = 0; seed < kRandomNetworks; ++seed) {
+    const NetworkDescription network = random_network(seed);
+    EXPECT_TRUE(infer_shapes(network).problems.empty()) << seed;
+    axes.insert(network.input.spatial_rank);
+    for (const Layer& each : network.layers) {
+      kinds.insert(kind_name(each.kind));
+      if (network.input.spatial_rank == 1) of_one_axis.insert(kind_name(each.kind));
+    }
+  }
+  EXPECT_EQ(axes, (std::set{1, 2, 3}));
+  EXPECT_EQ(kinds.size(), std::variant_size_v<LayerKind>) << testing::PrintToString(kinds);
+  // An angle is one of three axes.
+  EXPECT_EQ(of_one_axis.size(), std::variant_size_v<LayerKind> - 1)
+      << testing::PrintToString(of_one_axis);
 }
 
 // How often it is told that some of the network's gradients are final. Each time they are.
@@ -166,7 +190,8 @@ std::size_t times_told(const NetworkDescription& network, std::uint64_t seed = 1
 TEST(ProgramGradient, IsToldAsFinalFromTheLastLayerToTheFirst) {
   EXPECT_GT(times_told(small_generator()), 3u);
   EXPECT_GT(times_told(small_discriminator()), 3u);
-  for (std::uint64_t seed = 0; seed < 60; ++seed) times_told(random_network(seed), seed);
+  for (std::uint64_t seed = 0; seed < kRandomNetworks; ++seed)
+    times_told(random_network(seed), seed);
 }
 
 TEST(ProgramGradient, NetworkWhoseOutputsPassNothingHasAGradientOfZeros) {

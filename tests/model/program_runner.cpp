@@ -1,8 +1,11 @@
 #include "tests/model/program_runner.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
 #include "runtime/base/random.h"
+#include "tests/model/random_network.h"
 
 namespace troupe::model {
 namespace {
@@ -38,6 +41,8 @@ ProgramRunner<T>::ProgramRunner(const NetworkDescription& network, const Backend
   const auto size = [](std::int64_t elements) { return static_cast<std::size_t>(elements); };
   const ParameterLayout& layout = program_->parameters();
   input = draw<T>(seed, 1, size(batch * program_->input_shape().elements()), 0.05, 1.0);
+  conditions = draw<T>(seed, 4, size(batch * std::ssize(network.conditions)), 0.0, kLabels);
+  for (T& label : conditions) label = std::floor(label);
   weights = draw<T>(seed, 2, size(layout.weights_size), -0.6, 0.7);
   moving = draw<T>(seed, 3, size(layout.moving_size), -0.5, 0.5);
   for (const ParameterTensor& tensor : layout.moving) {
@@ -63,6 +68,10 @@ Bindings ProgramRunner<T>::bindings() {
 template <class T>
 void ProgramRunner<T>::forward(Pass pass) {
   std::copy(input.begin(), input.end(), program_->template input<T>(workspace_).begin());
+  if (!conditions.empty()) {
+    std::copy(conditions.begin(), conditions.end(),
+              program_->template conditions<T>(workspace_).begin());
+  }
   program_->run(pass, bindings(), workspace_);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto made = program_->template output<T>(workspace_, static_cast<int>(i));

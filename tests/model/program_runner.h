@@ -23,12 +23,13 @@ class ProgramRunner {
   Workspace& workspace() { return workspace_; }
   Bindings bindings();
 
-  // Copies `input` to its place, runs, and copies the results away.
+  // Copies `input` and `conditions` to their places, runs, and copies the results away.
   void forward(Pass pass = Pass::kForwardTraining);
   // After forward(): fills the output gradients from `output_gradients`, runs, copies away.
   void backward(Pass pass);
 
   std::vector<T> input;                          // positive, as images are
+  std::vector<T> conditions;                     // labels (random_network.h)
   std::vector<T> weights;                        // no two equal, none zero
   std::vector<T> moving;                         // means around 0, variances around 1
   std::vector<T> gradients;                      // results

@@ -10,14 +10,17 @@ namespace {
 
 class Maker {
  public:
-  explicit Maker(std::uint64_t seed) { position_.seed = seed; }
+  explicit Maker(std::uint64_t seed) { position_.seed = more_.seed = seed; }
 
   NetworkDescription make() {
-    const int rank = chance(4) ? 2 : 3;
+    const int flat = chance(4) ? 2 : 3;
+    rank_ = more_chance(5) ? 1 : flat;
     network_.name = "random";
-    network_.input = {
-        {between(3, 6), between(3, 6), rank == 2 ? 1 : between(3, 6)}, between(1, 2), rank};
-    const std::int64_t layers = between(1, 14);
+    network_.input = {extent(3, 6, 1), between(1, 2), rank_};
+    if (more_chance(4)) network_.conditions = {"label"};
+    reads_inputs_ = rank_ == 1 || !network_.conditions.empty();
+    // The networks of one axis, which cost least, have more.
+    const std::int64_t layers = between(1, 14) + (rank_ == 1 ? 8 : 0);
     while (static_cast<std::int64_t>(network_.layers.size()) < layers) add_layer();
     return std::move(network_);
   }
@@ -28,9 +31,16 @@ class Maker {
     return first + runtime::random_word(position_, next_++) % range;
   }
   bool chance(std::int64_t one_in) { return between(1, one_in) == 1; }
+  // From numbers of its own, so that networks which do not come to it stay as they were.
+  bool more_chance(std::uint32_t one_in) {
+    return runtime::random_word(more_, next_more_++) % one_in == 0;
+  }
   Extent extent(std::int64_t first, std::int64_t last, std::int64_t absent) {
-    return {between(first, last), between(first, last),
-            network_.input.spatial_rank == 2 ? absent : between(first, last)};
+    Extent drawn{absent, absent, absent};
+    for (int axis = 0; axis < rank_; ++axis) {
+      drawn[static_cast<std::size_t>(axis)] = between(first, last);
+    }
+    return drawn;
   }
 
   Padding padding() { return chance(2) ? Padding::kSame : Padding::kValid; }
@@ -60,12 +70,23 @@ class Maker {
   }
 
   Permute permute() {
-    std::vector<Axis> order{Axis::kX, Axis::kY, Axis::kChannels};
-    if (network_.input.spatial_rank == 3) order.insert(order.begin() + 2, Axis::kZ);
+    std::vector<Axis> order;
+    for (int axis = 0; axis < rank_; ++axis) order.push_back(static_cast<Axis>(axis));
+    order.push_back(Axis::kChannels);
     for (std::size_t i = order.size() - 1; i > 0; --i) {
       std::swap(order[i], order[static_cast<std::size_t>(between(0, static_cast<int>(i)))]);
     }
     return {order};
+  }
+
+  // The row of an event's label, or the input with its first axis and its channels exchanged.
+  Layer layer_of_inputs(const std::string& name) {
+    if (!network_.conditions.empty() && more_chance(2)) {
+      return {name, Embedding{kLabels, more_chance(2) ? 1 : 3}, "conditions"};
+    }
+    Shape turned = network_.input;
+    std::swap(turned.space[0], turned.channels);
+    return {name, Reshape{turned}, "input"};
   }
 
   // The name of any layer so far, or of the input.
@@ -136,9 +157,14 @@ class Maker {
   // reads and some of the others. An addition that cannot be is taken back.
   void add_layer() {
     NetworkDescription grown = network_;
-    Layer layer{"layer" + std::to_string(grown.layers.size()), kind(), ""};
-    const std::int64_t count = static_cast<std::int64_t>(grown.layers.size());
-    if (count > 0 && chance(4)) layer.input = earlier();
+    const std::string name = "layer" + std::to_string(grown.layers.size());
+    Layer layer;
+    if (reads_inputs_ && more_chance(5)) {
+      layer = layer_of_inputs(name);
+    } else {
+      layer = {name, kind(), ""};
+      if (!grown.layers.empty() && chance(4)) layer.input = earlier();
+    }
     grown.layers.push_back(std::move(layer));
     keep_output_.push_back(chance(6));
     list_outputs(grown);
@@ -169,9 +195,11 @@ class Maker {
   }
 
   NetworkDescription network_;
+  int rank_ = 3;
+  bool reads_inputs_ = false;
   std::vector<bool> keep_output_;
-  runtime::RandomPosition position_;
-  std::uint32_t next_ = 0;
+  runtime::RandomPosition position_, more_{.stream = 1};
+  std::uint32_t next_ = 0, next_more_ = 0;
 };
 
 }  // namespace

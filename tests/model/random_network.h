@@ -6,7 +6,10 @@
 
 namespace troupe::model {
 
-// Has no problems. Images are small and have two or three axes.
+// Numbers of the condition that some of them have: whole, from 0 on.
+inline constexpr std::int64_t kLabels = 3;
+
+// Has no problems. Images are small and have one to three axes.
 NetworkDescription random_network(std::uint64_t seed);
 
 }  // namespace troupe::model

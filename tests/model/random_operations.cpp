@@ -38,9 +38,11 @@ ConvolutionGeometry random_geometry(Draw& draw) {
     if (draw.between(0, 9) == 0) g.pad_before[axis] += g.kernel[axis];
     if (draw.between(0, 9) == 0) g.pad_after[axis] += g.kernel[axis];
   }
-  if (draw.between(0, 5) == 0) {  // an image of spatial rank 2
-    g.in[2] = g.kernel[2] = 1;
-    g.pad_before[2] = g.pad_after[2] = 0;
+  // One in six is an image of spatial rank 2 or 1.
+  const std::int64_t flat = draw.between(0, 11);
+  for (std::size_t axis = flat == 0 ? 1 : 2; flat <= 1 && axis < 3; ++axis) {
+    g.in[axis] = g.kernel[axis] = 1;
+    g.pad_before[axis] = g.pad_after[axis] = 0;
   }
   constexpr std::array<std::int64_t, 8> kChannels{1, 2, 3, 6, 8, 16, 19, 32};
   g.in_channels = kChannels[static_cast<std::size_t>(draw.between(0, 7))];
@@ -53,7 +55,7 @@ ConvolutionGeometry random_upsampled_geometry(Draw& draw) {
   ConvolutionGeometry g = random_geometry(draw);
   for (std::size_t axis = 0; axis < 3; ++axis) {
     g.in[axis] = (g.in[axis] + 1) / 2;
-    const bool flat = axis == 2 && g.in[2] == 1 && g.kernel[2] == 1;
+    const bool flat = g.in[axis] == 1;  // as it was: others have two cells or more
     // Enough cells for the kernel.
     const std::int64_t least = (g.kernel[axis] + g.in[axis] - 1) / g.in[axis];
     g.upsample[axis] = flat ? 1 : draw.between(least, least + 2);

@@ -174,6 +174,10 @@ void expect_gradients(const GanDescription& description, double tolerance) {
   }
 }
 
+TEST(GanStep, GradientsOfALeastSquaresLossAreThoseOfItsLosses) {
+  expect_gradients(example(LossKind::kMeanSquaredError), 1e-8);
+}
+
 TEST(GanStep, GradientsOfAHingeLossAreThoseOfItsLosses) {
   expect_gradients(example(LossKind::kHinge), 1e-8);
 }

@@ -1,15 +1,20 @@
 // Batch norm whose statistics all micro-batches of a step share, in double: against one micro-batch
-// of all events, and gradients against central differences of the loss over all of them.
+// of all events, gradients against central differences of the loss over all of them, and steps
+// against PyTorch (tests/oracle/shared_norm_case.py).
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "model/shared_statistics.h"
 #include "tests/model/example_networks.h"
+#include "tests/support/fixture_vector.h"
 
 namespace troupe::model {
 namespace {
@@ -231,6 +236,47 @@ TEST(SharedStatistics, GradientsAreThoseOfTheLossOverAllMicroBatches) {
     }
     EXPECT_GT(largest, 0.05) << slot_name(slot);
   }
+}
+
+TEST(SharedStatistics, StepsOverMicroBatchesAgreeWithPyTorchOverAllTheirEvents) {
+  Steps<double> steps(example(true), 3);
+  std::ifstream file(std::string(TROUPE_SOURCE_DIR) + "/tests/oracle/shared_norm.txt");
+  ASSERT_TRUE(file) << "missing fixture; make it with tests/oracle/shared_norm_case.py";
+  SlotKind slot = SlotKind::kG;
+  std::vector<double> gradient, statistics;
+  int compared = 0;
+  for (std::string line; std::getline(file, line); ++compared) {
+    std::istringstream words(line);
+    std::string word, name;
+    words >> word >> name;
+    if (word == "slot") {
+      const auto found = std::ranges::find(kSlots, name, slot_name);
+      ASSERT_NE(found, kSlots.end()) << name;
+      slot = *found;
+      gradient.clear();
+      statistics.clear();
+      const std::vector<double> means = steps.means(slot);
+      for (const ContributionTensor& tensor : steps.layout(slot).tensors) {
+        const bool moves =
+            tensor.role == Role::kGeneratorMoving || tensor.role == Role::kDiscriminatorMoving;
+        if (tensor.role == Role::kLoss || tensor.role == Role::kEmptyImages) continue;
+        std::vector<double>& into = moves ? statistics : gradient;
+        const auto from = means.begin() + tensor.offset;
+        into.insert(into.end(), from, from + tensor.size);
+      }
+    } else if (word == "loss") {
+      double loss = 0.0;
+      words >> loss;
+      EXPECT_NEAR(steps.number(slot, "loss/" + name)[0], loss, 1e-10 * loss) << line;
+    } else {
+      std::uint32_t number = 0;
+      FixtureVector want;
+      words >> number >> want;
+      expect_vector(want, number == 0 ? gradient : statistics, number, 1e-9 * want.norm,
+                    slot_name(slot) + " " + name);
+    }
+  }
+  EXPECT_EQ(compared, 4 * 5);
 }
 
 TEST(SharedStatistics, StreamThatGoesOnFindsWhatOneThatBeginsAnewFinds) {

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""A network of the layers besides the 3DGANs' in PyTorch float64: the judge of Troupe's.
+"""Networks of the layers besides the 3DGANs' in PyTorch float64: the judges of Troupe's.
 
 usage: layers_case.py OUT.txt
 
-The network is that of tests/model/layers_oracle_test.cpp; numbers come from the same counters as there.
+The networks are those of tests/model/layers_oracle_test.cpp; numbers come from the same counters as there.
 OUT.txt gets, of the output and of each gradient, the L2 norm and 8 projections on random signs.
 """
 
@@ -16,12 +16,11 @@ import torch.nn.functional as F
 import philox
 
 SEED = 5
-BATCH = 2
-IMAGE = (12, 10, 9, 2)
 PROJECTIONS = 8
+LABELS = 3
 
 # (name, Keras shape), in the order of the layers.
-PARAMETERS = [
+BRANCHING = [
     ("entry/kernel", (3, 3, 3, 2, 4)), ("entry/bias", (4,)),
     ("down/kernel", (4, 3, 5, 4, 8)), ("down/bias", (8,)),
     ("group/gamma", (8,)), ("group/beta", (8,)),
@@ -36,6 +35,18 @@ PARAMETERS = [
     ("last/kernel", (2, 3, 2, 3, 4)),
     ("padded/kernel", (3, 4, 2, 2, 4)), ("padded/bias", (2,)),
     ("both/kernel", (3, 2, 3, 1, 4)), ("both/bias", (4,)),
+]
+
+LINE = [
+    ("entry/kernel", (5, 3, 8)), ("entry/bias", (8,)),
+    ("down/kernel", (4, 8, 6)), ("down/bias", (6,)),
+    ("kind/kernel", (LABELS, 6)),
+    ("dilated/kernel", (3, 6, 6)), ("dilated/bias", (6,)),
+    ("norm/gamma", (6,)), ("norm/beta", (6,)),
+    ("grouped/kernel", (3, 3, 8)), ("grouped/bias", (8,)),
+    ("up/kernel", (5, 4, 8)), ("up/bias", (4,)),
+    ("weights/kernel", (16, 5)), ("weights/bias", (5,)),
+    ("last/kernel", (3, 10, 5)), ("last/bias", (5,)),
 ]
 
 
@@ -96,7 +107,8 @@ def attention(x, heads):
     return torch.einsum("nhij,nhdj->nhdi", weights, value).reshape(n, channels, *x.shape[2:])
 
 
-def network(x, p):
+def branching(x, p, labels):
+    x = channels_first(x)
     entry = F.softplus(convolution(x, p["entry/kernel"], p["entry/bias"], same=True))
     down = convolution(entry, p["down/kernel"], p["down/bias"], stride=(2, 2, 2), same=True)
     down = F.silu(F.group_norm(down, 4, p["group/gamma"], p["group/beta"], 1e-3))
@@ -112,7 +124,7 @@ def network(x, p):
     up = transposed(summed, p["up/kernel"], p["up/bias"], (2, 2, 2), same=True)[:, :, :, :, 1:10]
     joined = torch.cat([up, entry], dim=1)
     gate = torch.sigmoid(entry.mean(dim=(2, 3, 4)) @ p["gate/kernel"] + p["gate/bias"])
-    smooth = same_average(joined * gate.view(BATCH, 8, 1, 1, 1), (2, 3, 4), (1, 1, 1))
+    smooth = same_average(joined * gate.view(-1, 8, 1, 1, 1), (2, 3, 4), (1, 1, 1))
     peaks = same_pool(F.max_pool3d, smooth, (3, 3, 2), (1, 1, 1), -np.inf)
     pooled = same_average(F.max_pool3d(peaks, (3, 2, 2), 2), (3, 2, 2), (1, 1, 3))
     valid = transposed(pooled, p["valid/kernel"], p["valid/bias"], (1, 3, 2), same=False)
@@ -126,6 +138,33 @@ def network(x, p):
     return both.permute(0, 2, 3, 4, 1)
 
 
+def along(x, kernel, bias, stride=1, dilation=1, groups=1):
+    """A convolution of one axis, padded as Keras' same; x: (n, c, x)."""
+    cells, window = x.shape[2], (kernel.shape[0] - 1) * dilation + 1
+    total = max((-(-cells // stride) - 1) * stride + window - cells, 0)
+    return F.conv1d(F.pad(x, (total // 2, total - total // 2)), kernel.permute(2, 1, 0), bias, stride, 0,
+                    dilation, groups)
+
+
+def line_of_cells(x, p, labels):
+    x = x.permute(0, 2, 1)
+    entry = F.silu(along(x, p["entry/kernel"], p["entry/bias"]))
+    kind = F.embedding(labels, p["kind/kernel"])
+    told = along(entry, p["down/kernel"], p["down/bias"], stride=2) * kind[:, :, None]
+    grown = along(told, p["dilated/kernel"], p["dilated/bias"], dilation=2)
+    grown = F.gelu(F.group_norm(grown, 3, p["norm/gamma"], p["norm/beta"], 1e-3), approximate="tanh")
+    pooled = F.max_pool1d(along(grown, p["grouped/kernel"], p["grouped/bias"], stride=2, groups=2), 3, 1, 1)
+    up = F.conv_transpose1d(pooled, p["up/kernel"].permute(2, 1, 0), p["up/bias"], 2)
+    joined = torch.cat([up[:, :, 1:-2][:, :, 1:], grown], dim=1)  # same, and the first cell cropped
+    seen = torch.cat([joined.amax(dim=2), kind], dim=1)
+    last = F.conv1d(joined, p["last/kernel"].permute(2, 1, 0), p["last/bias"])
+    return (last * (seen @ p["weights/kernel"] + p["weights/bias"])[:, :, None]).permute(0, 2, 1)
+
+
+# What makes its output, its parameters, and the shape of its input.
+NETWORKS = dict(branching=(branching, BRANCHING, (2, 12, 10, 9, 2)), line=(line_of_cells, LINE, (4, 21, 3)))
+
+
 def line(name, number, tensor):
     flat = tensor.detach().numpy().reshape(-1)
     values = []
@@ -136,19 +175,21 @@ def line(name, number, tensor):
 
 
 def main():
-    image = uniforms(1, (BATCH,) + IMAGE, 0.05, 1.0).requires_grad_()
-    sizes = [int(np.prod(shape)) for _, shape in PARAMETERS]
-    weights = uniforms(2, (sum(sizes),), -0.6, 0.7)
-    parameters = {name: part.reshape(shape).clone().requires_grad_()
-                  for (name, shape), part in zip(PARAMETERS, torch.split(weights, sizes))}
-    output = network(channels_first(image), parameters)
-    derivative = uniforms(10, tuple(output.shape), -1.0, 1.0)
-    (output * derivative).sum().backward()
     with open(sys.argv[1], "w") as out:
-        out.write(line("output", 0, output.contiguous()))
-        out.write(line("input", 1, image.grad))
-        for number, (name, _) in enumerate(PARAMETERS):
-            out.write(line(name, 2 + number, parameters[name].grad))
+        for name, (network, parameters, shape) in NETWORKS.items():
+            image = uniforms(1, shape, 0.05, 1.0).requires_grad_()
+            labels = uniforms(4, shape[:1], 0.0, LABELS).long()
+            sizes = [int(np.prod(of)) for _, of in parameters]
+            weights = uniforms(2, (sum(sizes),), -0.6, 0.7)
+            tensors = {of: part.reshape(extent).clone().requires_grad_()
+                       for (of, extent), part in zip(parameters, torch.split(weights, sizes))}
+            output = network(image, tensors, labels)
+            derivative = uniforms(10, tuple(output.shape), -1.0, 1.0)
+            (output * derivative).sum().backward()
+            out.write(line(f"tensor {name} output", 0, output.contiguous()))
+            out.write(line(f"tensor {name} input", 1, image.grad))
+            for number, (of, _) in enumerate(parameters):
+                out.write(line(f"tensor {name} {of}", 2 + number, tensors[of].grad))
 
 
 if __name__ == "__main__":

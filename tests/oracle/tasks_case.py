@@ -61,10 +61,6 @@ def flat(image):
     return image.permute(0, 2, 3, 4, 1).reshape(image.shape[0], -1)
 
 
-def sign_of(labels):
-    return 2.0 * labels - 1.0
-
-
 class Gan:
     """One whose critic has a score and tells the energy."""
 
@@ -98,6 +94,12 @@ class Gan:
         u = philox.uniforms(len(values), **position(slot, 2))
         return torch.where(torch.tensor(u < FLIP_PROBABILITY), 1.0 - labels, labels)
 
+    def score_loss(self, score, labels, of_judge=False):
+        if self.kind == "least_squares":
+            return F.mse_loss(score, labels)
+        margin = (2.0 * labels - 1.0) * score
+        return (F.relu(1.0 - margin) if self.kind == "hinge" and of_judge else -margin).mean()
+
     def slopes(self, slot, fakes):
         u = torch.tensor(philox.uniforms(BATCH, **position(slot, 8))).reshape(BATCH, 1, 1, 1)
         points = (fakes + u * (self.real() - fakes)).requires_grad_()
@@ -111,7 +113,7 @@ class Gan:
         if kind == "g":
             network, images, scale = self.g, fakes, 1
             score, energy = self.judge(images)
-            terms["score"] = (-score).mean()
+            terms["score"] = self.score_loss(score, torch.ones(BATCH, dtype=torch.float64))
         else:
             network, fakes = self.d, fakes.detach()
             scale = 2 if kind == "d_both" else 1
@@ -120,8 +122,7 @@ class Gan:
             labels = {"d_real": [1.0] * BATCH, "d_fake": [0.0] * BATCH,
                       "d_both": [1.0] * BATCH + [0.0] * BATCH}[kind]
             score, energy = self.judge(images)
-            margin = sign_of(self.labels(slot, labels)) * score
-            terms["score"] = (F.relu(1.0 - margin) if self.kind == "hinge" else -margin).mean()
+            terms["score"] = self.score_loss(score, self.labels(slot, labels), True)
         total = 2.0 * terms["score"]
         if self.penalty and kind in ("d_fake", "d_both"):
             terms["score_penalty"] = ((self.slopes(slot, fakes) - 1.0) ** 2).mean()
@@ -239,6 +240,7 @@ class Diffusion:
 
 
 CASES = dict(
+    least_squares=lambda: Gan("least_squares", 0.0, ["d_real", "d_fake", "d_both", "g"]),
     hinge=lambda: Gan("hinge", 0.0, ["d_real", "d_fake", "d_both", "g"]),
     wasserstein=lambda: Gan("wasserstein", 5.0, ["d_real", "d_fake", "d_both", "g"]),
     conditional=lambda: ConditionalGan("wasserstein", 5.0, ["d_real", "d_fake", "d_both", "g"]),

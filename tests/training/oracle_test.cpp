@@ -24,6 +24,7 @@
 
 #include "runtime/base/disk.h"
 #include "runtime/base/random.h"
+#include "tests/support/fixture_vector.h"
 #include "tests/support/stride.h"
 #include "tests/training/alone.h"
 
@@ -33,10 +34,7 @@ namespace {
 constexpr double kLossTolerance = 1e-5;  // in double
 constexpr double kFloatLossTolerance = 3e-5;
 constexpr double kGradientTolerance = 1e-4;
-// The error of a projection on random signs is about the error's L2 norm; five times it is far out.
-constexpr double kProjectionTolerance = 5 * kGradientTolerance;
 constexpr double kKinkTolerance = 2e-2;
-constexpr std::uint32_t kProjections = 8;
 constexpr std::uint32_t kMicroBatch = 3;
 constexpr std::uint64_t kIteration = 5;
 constexpr std::uint64_t kDataSeed = 77;
@@ -46,9 +44,7 @@ using Role = model::ContributionTensor::Role;
 struct FixtureTensor {
   std::string network;
   int number = 0;
-  std::size_t size = 0;
-  double norm = 0.0;
-  std::array<double, kProjections> projections{};
+  FixtureVector vector;
 };
 
 struct FixtureSlot {
@@ -79,8 +75,7 @@ Fixture read_fixture(const std::string& model) {
       fixture.slots.back().losses[word] = value;
     } else {
       FixtureTensor tensor;
-      words >> tensor.network >> tensor.number >> tensor.size >> tensor.norm;
-      for (double& projection : tensor.projections) words >> projection;
+      words >> tensor.network >> tensor.number >> tensor.vector;
       fixture.slots.back().tensors.push_back(tensor);
     }
   }
@@ -118,18 +113,6 @@ double distance(std::span<const double> a, std::span<const double> b) {
   double sum = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
   return std::sqrt(sum);
-}
-
-double project(std::span<const double> values, std::uint32_t projection, std::uint32_t tensor) {
-  const runtime::RandomPosition signs{99, projection, 0, 0, tensor};
-  double sum = 0.0;
-  for (std::uint32_t i = 0; i < values.size(); i += 4) {
-    const runtime::PhiloxBlock block = runtime::random_block(signs, i / 4);
-    for (std::uint32_t j = 0; j < 4 && i + j < values.size(); ++j) {
-      sum += (block[j] & 1) == 1 ? values[i + j] : -values[i + j];
-    }
-  }
-  return sum;
 }
 
 // The same micro-batch's contributions in the data type of a backend.
@@ -190,15 +173,9 @@ void expect_tensors(const FixtureSlot& want, const model::ContributionLayout& la
                     const std::vector<double>& values, const std::string& where) {
   for (const FixtureTensor& fixture : want.tensors) {
     const auto& tensor = find(layout, fixture);
-    ASSERT_EQ(static_cast<std::size_t>(tensor.size), fixture.size) << where << tensor.name;
-    const auto part = part_of(values, tensor);
-    EXPECT_NEAR(norm(part), fixture.norm, kGradientTolerance * fixture.norm)
-        << where << " " << tensor.name;
-    for (std::uint32_t j = 0; j < kProjections; ++j) {
-      EXPECT_NEAR(project(part, j, static_cast<std::uint32_t>(fixture.number)),
-                  fixture.projections[j], kProjectionTolerance * fixture.norm)
-          << where << " " << tensor.name << " projection " << j;
-    }
+    expect_vector(fixture.vector, part_of(values, tensor),
+                  static_cast<std::uint32_t>(fixture.number),
+                  kGradientTolerance * fixture.vector.norm, where + " " + tensor.name);
   }
 }
 
@@ -212,9 +189,9 @@ void expect_whole_tensors(const std::string& folder, std::uint32_t slot, const F
                              std::to_string(fixture.number) + ".f64";
     const auto file = disk.read(path);
     ASSERT_TRUE(file.ok()) << file.error().message;
-    ASSERT_EQ(file->as<double>().size(), fixture.size) << path;
+    ASSERT_EQ(file->as<double>().size(), fixture.vector.size) << path;
     EXPECT_LT(distance(part_of(values, tensor), file->as<double>()),
-              kGradientTolerance * fixture.norm)
+              kGradientTolerance * fixture.vector.norm)
         << path << " " << tensor.name;
   }
 }

@@ -30,7 +30,7 @@ std::vector<std::string> option_problems(const LayerKind& kind);
 struct LayerOutput {
   Shape shape;  // meaningful when problems is empty
   std::vector<std::string>
-      problems;  // for instance "kernel 8 along z does not fit into 5 cells; ..."
+      problems;  // for instance "kernel 8 along z does not fit into 5 cells of 5x5x5x2; ..."
 };
 
 // The output of a layer that another one reads, by its name in messages: "layer conv1".

@@ -51,7 +51,8 @@ class ShapeRules {
 
   void check_weights(std::initializer_list<std::int64_t> shape) {
     if (product_within(shape, kMostWeights)) return;
-    problem(fmt::format("its kernel would have more than {} weights", kMostWeights));
+    problem(fmt::format("its kernel would have more than {} weights; {} gives {}", kMostWeights,
+                        source_, input_.text()));
   }
 
   void too_large(const std::string& what) {
@@ -59,10 +60,10 @@ class ShapeRules {
         fmt::format("{} makes more than {} elements of {}", what, kMostElements, input_.text()));
   }
 
-  void divides(std::int64_t parts, const std::string& what, const std::string& words) {
+  void divides(std::int64_t parts, const std::string& what) {
     if (input_.channels % parts == 0) return;
-    problem(fmt::format("{} gives {} {}, which cannot be cut into {} {}", source_, input_.channels,
-                        words, parts, what));
+    problem(fmt::format("{} gives {}, and {} channels cannot be cut into {} {}", source_,
+                        input_.text(), input_.channels, parts, what));
   }
 
   void finish(const Shape& output) {
@@ -112,7 +113,7 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
   rules.only_on_real_axes("kernel", k, 1);
   rules.only_on_real_axes("stride", convolution.stride, 1);
   rules.only_on_real_axes("dilation", convolution.dilation, 1);
-  rules.divides(convolution.groups, "groups", "channels");
+  rules.divides(convolution.groups, "groups");
   rules.check_weights({k[0], k[1], k[2],
                        std::max<std::int64_t>(input.channels / convolution.groups, 1),
                        convolution.filters});
@@ -129,8 +130,9 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
       const std::int64_t window = window_cells(k[at(axis)], reach);
       const std::string dilated = reach == 1 ? "" : fmt::format(" with dilation {}", reach);
       rules.problem(fmt::format(
-          "kernel {} along {}{} does not fit into {}; pad by {} or use a smaller kernel",
-          k[at(axis)], kAxisNames[axis], dilated, cells_text(cells), (window - cells + 1) / 2));
+          "kernel {} along {}{} does not fit into {} of {}; pad by {} or use a smaller kernel",
+          k[at(axis)], kAxisNames[axis], dilated, cells_text(cells), input.text(),
+          (window - cells + 1) / 2));
     }
   }
   check_phases(rules, convolution, output);
@@ -239,7 +241,7 @@ void find_shape(ShapeRules& rules, const InstanceNorm&) {
   if (rules.reads_image()) rules.finish(rules.input());
 }
 void find_shape(ShapeRules& rules, const GroupNorm& norm) {
-  rules.divides(norm.groups, "groups", "channels");
+  rules.divides(norm.groups, "groups");
   rules.finish(rules.input());
 }
 
@@ -288,9 +290,9 @@ void find_shape(ShapeRules& rules, const Slice& slice) {
   Shape output = rules.input();
   std::int64_t& cells = along(output, slice.axis);
   if (slice.begin > cells - slice.count) {
-    rules.problem(fmt::format("{} from {} on are more than the {} that {} has along {}",
-                              slice.count, slice.begin, cells, rules.source(),
-                              axis_name(slice.axis)));
+    rules.problem(fmt::format("{} from {} on are more than the {} along {} of {}, which {} gives",
+                              slice.count, slice.begin, cells, axis_name(slice.axis),
+                              rules.input().text(), rules.source()));
   }
   cells = slice.count;
   rules.finish(output);
@@ -320,8 +322,9 @@ void find_shape(ShapeRules& rules, const Concatenate& concatenate) {
     const std::int64_t more = along(shape, concatenate.axis);
     along(same, concatenate.axis) = more;
     if (!(shape == same)) {
-      // Channels may differ then, so that only cells are told.
-      const bool of_channels = concatenate.axis == Axis::kChannels;
+      // Channels of images may differ then, so that only cells are told.
+      const bool of_channels =
+          concatenate.axis == Axis::kChannels && shape.spatial_rank == same.spatial_rank;
       rules.problem(
           fmt::format("{}; they must be equal but along {}",
                       told_apart(rules.source() + " gives", of_channels ? same : rules.input(),
@@ -347,11 +350,11 @@ void find_shape(ShapeRules& rules, const Attention& attention) {
   if (!product_within({3, attention.heads}, kMostElements)) {
     return rules.too_large(fmt::format("{} heads", attention.heads));
   }
-  rules.divides(3 * attention.heads, "queries, keys and values of its heads", "channels");
+  rules.divides(3 * attention.heads, "queries, keys and values of its heads");
   Shape output = rules.input();
   if (output.cells() > kMostAttentionCells) {
-    rules.problem(fmt::format("{} gives {} cells; it looks at {} or fewer", rules.source(),
-                              output.cells(), kMostAttentionCells));
+    rules.problem(fmt::format("{} gives {}, which has {} cells; it looks at {} or fewer",
+                              rules.source(), output.text(), output.cells(), kMostAttentionCells));
   }
   output.channels /= 3;
   rules.finish(output);

@@ -170,7 +170,8 @@ TEST(ModelLanguage, ShapeProblemsStandAtTheirLayers) {
       - dense: {units: 1, name: auxiliary, input: generation}
 )")));
   EXPECT_THAT(message, HasSubstr("t.yaml:6:9: model.discriminator.layers.0: layer convolution1 "
-                                 "(convolution): kernel 5 along x does not fit into 4 cells"));
+                                 "(convolution): kernel 5 along x does not fit into 4 cells of "
+                                 "4x4x4x1; pad by 1"));
   EXPECT_THAT(message, HasSubstr("t.yaml:8:9: model.discriminator.layers.2: "));
   EXPECT_THAT(message, HasSubstr("did you mean input?"));
 }

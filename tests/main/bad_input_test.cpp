@@ -74,5 +74,29 @@ actors:
                          "bad.yaml:6:21: actors.loader.credits: expected a whole number from 0"});
 }
 
+TEST_F(BadTopology, LayersThatDoNotFitSayInWhichLineAndIntoWhichShape) {
+  expect_topology_error(
+      R"(model:
+  zoo: toy
+  discriminator:
+    layers:
+      - convolution: {filters: 3, kernel: [3, 3, 3]}
+      - max_pool: [1, 1, 4]
+      - group_norm: {groups: 2, input: convolution1}
+      - slice: {axis: x, begin: 1, count: 2, input: convolution1}
+      - sum: {name: ecal, input: input}
+      - dense: {units: 1, name: generation, input: slice1}
+      - dense: {units: 1, name: auxiliary, input: group_norm1}
+    outputs: [generation, auxiliary, ecal, max_pool1]
+data: {train: toy.h5}
+)",
+      {"bad.yaml:6:9: model.discriminator.layers.1: layer max_pool1 (max_pool): a window of 4 "
+       "along z does not fit into 2 cells of 2x2x2x3",
+       "bad.yaml:7:9: model.discriminator.layers.2: layer group_norm1 (group_norm): layer "
+       "convolution1 gives 2x2x2x3, and 3 channels cannot be cut into 2 groups",
+       "bad.yaml:8:9: model.discriminator.layers.3: layer slice1 (slice): 2 from 1 on are more "
+       "than the 2 along x of 2x2x2x3, which layer convolution1 gives"});
+}
+
 }  // namespace
 }  // namespace troupe

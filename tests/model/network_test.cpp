@@ -1,6 +1,9 @@
 #include "model/network.h"
 
 #include <limits>
+#include <set>
+#include <utility>
+#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,9 +50,10 @@ TEST(Network, LayersReadTheOneBeforeOrTheOneTheyName) {
 }
 
 TEST(Network, KernelThatDoesNotFitIsToldHowMuchPaddingItNeeds) {
-  EXPECT_EQ(problem_of(kCube, convolution(4, {3, 3, 8})),
-            "layer a (convolution): kernel 8 along z does not fit into 5 cells; pad by 2 or use a "
-            "smaller kernel");
+  EXPECT_EQ(
+      problem_of(kCube, convolution(4, {3, 3, 8})),
+      "layer a (convolution): kernel 8 along z does not fit into 5 cells of 5x5x5x2; pad by 2 "
+      "or use a smaller kernel");
   EXPECT_EQ(problem_of(kCube, convolution(4, {3, 3, 5})), "");
   EXPECT_EQ(problem_of(kCube, convolution(4, {3, 3, 8}, Padding::kSame)), "");
 }
@@ -99,7 +103,7 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   EXPECT_EQ(problem_of(kCube, convolution), "");
   convolution.dilation = {1, 1, 3};
   EXPECT_THAT(problem_of(kCube, convolution),
-              HasSubstr("kernel 3 along z with dilation 3 does not fit into 5"));
+              HasSubstr("kernel 3 along z with dilation 3 does not fit into 5 cells of 5x5x5x2"));
   convolution = {4096, {2, 2, 2}, Padding::kSame};
   convolution.dilation = {64, 64, 64};
   EXPECT_THAT(
@@ -113,7 +117,8 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   EXPECT_THAT(problem_of(kCube, convolution), HasSubstr("4 filters cannot be cut into 3 groups"));
   convolution.filters = 3;
   EXPECT_THAT(problem_of(kCube, convolution),
-              HasSubstr("the network's input gives 2 channels, which cannot be cut into 3 groups"));
+              HasSubstr("the network's input gives 5x5x5x2, and 2 channels cannot be cut into 3 "
+                        "groups"));
   convolution = {4, {3, 3, 1}};
   convolution.stride = {1, 1, 2};
   EXPECT_THAT(problem_of(kFlat, convolution), HasSubstr("stride is 2 along z"));
@@ -153,11 +158,12 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
               HasSubstr("must name each of the 4 axes"));
   EXPECT_THAT(problem_of(kFlat, Slice{Axis::kZ, 0, 1}), HasSubstr("means the axis z"));
   EXPECT_THAT(problem_of(kCube, Slice{Axis::kX, 4, 2}),
-              HasSubstr("2 from 4 on are more than the 5"));
+              HasSubstr("2 from 4 on are more than the 5 along x of 5x5x5x2, which the network's "
+                        "input gives"));
   EXPECT_THAT(problem_of(kCube, Embedding{10, 4}), HasSubstr("reads the number of a class"));
   EXPECT_THAT(problem_of(kCube, Attention{1}), HasSubstr("cannot be cut into 3 queries"));
   EXPECT_THAT(problem_of(Shape::image({17, 17, 17}, 3), Attention{1}),
-              HasSubstr("gives 4913 cells; it looks at 4096 or fewer"));
+              HasSubstr("gives 17x17x17x3, which has 4913 cells; it looks at 4096 or fewer"));
 }
 
 TEST(Network, LayersThatJoinOthersSayWhichDoNotFit) {
@@ -183,6 +189,55 @@ TEST(Network, LayersThatJoinOthersSayWhichDoNotFit) {
   EXPECT_THAT(problems_with(Add{}), ElementsAre(HasSubstr("with names no layer")));
   EXPECT_THAT(problems_with(Multiply{"hlaf"}), ElementsAre(HasSubstr("did you mean half?")));
   EXPECT_THAT(problems_with(Multiply{"join"}), ElementsAre(HasSubstr("which is itself")));
+}
+
+// Those of a layer that reads the input, beside one by the name of "other".
+std::vector<std::string> problems_beside_another(Shape input, LayerKind kind) {
+  return problems_of(input, {layer("other", Dense{3}), layer("a", std::move(kind), "input")},
+                     {"other", "a"});
+}
+
+TEST(Network, EveryKindRefusesAShapeThatItCannotTakeByNameOrTakesAllShapes) {
+  Convolution flat{1, {3, 3, 1}, Padding::kSame};
+  flat.stride = {1, 1, 2};
+  const std::vector<std::pair<Shape, LayerKind>> refused{
+      {kCube, Dense{std::int64_t{1} << 28}},
+      {kCube, convolution(1, {1, 6, 1})},
+      {kFlat, flat},
+      {kFlat, TransposedConvolution{1, {2, 2, 2}}},
+      {kFlat, Pad{{{0, 0, 1}}}},
+      {kCube, Crop{{{0, 3, 0}}}},
+      {kFlat, Upsample{{1, 1, 2}}},
+      {kCube, AveragePool{{1, 6, 1}}},
+      {kCube, MaxPool{{1, 1, 6}}},
+      {kFeatures, GlobalAveragePool{}},
+      {kFeatures, GlobalMaxPool{}},
+      {kFeatures, InstanceNorm{}},
+      {kCube, GroupNorm{3}},
+      {kCube, Reshape{Shape::features(100)}},
+      {kFlat, Permute{{Axis::kX, Axis::kY, Axis::kZ, Axis::kChannels}}},
+      {kCube, Slice{Axis::kChannels, 1, 2}},
+      {kCube, Add{{"other"}}},
+      {kCube, Multiply{"other"}},
+      {kCube, Concatenate{{"other"}}},
+      {kCube, Embedding{3, 2}},
+      {kCube, Attention{1}},
+      {kCube, Angle{}}};
+  std::set<std::string> kinds;
+  for (const auto& [input, kind] : refused) {
+    kinds.insert(kind_name(kind));
+    EXPECT_THAT(problems_beside_another(input, kind), ElementsAre(HasSubstr(input.text())))
+        << kind_name(kind);
+  }
+  for (const LayerKind& kind :
+       std::vector<LayerKind>{BatchNorm{}, LayerNorm{}, Dropout{}, Activation{}, Softmax{}, Power{},
+                              Flatten{}, Sum{}, Bins{}}) {
+    EXPECT_TRUE(kinds.insert(kind_name(kind)).second) << kind_name(kind);
+    for (const Shape& input : {kCube, kFlat, Shape{{4, 1, 1}, 2, 1}, kFeatures}) {
+      EXPECT_THAT(problems_beside_another(input, kind), IsEmpty()) << kind_name(kind);
+    }
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<LayerKind>) << testing::PrintToString(kinds);
 }
 
 // A layer that only another one's `with` names is used.

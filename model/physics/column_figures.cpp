@@ -10,10 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "model/physics/figure_draws.h"
 #include "model/physics/paired_values.h"
 #include "model/physics/pearson_sum.h"
-#include "model/physics/replicas.h"
-#include "model/physics/sample_drawer.h"
 #include "model/physics/shower_report.h"
 #include "runtime/base/error.h"
 
@@ -21,9 +20,6 @@ namespace troupe::model {
 namespace {
 
 using Correlations = std::vector<std::optional<double>>;
-
-// The slots of the streams of numbers: which sample is drawn, and what for.
-enum ColumnUse : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kTurns };
 
 constexpr std::string_view kSeparation = "separation";
 
@@ -87,13 +83,13 @@ class ColumnComparer {
   }
 
   // The separations alone, where showers have changed sides.
-  Replicas::Values separations_of_turned(const SampleTurner::Sides& turned) const {
+  Replicas::Values separations_of_turned(Turned data, Turned generated) const {
     Replicas::Values found;
     for (const std::optional<PairedValues>& column : values_) {
       for (const DistanceRule& rule : distance_rules()) {
         found.emplace_back();
         if (!column || rule.name != kSeparation) continue;
-        found.back() = column->separation_of_turned(turned.data, turned.generated);
+        found.back() = column->separation_of_turned(data, generated);
       }
     }
     found.emplace_back();
@@ -133,36 +129,18 @@ std::vector<Figure> compute_column_figures(const SampledColumns& data,
                      0.0,
                      {}});
   const ColumnComparer across(data, generated), within(data, data);
-  const std::size_t size = data.sample.showers().size();
-  const SampleDrawer draw_data(data.sample, kStratum);
-  const SampleDrawer draw_generated(generated.sample, kStratum);
-  const SampleTurner turner(data.sample, generated.sample, true);
-  const auto position = [&](std::uint32_t draw, ColumnUse use) {
-    return runtime::RandomPosition{options.seed, draw, 0, use, 0};
-  };
-  const auto replicas = static_cast<std::size_t>(options.replicas);
-  Replicas drawn(figures.size(), replicas), floors(figures.size(), replicas);
-  Replicas turned(figures.size(), replicas);
-  const bool finished = drawn.run(team, options.going_on, 0.0, [&](std::uint32_t draw) {
-    return across.values(draw_data.draw(size, position(draw, kOfData)),
-                         draw_generated.draw(size, position(draw, kOfGenerated)));
-  }) && floors.run(team, options.going_on, 0.5, [&](std::uint32_t draw) {
-    return within.values(draw_data.draw(size, position(draw, kFirstOfFloor)),
-                         draw_data.draw(size, position(draw, kSecondOfFloor)));
-  }) && turned.run(team, {}, 1.0, [&](std::uint32_t draw) {
-    return across.separations_of_turned(turner.turn(position(draw, kTurns)));
-  });
-  if (!finished) return {};
-  const std::vector<std::uint32_t> once(size, 1);
+  const auto draws =
+      draw_figures(figures.size(), data.sample, generated.sample, across, within, options, team);
+  if (!draws) return {};
+  const std::vector<std::uint32_t> once(data.sample.showers().size(), 1);
   const Replicas::Values values = across.values(once, once);
-  const double widening = widening_of(std::min(kStratum, size));
   for (std::size_t i = 0; i < figures.size(); ++i) {
     figures[i].value = values[i];
-    figures[i].uncertainty = widening * deviation_of(drawn.of(i));
-    std::vector<double> floor = turned.of(i);
+    figures[i].uncertainty = draws->widening * deviation_of(draws->drawn.of(i));
+    std::vector<double> floor = draws->turned.of(i);
     if (floor.empty()) {
-      floor = floors.of(i);
-      for (double& distance : floor) distance *= widening;
+      floor = draws->floors.of(i);
+      for (double& distance : floor) distance *= draws->widening;
     }
     set_floor(figures[i], std::move(floor));
   }

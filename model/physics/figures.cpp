@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "model/physics/feature_distances.h"
+#include "model/physics/figure_draws.h"
 #include "model/physics/figure_rules.h"
-#include "model/physics/replicas.h"
 #include "model/physics/sample_comparer.h"
-#include "model/physics/sample_drawer.h"
 #include "model/physics/shower_classifier.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random.h"
@@ -26,10 +25,6 @@ constexpr double kNormal95 = 1.96;  // standard deviations that 95 % of normal n
 constexpr const char* kSamplingFraction = "sampling_fraction";
 
 using Counts = std::vector<std::uint32_t>;
-using Values = Replicas::Values;
-
-// The slots of the streams of numbers: which sample is drawn, and what for.
-enum Use : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kTurns };
 
 // From figures of pairs of samples drawn from the data.
 void set_floor(Figure& figure, std::vector<double> draws, double widening) {
@@ -142,44 +137,23 @@ std::vector<Figure> compute_figures(const ShowerSample& data, const ShowerSample
     classified = classify(data, generated, options.seed, *options.classifier, team);
     across.take(classified->outputs);
   }
-  const std::size_t of_data = data.showers().size(), of_generated = generated.showers().size();
-  const bool equal = have_equal_energies(data, generated);
-  const SampleDrawer draw_data(data, equal ? kStratum : of_data);
-  const SampleDrawer draw_generated(generated, equal ? kStratum : of_generated);
-  const SampleTurner turner(data, generated, equal);
-  const double widening = widening_of(equal ? std::min(kStratum, of_data) : of_data);
-
   std::vector<Figure> figures = figure_list(data.options().angle);
-  const auto replicas = static_cast<std::size_t>(options.replicas);
-  Replicas drawn(figures.size(), replicas), floors(figures.size(), replicas);
-  Replicas turned(figures.size(), replicas);
-  const auto position = [&](std::uint32_t draw, Use use) {
-    return runtime::RandomPosition{options.seed, draw, 0, use, 0};
-  };
-  const bool finished = drawn.run(team, options.going_on, 0.0, [&](std::uint32_t draw) {
-    return across.values(draw_data.draw(of_data, position(draw, kOfData)),
-                         draw_generated.draw(of_generated, position(draw, kOfGenerated)));
-  }) && floors.run(team, options.going_on, 0.5, [&](std::uint32_t draw) {
-    return within.values(draw_data.draw(of_data, position(draw, kFirstOfFloor)),
-                         draw_data.draw(of_generated, position(draw, kSecondOfFloor)));
-  }) && turned.run(team, {}, 1.0, [&](std::uint32_t draw) {
-    const SampleTurner::Sides sides = turner.turn(position(draw, kTurns));
-    return across.separations_of_turned(sides.data, sides.generated);
-  });
-  if (!finished) return {};
-  const Values values = across.values(Counts(of_data, 1), Counts(of_generated, 1));
+  const auto draws = draw_figures(figures.size(), data, generated, across, within, options, team);
+  if (!draws) return {};
+  const Replicas::Values values =
+      across.values(Counts(data.showers().size(), 1), Counts(generated.showers().size(), 1));
   for (std::size_t i = 0; i < figures.size(); ++i) {
     Figure& figure = figures[i];
     figure.value = figure.name == "frechet" ? intercept(across, options) : values[i];
-    figure.uncertainty = widening * deviation_of(drawn.of(i));
+    figure.uncertainty = draws->widening * deviation_of(draws->drawn.of(i));
     if (figure.name == kAreaFigure) {
       // Nothing says how far it is from the ideal by chance then.
       if (!classified || !classified->deviation) figure.value.reset();
       if (figure.value) set_floor(figure, *classified->deviation);
-    } else if (!turned.of(i).empty()) {
-      set_floor(figure, turned.of(i));
+    } else if (!draws->turned.of(i).empty()) {
+      set_floor(figure, draws->turned.of(i));
     } else {
-      set_floor(figure, floors.of(i), widening);
+      set_floor(figure, draws->floors.of(i), draws->widening);
     }
   }
   return figures;

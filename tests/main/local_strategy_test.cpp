@@ -45,10 +45,32 @@ TEST_P(LocalStrategyIn, MembersThatDieAndComeCostNoBit) {
   Process process(command(run_words("a", words + Words{"--workers", "3"})));
   wait_until_training(process);
   ::kill(member(1), SIGKILL);
+  ASSERT_TRUE(wait_until_told(process, R"("joined":["member.)")) << log();
   wait_until_training(process, steps() + 20);
   ::kill(member(2), SIGTERM);
   wait_until_training(process, steps() + 20);
   stop_and_expect_whole(process, words, kEvents);
+}
+
+// Nobody is replaced here. So the third member is the one that joins, and it makes the last steps
+// alone.
+TEST_P(LocalStrategyIn, MemberThatJoinsCanGoOnAloneAndCostsNoBit) {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  const Words words = GetParam() + kEndlessRun;
+  const Words there{"--workers", "2",
+                    "--set",     fmt::format("cluster.listen=\"{}\"", address),
+                    "--set",     "cluster.failure.restart=0"};
+  Process process(command(run_words("a", words + there)));
+  wait_until_training(process);
+  const auto newcomer = join({address});
+  ASSERT_TRUE(wait_until_told(process, R"("joined":["member.2"])")) << newcomer->err() << log();
+  wait_until_training(process, steps() + 20);
+  ::kill(member(0), SIGKILL);
+  ::kill(member(1), SIGKILL);
+  ASSERT_TRUE(wait_until_told(process, R"("members":["member.2"])")) << log();
+  wait_until_training(process, steps() + 20);
+  stop_and_expect_whole(process, words, kEvents);
+  EXPECT_EQ(newcomer->wait().exit_code, 0) << newcomer->err();
 }
 
 TEST_P(LocalStrategyIn, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {

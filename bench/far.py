@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Two far sites: planned changes of the View, and what each way to exchange gains there.
 
-usage: far.py TROUPE [--small] [changes] [strategies]
+usage: far.py TROUPE [--small] [changes] [strategies] [sites]
 
 Two hosts with 100 Mbit/s and 50 ms one way between them (slow_cable.py; needs root), each with a
 core for itself.
@@ -19,7 +19,15 @@ members' rates alone, and the bytes for each event that the line carried in both
 good the showers are after so many events does not hang on where they were trained, and is measured
 without a line.
 
-With --small the line is ten times as fast, and only the changes are made.
+sites: the same with two members on each host, which share its core, and sites of two members of one
+host: they make a worker's iterations together, and the line carries what is between sites. First
+both hosts are alike. Then the far one shares its core with two busy programs again, so that each
+of its members is half as fast; with three sites the near members are a site each then, and all
+sites are about as fast. Also told are the bytes for each event that members sent within the hosts,
+which must be those of iterations that sites make together, and not of outer steps alone.
+
+With --small the line is ten times as fast, the network is small, and only the changes are made, and
+a few outer steps of sites.
 """
 
 import json
@@ -35,18 +43,32 @@ import slow_cable
 
 RATE, DELAY = 100e6, 0.05
 SLOTS = 4
-OF_WORKERS, OF_SITES = "workers: 12, steps: 10", "sites: 4, steps: 10"
+OF_WORKERS, MEAN = "workers: 12, steps: 10", "outer: {rate: 1, momentum: 0}"
 STRATEGIES = {
     "synchronous": "{kind: synchronous}",
-    "local": f"{{kind: local, {OF_WORKERS}, outer: {{rate: 1, momentum: 0}}}}",
-    "local, int8": f"{{kind: local, {OF_WORKERS}, outer: {{rate: 1, momentum: 0}}, precision: int8}}",
-    "tree": f"{{kind: tree, {OF_SITES}, outer: {{rate: 1, momentum: 0}}}}",
+    "local": f"{{kind: local, {OF_WORKERS}, {MEAN}}}",
+    "local, int8": f"{{kind: local, {OF_WORKERS}, {MEAN}, precision: int8}}",
     "downpour": f"{{kind: downpour, {OF_WORKERS}, rate: 0.08}}",
     "easgd": f"{{kind: easgd, {OF_WORKERS}, rho: 0.08}}",
     "gem": f"{{kind: gem, {OF_WORKERS}}}",
     "quorum": f"{{kind: quorum, {OF_WORKERS}, of: 9, rate: 1}}",
-    "gem, sites": f"{{kind: gem, {OF_SITES}}}",
-    "quorum, sites": f"{{kind: quorum, {OF_SITES}, of: 3, rate: 1}}",
+}
+TREE = f"{{kind: tree, sites: 2, steps: 10, {MEAN}}}"
+OF_ALIKE_HOSTS = {
+    "synchronous": STRATEGIES["synchronous"],
+    "local, 2": f"{{kind: local, workers: 2, steps: 10, {MEAN}}}",
+    "local, 4": f"{{kind: local, workers: 4, steps: 10, {MEAN}}}",
+    "tree, 2": TREE,
+    "gem, 2 sites": "{kind: gem, sites: 2, steps: 10}",
+    "quorum, 2 sites": "{kind: quorum, sites: 2, steps: 10, of: 1, rate: 0.5}",
+}
+# Sums of all members have two to three times as many bytes within the hosts as on the line, and ten
+# iterations of a site have ten times as many besides.
+MOST_OF_ALL = 5
+OF_UNLIKE_HOSTS = {
+    "synchronous": STRATEGIES["synchronous"],
+    "tree, 2": TREE,
+    "tree, 3": f"{{kind: tree, sites: 3, steps: 10, {MEAN}}}",
 }
 TOPOLOGY = """name: far
 model: {zoo: ZOO}
@@ -59,10 +81,11 @@ cluster: {rebalance: false}
 
 
 class Sites:
-    """Two hosts, and the programs on them."""
+    """Two hosts, and the programs on them: so many members on each that is part of a run."""
 
-    def __init__(self, troupe, folder, small, **topology):
+    def __init__(self, troupe, folder, small, members=1, **topology):
         self.troupe, self.folder, self.programs, self.made = troupe, folder, [], 0
+        self.members = members
         self.keys, self.data = f"{folder}/keys", f"{folder}/data"
         self.topology = runs.write_topology(folder, TOPOLOGY, **topology)
         self.hosts = slow_cable.TwoHosts(10 * RATE if small else RATE, DELAY)
@@ -86,10 +109,11 @@ class Sites:
         return self.programs[-1]
 
     def run(self, hosts, changes=()):
-        """A run's head, with a member on each of these hosts; its folder and address."""
+        """A run's head, with the members of the first of these hosts; its folder and address."""
         self.made += 1
         out = f"{self.folder}/run{self.made}"
-        members = ", ".join(f"{{address: {self.hosts.address(i)}, workers: 1}}" for i in hosts)
+        members = ", ".join(f"{{address: {self.hosts.address(i)}, workers: {self.members}}}"
+                            for i in hosts)
         address = f"{self.hosts.address(hosts[0])}:{runs.free_port()}"
         words = [self.troupe, "run", self.topology, "--out", out]
         for change in (f"cluster.keys={self.keys}", f"cluster.hosts=[{members}]",
@@ -99,7 +123,7 @@ class Sites:
 
     def join(self, host, address):
         return self.start([self.troupe, "join", address, "--key", self.keys, "--data", self.data,
-                           "--workers", "1"], host)
+                           "--workers", str(self.members)], host)
 
     def end(self, head):
         """Tells the program itself, which is below those that have put it on its host."""
@@ -158,62 +182,130 @@ def change(sites, small):
                   flush=True)
 
 
-def train(sites, hosts, strategy, seconds, life):
-    """Events, seconds and bytes on the line from the end of the first iteration to that of the last
-    one in time, and deaths; the far member lives so long, or to the end where that is None."""
-    head, out, address = sites.run(hosts, [f"train.strategy={STRATEGIES[strategy]}"] +
-                                   (["cluster.assign=[3, 1]"] if len(hosts) > 1 else []))
+class Measure:
+    """What a run tells from the end of its first iteration on."""
+
+    def __init__(self, hosts):
+        self.hosts, self.told, self.events, self.rates = hosts, [], 0, {}
+
+    def take(self, line, now):
+        if line["kind"] == "step" and line["slot"] in ("d_real", "workers"):
+            self.events += line["events"] if self.told else 0
+            self.told.append((now, self.hosts.carried()))
+        elif line["kind"] == "samples" and self.told:
+            for series, (count, mean, *_) in line["values"].items():
+                if series.endswith("/sent_bytes_per_second"):
+                    self.rates.setdefault(series, []).extend([mean] * count)
+
+    def seconds(self):
+        return self.told[-1][0] - self.told[0][0]
+
+    def carried(self):
+        """Bytes on the line."""
+        return self.told[-1][1] - self.told[0][1]
+
+    def within(self):
+        """Bytes that members sent to others of their host: nodes tell their rates every second."""
+        sent = sum(statistics.mean(rates) for rates in self.rates.values()) * self.seconds()
+        return max(sent - self.carried(), 0)
+
+
+def train(sites, hosts, strategy, seconds, life=None, changes=()):
+    """The measure of so long behind the first iteration, and deaths; the far members live so long,
+    or to the end where that is None."""
+    head, out, address = sites.run(hosts, [f"train.strategy={strategy}", *changes])
     far = sites.join(1, address) if len(hosts) > 1 else None
-    told, deaths, events, tail = [], 0, 0, runs.Tail(f"{out}/metrics.jsonl")
+    measure, deaths, tail = Measure(sites.hosts), 0, runs.Tail(f"{out}/metrics.jsonl")
     while head.runs():
         now = time.monotonic()
         for line in map(json.loads, tail.lines()):
-            if line["kind"] == "step" and line["slot"] in ("d_real", "workers"):
-                events += line["events"] if told else 0
-                told.append((now, sites.hosts.carried()))
-                if len(told) == 1:
-                    dies = now + (life or 2 * seconds)
-        if told and now > told[0][0] + seconds:
+            measure.take(line, now)
+            if len(measure.told) == 1:
+                dies = now + (life or 2 * seconds)
+        if measure.told and now > measure.told[0][0] + seconds:
             break
-        if told and far is not None and now > dies:
+        if measure.told and far is not None and now > dies:
             far.kill()
             far, deaths, dies = sites.join(1, address), deaths + 1, now + life
         time.sleep(0.02)
     if not head.runs():
         head.fail("it ended while it should train")
-    if events == 0:
+    if measure.events == 0:
         head.fail(f"no second iteration ended within {seconds} s")
     sites.end(head)
     if far is not None:
         far.kill()
-    return events, told[-1][0] - told[0][0], told[-1][1] - told[0][1], deaths
+    return measure, deaths
+
+
+def keep_busy(sites):
+    for _ in range(2):
+        sites.start(["sh", "-c", "while :; do :; done"], 1)
+
+
+def rates_alone(sites, seconds):
+    rates = []
+    for host in (0, 1):
+        measure, _ = train(sites, [host], STRATEGIES["synchronous"], seconds / 2)
+        rates.append(measure.events / measure.seconds())
+    print(f"alone on its host: {rates[0]:.1f} and {rates[1]:.1f} events/s; {seconds} s each way")
+    print(f"{'':<26}{'events/s':>10}{'of both':>9}{'KB an event':>13}{'within':>9}{'deaths':>8}")
+    return sum(rates)
+
+
+def show(name, what, measure, deaths, alone=None):
+    rate, kilobytes = measure.events / measure.seconds(), 1e3 * measure.events
+    of_both = f"{100 * rate / alone:.0f}%" if alone else ""
+    print(f"{name:<16}{what:<10}{rate:>10.1f}{of_both:>9}{measure.carried() / kilobytes:>13.0f}"
+          f"{measure.within() / kilobytes:>9.0f}{deaths:>8}", flush=True)
 
 
 def strategies(sites, _):
-    for _ in range(2):
-        sites.start(["sh", "-c", "while :; do :; done"], 1)
+    keep_busy(sites)
     seconds, life = 90, 30
-    rates = []
-    for host in (0, 1):
-        events, took, _, _ = train(sites, [host], "synchronous", seconds / 2, None)
-        rates.append(events / took)
-    print(f"one member alone: {rates[0]:.1f} and {rates[1]:.1f} events/s; {seconds} s each")
-    print(f"{'':<14}{'':<10}{'events/s':>10}{'of both':>9}{'KB an event':>13}{'deaths':>8}")
-    for name in STRATEGIES:
+    alone = rates_alone(sites, seconds)
+    for name, strategy in STRATEGIES.items():
         for what, lives in (("no deaths", None), ("deaths", life)):
-            events, took, carried, deaths = train(sites, [0, 1], name, seconds, lives)
-            print(f"{name:<14}{what:<10}{events / took:>10.1f}{100 * events / took / sum(rates):>8.0f}%"
-                  f"{carried / 1e3 / max(events, 1):>13.0f}{deaths:>8}", flush=True)
+            measure, deaths = train(sites, [0, 1], strategy, seconds, lives,
+                                    ["cluster.assign=[3, 1]"])
+            show(name, what, measure, deaths, alone)
+
+
+def of_sites(sites, small):
+    hosts = ", ".join(sites.hosts.address(host) for host in (0, 1))
+    line = f"cluster.bandwidth=[{{between: [{hosts}], rate: 100Mbit}}]"
+    if small:
+        show_sites(sites, {"tree, 2": TREE}, 15, [line])
+        return
+    seconds = 90
+    print("hosts alike:", flush=True)
+    show_sites(sites, OF_ALIKE_HOSTS, seconds, [line], rates_alone(sites, seconds))
+    keep_busy(sites)
+    print("the far host is half as fast:", flush=True)
+    show_sites(sites, OF_UNLIKE_HOSTS, seconds, [line, "cluster.assign=[2, 2, 1, 1]"],
+               rates_alone(sites, seconds))
+
+
+def show_sites(sites, ways, seconds, changes, alone=None):
+    for name, strategy in ways.items():
+        measure, deaths = train(sites, [0, 1], strategy, seconds, changes=changes)
+        show(name, "", measure, deaths, alone)
+        if "sites" in strategy and measure.within() < MOST_OF_ALL * measure.carried():
+            raise SystemExit(f"{name}: members of a host send each other little more than sums of "
+                             "all members, so no site makes its iterations together")
 
 
 PARTS = {"changes": (changes, {"zoo": "gan3d_12", "size": 4, "power": 0.35}),
-         "strategies": (strategies, {"zoo": "gan3d_25", "size": 1, "power": 1})}
+         "strategies": (strategies, {"zoo": "gan3d_25", "size": 1, "power": 1}),
+         "sites": (of_sites, {"zoo": "gan3d_25", "size": 1, "power": 1, "members": 2})}
+OF_SMALL = {"changes": PARTS["changes"],
+            "sites": (of_sites, {"zoo": "gan3d_12", "size": 1, "power": 0.35, "members": 2})}
 
 
 def main():
     troupe, small, wanted = runs.arguments(__doc__, PARTS)
-    for name in wanted or (["changes"] if small else PARTS):
-        part, topology = PARTS[name]
+    for name in wanted or (OF_SMALL if small else PARTS):
+        part, topology = (PARTS | OF_SMALL if small else PARTS)[name]
         with tempfile.TemporaryDirectory(prefix="troupe-bench-far-") as folder:
             try:
                 sites = Sites(troupe, folder, small, **topology)

@@ -7,6 +7,7 @@
 
 #include "config/plan.h"
 #include "runtime/base/name_list.h"
+#include "runtime/base/network_range.h"
 #include "runtime/transport/resolve.h"
 
 namespace troupe::actors {
@@ -45,6 +46,17 @@ void recall_processes(const CoordinatorOptions::Predecessor& predecessor, Roster
 
 Roster::Report report_of(const Halted& halted) {
   return {halted.change, halted.next_step, halted.unbegun, halted.kept_bytes, halted.view};
+}
+
+// The number of the host that the address leads to; "": it has none.
+std::string host_of(const std::string& text, const std::string& own_host) {
+  const auto address = runtime::parse_address(text);
+  if (!address.ok()) return "";
+  const auto alike = [&](std::string_view number) {
+    return runtime::NetworkRange::bits_alike(address->host, number);
+  };
+  const bool is_loopback = alike("127.0.0.1") >= 8 || alike("::1") == 128;
+  return is_loopback && !own_host.empty() ? own_host : address->host;
 }
 
 }  // namespace
@@ -168,8 +180,7 @@ void Coordinator::receive_peer_joined(Context& context, const runtime::PeerJoine
     teller_.tell_change(context, {{.name = peer.node, .state = "dead", .cause = error.message}});
     return;
   }
-  const auto address = runtime::parse_address(peer.address);
-  arrive(roster_, *member, address.ok() ? address->host : "");
+  arrive(roster_, *member, host_of(peer.address, options_.own_host));
   if (returns) {
     // One that comes for the first time waits until the others go on.
     if (joins) return;

@@ -71,6 +71,9 @@ struct CoordinatorOptions : pipeline::RosterOptions {
   // The member that has this reducer; and the one whose node has this root.
   std::optional<std::uint32_t> member_of(std::string_view reducer) const;
   std::optional<std::uint32_t> member_rooted_in(std::string_view actor) const;
+  // The number of an address at which other machines reach this one, "" without one: where members
+  // are that come over loopback.
+  std::string own_host;
   // Asked now and then until training is over which processes have ended since. May be null.
   std::function<std::vector<MissingMember>()> ended;
   bool validate = true;                           // there is a Validator

@@ -97,7 +97,10 @@ CodecOf<std::vector<BandwidthSection>> bandwidth_list() {
   return list<BandwidthSection>(CodecOf<BandwidthSection>(record), 0, 1000);
 }
 
-// Reports names that are not of cluster.hosts, and those that stand on both sides.
+constexpr runtime::Duration kMostDelay = std::chrono::seconds(10);
+
+// Reports names that are not of cluster.hosts, those that stand on both sides, and delays that are
+// no line's.
 void check_bandwidth(const ClusterSection& cluster, Reader& reader) {
   Names known;
   for (const HostSection& host : cluster.hosts) known.push_back(host.address);
@@ -105,6 +108,11 @@ void check_bandwidth(const ClusterSection& cluster, Reader& reader) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   for (std::size_t i = 0; i < cluster.bandwidth.size(); ++i) {
+    if (cluster.bandwidth[i].delay > kMostDelay) {
+      reader.problem_at(fmt::format("{}.bandwidth.{}.delay", reader.path(), i),
+                        fmt::format("must be at most {}, found {}", print_duration(kMostDelay),
+                                    print_duration(cluster.bandwidth[i].delay)));
+    }
     const auto& between = cluster.bandwidth[i].between;
     for (std::size_t s = 0; s < between.size(); ++s) {
       const std::string place = fmt::format("{}.bandwidth.{}.between.{}", reader.path(), i, s);

@@ -1,9 +1,11 @@
 #include "config/member_ring.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,7 +22,27 @@ struct Hosts {
   pipeline::HostBandwidths bandwidths;      // between these, bits per second, or
                                             // pipeline::kUnnamedBandwidth
   std::vector<std::vector<double>> delays;  // seconds
+
+  // The rank of the line between two hosts, the slowest first: by its rate, then by its delay.
+  pipeline::HostBandwidths ranks() const;
 };
+
+pipeline::HostBandwidths Hosts::ranks() const {
+  std::map<std::pair<std::uint64_t, double>, std::uint64_t> rank_of;
+  const auto line = [&](std::size_t a, std::size_t b) {
+    return std::pair(bandwidths[a][b], -delays[a][b]);
+  };
+  for (std::size_t a = 0; a < names.size(); ++a) {
+    for (std::size_t b = 0; b < names.size(); ++b) rank_of[line(a, b)] = 0;
+  }
+  std::uint64_t next = 0;
+  for (auto& [key, rank] : rank_of) rank = next++;
+  pipeline::HostBandwidths ranks = bandwidths;
+  for (std::size_t a = 0; a < names.size(); ++a) {
+    for (std::size_t b = 0; b < names.size(); ++b) ranks[a][b] = rank_of[line(a, b)];
+  }
+  return ranks;
+}
 
 // Members are numbered entry by entry, in the order of the file. A host with several entries is one
 // host of the ring. check_bandwidth() has refused names that are no hosts.
@@ -59,18 +81,19 @@ std::vector<std::uint32_t> hosts_in_order(const Hosts& hosts,
 }
 
 std::string slowest_edge(const Hosts& hosts, const std::vector<std::uint32_t>& order) {
-  const auto rate = [&](std::size_t i) {
-    return hosts.bandwidths[order[i]][order[(i + 1) % order.size()]];
-  };
+  const auto ranks = hosts.ranks();
+  const auto rank = [&](std::size_t i) { return ranks[order[i]][order[(i + 1) % order.size()]]; };
   std::size_t slowest = 0;
   for (std::size_t i = 1; i < order.size(); ++i) {
-    if (rate(i) < rate(slowest)) slowest = i;
+    if (rank(i) < rank(slowest)) slowest = i;
   }
-  if (rate(slowest) == pipeline::kUnnamedBandwidth)
-    return "cluster.bandwidth says nothing of its edges";
-  return fmt::format("slowest edge {} -> {}, {}", hosts.names[order[slowest]],
-                     hosts.names[order[(slowest + 1) % order.size()]],
-                     print_rate(static_cast<std::int64_t>(rate(slowest))));
+  const std::uint32_t from = order[slowest], to = order[(slowest + 1) % order.size()];
+  const std::uint64_t rate = hosts.bandwidths[from][to];
+  if (rate == pipeline::kUnnamedBandwidth) return "cluster.bandwidth says nothing of its edges";
+  const auto delay = runtime::Duration(std::llround(hosts.delays[from][to] * 1e9));
+  return fmt::format("slowest edge {} -> {}, {}{}", hosts.names[from], hosts.names[to],
+                     print_rate(static_cast<std::int64_t>(rate)),
+                     delay > runtime::Duration(0) ? " and " + print_duration(delay) : "");
 }
 
 // "a (member.0, member.1) -> b (member.2) -> a; slowest edge a -> b, 100Mbit"
@@ -92,7 +115,7 @@ std::string hosts_text(const Hosts& hosts, const std::vector<std::uint32_t>& rin
 std::vector<std::uint32_t> member_ring(const ClusterSection& cluster, std::uint32_t members) {
   const Hosts hosts = hosts_of(cluster);
   if (hosts.of_member.size() == members) {
-    return pipeline::ring_order(hosts.of_member, hosts.bandwidths);
+    return pipeline::ring_order(hosts.of_member, hosts.ranks());
   }
   std::vector<std::uint32_t> numbers(members);
   std::iota(numbers.begin(), numbers.end(), 0u);

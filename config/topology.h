@@ -196,7 +196,7 @@ struct BandwidthSection {
   std::array<std::vector<std::string>, 2> between;
   // The rate of one connection in the slower of its directions, from 1000; no default.
   std::int64_t bits_per_second = 0;
-  // That a message is under way one way; default 0, not known.
+  // How long a message is under way one way, 10 s at most; default 0, not known.
   runtime::Duration delay{0};
 };
 

@@ -15,7 +15,7 @@ namespace troupe::model {
 // The slots of the streams of numbers: which sample is drawn, and what for.
 enum DrawUse : std::uint8_t { kOfData, kOfGenerated, kFirstOfFloor, kSecondOfFloor, kTurns };
 
-// Of both samples, twice of the data, and of showers that changed sides.
+// Figures of draws of both samples, of two draws of the data, and of showers that changed sides.
 struct FigureDraws {
   Replicas drawn, floors, turned;
   double widening;

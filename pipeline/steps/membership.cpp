@@ -25,7 +25,7 @@ using runtime::Result;
 Membership::Membership(MembershipOptions options)
     : options_(std::move(options)),
       weights_(options_.weights, options_.replicas_per_member),
-      places_(options_.ring, options_.costs),
+      positions_(options_.ring, options_.costs),
       present_(options_.ring.begin(), options_.ring.end()) {
   CHECK(!present_.empty() && present_.size() == options_.ring.size(), "a ring of members");
   CHECK(options_.weights.size() >= options_.ring.size() * options_.replicas_per_member &&
@@ -38,7 +38,7 @@ const View& Membership::begin(std::uint64_t first_step) {
   view_.id = {options_.term, ++number_};
   view_.first_step = first_step;
   view_.ring = options_.ring;
-  view_.rows = places_.rows_of(view_.ring);
+  view_.rows = positions_.rows_of(view_.ring);
   view_.reached.assign(view_.ring.size(), first_step);
   view_.owners = share_out(present_);
   for (const std::uint32_t member : present_) least_[member] = first_step;
@@ -67,7 +67,6 @@ Result<void> Membership::go_on_from(const View& view) {
                              text_of(view.id), options_.term)};
   }
   view_ = view;
-  places_.put_as_in(view.ring);
   present_ = {view.ring.begin(), view.ring.end()};
   // One that has not heard of the View may be about to finish what it had begun before it.
   for (const std::uint32_t member : present_) {
@@ -101,8 +100,8 @@ View Membership::view_with(std::uint32_t newcomer) const {
   View view = view_;
   std::set<std::uint32_t> members = participants();
   members.insert(newcomer);
-  view.ring = places_.ring_of(std::move(members));
-  view.rows = places_.rows_of(view.ring);
+  view.ring = positions_.ring_of(std::move(members));
+  view.rows = positions_.rows_of(view.ring);
   view.reached.assign(view.ring.size(), view.first_step);
   view.newcomers = {newcomer};
   return view;
@@ -275,7 +274,7 @@ bool Membership::still_learns(std::uint32_t member, std::uint64_t next_step) con
 std::vector<std::uint32_t> Membership::replicas_by_site(
     const std::set<std::uint32_t>& members) const {
   std::vector<std::uint32_t> replicas;
-  for (const std::uint32_t member : places_.by_site(members)) {
+  for (const std::uint32_t member : positions_.by_site(members)) {
     for (std::uint32_t i = 0; i < options_.replicas_per_member; ++i) {
       replicas.push_back(member * options_.replicas_per_member + i);
     }
@@ -304,8 +303,8 @@ View Membership::next_view() const {
     const bool follows = present_.contains(member) && is_planned() && !still_learns(member);
     view.reached.push_back(follows ? view.first_step : heard_.at(member).next_step);
   };
-  for (const std::uint32_t member : places_.ring_of(participants())) take(member);
-  view.rows = places_.rows_of(view.ring);
+  for (const std::uint32_t member : positions_.ring_of(participants())) take(member);
+  view.rows = positions_.rows_of(view.ring);
 
   const std::uint64_t iteration = view.first_step / options_.steps_per_iteration;
   // An owner keeps its micro-batches, even a member of weight 0 that took them over when no other

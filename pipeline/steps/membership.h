@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "pipeline/steps/member_weights.h"
-#include "pipeline/steps/ring_places.h"
+#include "pipeline/steps/ring_positions.h"
 #include "pipeline/steps/view.h"
 #include "runtime/base/error.h"
 
@@ -63,8 +63,8 @@ class Membership {
   // The member of the View would make `next_step` next, and what it lacks before its first View is
   // on its way to it.
   bool still_learns(std::uint32_t member, std::uint64_t next_step) const;
-  // Where members stand. A newcomer is put in its place before it learns.
-  RingPlaces& places() { return places_; }
+  // Where members stand. A newcomer is put there before it learns.
+  RingPositions& positions() { return positions_; }
   // Replicas of the members present, in the order in which sites take them.
   std::vector<std::uint32_t> replicas_by_site() const { return replicas_by_site(present_); }
   // The View as it is, with the member in its ring where the next one has it, as far as is known.
@@ -141,7 +141,7 @@ class Membership {
 
   MembershipOptions options_;
   MemberWeights weights_;
-  RingPlaces places_;
+  RingPositions positions_;
   View view_;
   std::set<std::uint32_t> present_, joining_;
   std::optional<std::uint32_t> parting_;

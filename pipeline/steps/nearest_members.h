@@ -1,15 +1,18 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "pipeline/steps/roster.h"
 
 namespace troupe::pipeline {
 
-// The members that make steps and stay, and whose address begins most like that of `member`;
-// ascending, one at least. The first of them teaches it: where nobody's address is known that is
-// the one that leads, and sends snapshots anyway. If all are about to leave they count as staying.
-std::vector<std::uint32_t> nearest_members(const Roster& roster, std::uint32_t member);
+// The member that makes steps and stays, and whose address begins most like that of `member`. Where
+// several are as near, or nobody's address is known, it is the first, which leads and sends
+// snapshots anyway. If all are about to leave they count as staying.
+std::uint32_t nearest_teacher(const Roster& roster, std::uint32_t member);
+
+// Puts the member into the ring behind those whose addresses begin most like its own, also where
+// they have left or are lost: a site keeps its place.
+void put_in_ring(Roster& roster, std::uint32_t member);
 
 }  // namespace troupe::pipeline

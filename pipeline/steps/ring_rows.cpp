@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -37,7 +38,7 @@ class Lines {
     const std::uint32_t from = like(a), to = like(b);
     return are_known(from, to) ? costs_.bandwidths[from][to] : kUnnamedBandwidth;
   }
-  // That a message is under way.
+  // Seconds that a message is under way.
   double delay(std::size_t a, std::size_t b) const {
     const std::uint32_t from = like(a), to = like(b);
     const bool is_said = !costs_.delays.empty() && are_known(from, to);
@@ -68,25 +69,44 @@ class Lines {
   double unnamed_ = kLineBytesPerSecond;  // lines that nobody names are none of the slow ones
 };
 
-// Members of a ring send to the next at the same time, again and again: the seconds of one such
-// turn, in which each host sends what its members have to send to other hosts.
-class Turn {
+// Rings side by side, whose members send to the next at the same time, again and again.
+class Rings {
  public:
-  Turn(const Lines& lines, double bucket) : lines_(lines), bucket_(bucket) {}
+  Rings(const Lines& lines, double bucket) : lines_(lines), bucket_(bucket) {}
 
-  void send(std::size_t from, std::size_t to, double bytes) {
-    if (lines_.are_together(from, to)) return;
-    const double rate = lines_.rate(from, to);
-    busiest_ = std::max(busiest_, busy_[lines_.host(from)] += bytes / rate);
-    slowest_ = std::max(slowest_, lines_.seconds(from, to, bucket_));
+  // In each turn, in that ring.
+  void send(std::size_t ring, std::size_t from, std::size_t to, double bytes) {
+    Way& way = ways_[ring];
+    ++way.lines;
+    const bool together = lines_.are_together(from, to);
+    const double seconds = together ? kMessageSeconds : lines_.seconds(from, to, bucket_);
+    way.seconds += seconds;
+    way.least = std::min(way.least, seconds);
+    if (together) return;
+    busiest_ = std::max(busiest_, busy_[lines_.host(from)] += bytes / lines_.rate(from, to));
   }
-  double seconds() const { return std::max(busiest_, slowest_); }
+  // Until every bucket has passed all lines of its ring but one, and every host has sent what its
+  // members have to send to other hosts.
+  double seconds() const {
+    double seconds = 0.0;
+    for (const auto& [ring, way] : ways_) {
+      const double busy = static_cast<double>(way.lines - 1) * busiest_;
+      seconds = std::max({seconds, busy, way.seconds - way.least});
+    }
+    return seconds;
+  }
 
  private:
+  struct Way {
+    std::size_t lines = 0;
+    double seconds = 0.0, least = std::numeric_limits<double>::infinity();  // of a bucket
+  };
+
   const Lines& lines_;
   const double bucket_;
-  std::map<std::uint32_t, double> busy_;  // by host, seconds
-  double busiest_ = 0.0, slowest_ = kMessageSeconds;
+  std::map<std::size_t, Way> ways_;       // by ring
+  std::map<std::uint32_t, double> busy_;  // by host, seconds of a turn
+  double busiest_ = 0.0;
 };
 
 double seconds_of(const Lines& lines, std::vector<std::uint32_t> rows, const RingCosts& costs) {
@@ -102,30 +122,35 @@ double seconds_of(const Lines& lines, std::vector<std::uint32_t> rows, const Rin
   }
   const std::size_t longest = std::ranges::max(lengths);
   double slowest_row = 0.0;
-  Turn across(lines, bucket);
+  Rings columns(lines, bucket);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::size_t length = lengths[i];
-    Turn along(lines, bucket);
+    Rings row(lines, bucket);
     for (std::size_t place = 0; length > 1 && place < length; ++place) {
-      along.send(rows[i] + place, rows[i] + (place + 1) % length,
-                 bytes / static_cast<double>(length));
+      row.send(0, rows[i] + place, rows[i] + (place + 1) % length,
+               bytes / static_cast<double>(length));
     }
-    slowest_row = std::max(slowest_row, static_cast<double>(length - 1) * along.seconds());
+    slowest_row = std::max(slowest_row, row.seconds());
     const std::size_t next = (i + 1) % rows.size();
     for (std::size_t column = 0; rows.size() > 1 && column < longest; ++column) {
-      across.send(rows[i] + column % length, rows[next] + column % lengths[next],
-                  bytes / static_cast<double>(longest * rows.size()));
+      columns.send(column, rows[i] + column % length, rows[next] + column % lengths[next],
+                   bytes / static_cast<double>(longest * rows.size()));
     }
   }
-  return 2.0 * (slowest_row + static_cast<double>(rows.size() - 1) * across.seconds());
+  return 2.0 * (slowest_row + columns.seconds());
 }
 
-// Rows that begin behind the edges of the ring that are as slow as this, or slower.
-std::vector<std::uint32_t> sites(const Lines& lines, std::uint64_t bits) {
+// The seconds of a bucket from the member before this position; 0 within a host.
+double seconds_to(const Lines& lines, std::size_t position, double bucket) {
+  const std::size_t before = position + lines.members() - 1;
+  return lines.are_together(before, position) ? 0.0 : lines.seconds(before, position, bucket);
+}
+
+// Rows that begin behind the edges of the ring that take a bucket so long, or longer.
+std::vector<std::uint32_t> sites(const Lines& lines, double seconds, double bucket) {
   std::vector<std::uint32_t> rows;
   for (std::uint32_t i = 0; i < lines.members(); ++i) {
-    const std::size_t before = i + lines.members() - 1;
-    if (!lines.are_together(before, i) && lines.bits(before, i) <= bits) rows.push_back(i);
+    if (seconds_to(lines, i, bucket) >= seconds) rows.push_back(i);
   }
   return rows;
 }
@@ -149,15 +174,11 @@ std::optional<std::uint32_t> RingCosts::lines_of(std::uint32_t member) const {
 
 std::vector<std::uint32_t> site_order(std::span<const std::uint32_t> ring, const RingCosts& costs) {
   const Lines lines(ring, costs);
-  const auto seconds_to = [&](std::size_t position) {
-    const std::size_t before = position + lines.members() - 1;
-    return lines.are_together(before, position)
-               ? 0.0
-               : lines.seconds(before, position, costs.bucket_bytes);
-  };
   std::size_t first = 0;
   for (std::size_t i = 1; i < ring.size(); ++i) {
-    if (seconds_to(i) > seconds_to(first)) first = i;
+    const bool is_slower =
+        seconds_to(lines, i, costs.bucket_bytes) > seconds_to(lines, first, costs.bucket_bytes);
+    if (is_slower) first = i;
   }
   std::vector<std::uint32_t> order(ring.begin(), ring.end());
   std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(first));
@@ -181,11 +202,12 @@ std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const 
   const Lines lines(ring, costs);
   const auto members = static_cast<std::uint32_t>(ring.size());
   std::vector<std::vector<std::uint32_t>> choices;
-  std::set<std::uint64_t> rates;
+  std::set<double> edges;
   for (std::size_t i = 0; i < ring.size(); ++i) {
-    if (!lines.are_together(i, i + 1)) rates.insert(lines.bits(i, i + 1));
+    edges.insert(seconds_to(lines, i, costs.bucket_bytes));
   }
-  for (const std::uint64_t bits : rates) choices.push_back(sites(lines, bits));
+  edges.erase(0.0);
+  for (const double seconds : edges) choices.push_back(sites(lines, seconds, costs.bucket_bytes));
   const auto root = static_cast<std::uint32_t>(std::lround(std::sqrt(members)));
   for (const std::uint32_t rows : {root / 2, root, 2 * root}) {
     const bool is_enough = rows >= costs.least && members / std::max(rows, 1U) >= costs.least;

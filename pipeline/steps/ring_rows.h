@@ -9,9 +9,10 @@
 //
 //   2 (L - 1) max(x / (L B), d + b / B) + 2 (R - 1) max(x / (L R B), d + b / B)
 //
-// which is that of one ring for R = 1. Rows save messages where members are many, and bytes on slow
-// lines: where rows are sites, members of each send their part of the sums to the other one, and
-// not one of them all.
+// which is that of one ring for R = 1. Where lines differ, the busiest one counts for bytes, and
+// for messages the way of a bucket, which passes each line but one. Rows save messages where
+// members are many, and bytes on slow lines: where rows are sites, members of each send their part
+// of the sums to the other one, and not one of them all.
 //
 // Pure functions: every member finds the same. Any thread.
 
@@ -59,7 +60,7 @@ std::vector<std::uint32_t> ring_rows(std::span<const std::uint32_t> ring, const 
 // where sites are what slow lines are between.
 std::vector<std::uint32_t> site_order(std::span<const std::uint32_t> ring, const RingCosts& costs);
 
-// What the model finds for such rows, seconds.
+// The model's seconds for such rows.
 double ring_seconds(std::span<const std::uint32_t> ring, const std::vector<std::uint32_t>& rows,
                     const RingCosts& costs);
 

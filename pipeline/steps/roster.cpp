@@ -24,9 +24,8 @@ void expel(Roster& roster, std::uint32_t member, const Error& error) {
 }
 
 void teach(Roster& roster, std::uint32_t member) {
-  const std::vector<std::uint32_t> nearest = nearest_members(roster, member);
-  const std::uint32_t teacher = nearest.front();
-  roster.membership.places().put(member, nearest);
+  const std::uint32_t teacher = nearest_teacher(roster, member);
+  put_in_ring(roster, member);
   Member& pupil = roster.members[member];
   pupil.teacher = teacher;
   pupil.awaits_view = true;
@@ -452,6 +451,7 @@ void go_on_from(Roster& roster, const View& view, const Reports& reports,
     roster.actions.push_back(EndRun{});
     return;
   }
+  for (const std::uint32_t member : view.ring) put_in_ring(roster, member);
   roster.phase = Phase::kTraining;
   roster.training.clear();
   for (const std::uint32_t member : view.ring) roster.training.merge(roster.replicas_of(member));

@@ -36,20 +36,25 @@ TEST(MemberRing, CrossesBetweenTwoSitesOnceEachWay) {
       "with member.2, member.3");
 }
 
-// By their rate alone six members would be one ring.
-TEST(MemberRing, HasRowsWhereALineHasALongDelay) {
+// Lines within a site are named too, and as fast for bytes.
+TEST(MemberRing, KeepsSitesTogetherWhoseLinesDifferInDelayAlone) {
   const auto text_with = [](const std::string& delay) {
     const ClusterSection sites = cluster(
-        "hosts: [{address: a1}, {address: a2}, {address: a3}, {address: b1}, {address: b2}, "
-        "{address: b3}], bandwidth: [{between: [[a1, a2, a3], [b1, b2, b3]], rate: 20Gbit" +
+        "hosts: [{address: a1}, {address: b1}, {address: a2}, {address: b2}], bandwidth: "
+        "[{between: [a1, a2], rate: 20Gbit}, {between: [b1, b2], rate: 20Gbit}, "
+        "{between: [[a1, a2], [b1, b2]], rate: 20Gbit" +
         delay + "}]");
-    pipeline::RingCosts costs = ring_costs(sites, 6);
+    pipeline::RingCosts costs = ring_costs(sites, 4);
     costs.step_bytes = 1e8;
-    return ring_text(sites, 6, costs);
+    return ring_text(sites, 4, costs);
   };
-  EXPECT_THAT(text_with(""), testing::EndsWith("slowest edge a3 -> b1, 20Gbit"));
-  EXPECT_THAT(text_with(", delay: 50ms"),
-              testing::EndsWith("2 rows, each a ring of its own, begin with member.0, member.3"));
+  EXPECT_EQ(text_with(""),
+            "ring: a1 (member.0) -> b1 (member.1) -> a2 (member.2) -> b2 (member.3) -> a1; slowest "
+            "edge a1 -> b1, 20Gbit");
+  EXPECT_EQ(text_with(", delay: 50ms"),
+            "ring: a1 (member.0) -> b1 (member.1) -> b2 (member.3) -> a2 (member.2) -> a1; slowest "
+            "edge a1 -> b1, 20Gbit and 50ms; 2 rows, each a ring of its own, begin with member.1, "
+            "member.2");
 }
 
 TEST(MemberRing, WithoutBandwidthsIsTheOrderOfTheFile) {

@@ -341,6 +341,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "cluster.bandwidth.0.rate: must be at least 1kbit, found 999bit"},
         Mistake{kHosts + "{between: [node-a, node-b]}\n",
                 "cluster.bandwidth.0: \"rate\" is missing: Bits per second"},
+        Mistake{kHosts + "{between: [node-a, node-b], rate: 1Gbit, delay: 11s}\n",
+                "cluster.bandwidth.0.delay: must be at most 10s, found 11s"},
         Mistake{kModel + kData + "cluster: {listen: node-a}\n",
                 "cluster.listen: expected HOST:PORT such as 127.0.0.1:0"},
         Mistake{kModel + kData + "cluster: {listen: \"localhost:65535\"}\n",

@@ -115,6 +115,43 @@ TEST(Roster, NewcomerStandsBehindTheMembersOfTheNearestAddress) {
   EXPECT_THAT(ring_with("fd00::1"), ElementsAre(0, 1, 2, 3, 4));
 }
 
+// Sites keep their place when all of their members are about to leave, or are lost, and when
+// another coordinator goes on.
+TEST(Roster, NewcomerStandsWhereItsSiteWas) {
+  const auto run_of_sites = [] {
+    Roster roster = run_of(6, 2);
+    const char* hosts[] = {"10.1.0.1", "10.1.0.2", "10.2.0.1", "10.2.0.2"};
+    for (std::uint32_t member = 0; member < 4; ++member)
+      roster.members[member].host = hosts[member];
+    return roster;
+  };
+  Roster roster = run_of_sites();
+  for (const std::uint32_t member : {0U, 1U}) roster.members[member].leaves_because = "";
+  arrive(roster, 4, "10.1.0.9");
+  EXPECT_EQ(roster.members[4].teacher, 2U);
+  EXPECT_THAT(roster.membership.view_with(4).ring, ElementsAre(0, 1, 4, 2, 3));
+  lose(roster, 0, kDeath, "dead");
+  lose(roster, 1, kDeath, "dead");
+  arrive(roster, 5, "10.1.0.1");
+  View view = roster.membership.view_with(5);
+  EXPECT_THAT(view.ring, ElementsAre(5, 2, 3));
+  view.id.number = 9;
+
+  Roster next = run_of_sites();
+  next.options.membership.term = 2;
+  next.membership = Membership(next.options.membership);
+  next.phase = Roster::Phase::kReturning;
+  for (const std::uint32_t member : {2U, 3U, 5U}) {
+    arrive(next, member, member == 5 ? "10.1.0.1" : member == 2 ? "10.2.0.1" : "10.2.0.2");
+  }
+  Reports reports;
+  for (const std::uint32_t member : {2U, 3U, 5U}) {
+    reports[member] = {{2, 1}, view.first_step, 0, 0, std::make_shared<const View>(view)};
+  }
+  go_on_from(next, view, reports, {0, 1, 2, 3, 4, 5});
+  EXPECT_THAT(next.membership.view().ring, ElementsAre(5, 2, 3));
+}
+
 TEST(Roster, NewcomerThatIsLostFailsOrIsTooSlowCostsTheOthersNothing) {
   Roster roster = run_of(3, 1);
   arrive(roster, 2);

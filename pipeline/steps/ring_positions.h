@@ -1,8 +1,9 @@
 #pragma once
 
 // Where members stand in the rings of a run's Views. The first members have the order that the
-// lines between their hosts make best (ring_order.h). A newcomer stands behind those that are
-// nearest to it, and its lines count as theirs. Bits of exact sums do not depend on it. One thread.
+// lines between their hosts make best (ring_order.h). A newcomer stands behind those that are, or
+// were, nearest to it, and its lines count as theirs. Bits of exact sums do not depend on it. One
+// thread.
 
 #include <cstdint>
 #include <set>
@@ -12,18 +13,16 @@
 
 namespace troupe::pipeline {
 
-class RingPlaces {
+class RingPositions {
  public:
   // `first`: the ring of the first View.
-  RingPlaces(std::vector<std::uint32_t> first, RingCosts costs);
+  RingPositions(std::vector<std::uint32_t> first, RingCosts costs);
 
   // The newcomer stands behind the last of `nearest`, or of all where it is not known who is near.
-  // A member of the first ring keeps its place.
+  // A member of the first ring stays where it is.
   void put(std::uint32_t newcomer, const std::vector<std::uint32_t>& nearest);
-  // Newcomers of a ring stand as they do there, when a coordinator was lost that knew why.
-  void put_as_in(const std::vector<std::uint32_t>& ring);
 
-  // These members in the order of their ring. Those that have no place are last, ascending.
+  // These members in the order of their ring. Those that were not put are last, ascending.
   std::vector<std::uint32_t> ring_of(std::set<std::uint32_t> members) const;
   // See View::rows.
   std::vector<std::uint32_t> rows_of(const std::vector<std::uint32_t>& ring) const {
@@ -36,7 +35,7 @@ class RingPlaces {
 
  private:
   std::set<std::uint32_t> first_;
-  std::vector<std::uint32_t> order_;  // of all that have a place, lost ones too
+  std::vector<std::uint32_t> order_;  // of all that were put, lost ones too
   RingCosts costs_;
 };
 

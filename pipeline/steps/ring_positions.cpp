@@ -1,14 +1,14 @@
-#include "pipeline/steps/ring_places.h"
+#include "pipeline/steps/ring_positions.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace troupe::pipeline {
 
-RingPlaces::RingPlaces(std::vector<std::uint32_t> first, RingCosts costs)
+RingPositions::RingPositions(std::vector<std::uint32_t> first, RingCosts costs)
     : first_(first.begin(), first.end()), order_(std::move(first)), costs_(std::move(costs)) {}
 
-void RingPlaces::put(std::uint32_t newcomer, const std::vector<std::uint32_t>& nearest) {
+void RingPositions::put(std::uint32_t newcomer, const std::vector<std::uint32_t>& nearest) {
   if (first_.contains(newcomer)) return;
   std::erase(order_, newcomer);
   costs_.lines_of_later.erase(newcomer);
@@ -19,15 +19,7 @@ void RingPlaces::put(std::uint32_t newcomer, const std::vector<std::uint32_t>& n
   order_.insert(last.base(), newcomer);
 }
 
-void RingPlaces::put_as_in(const std::vector<std::uint32_t>& ring) {
-  std::vector<std::uint32_t> before;
-  for (const std::uint32_t member : ring) {
-    put(member, before);
-    before = {member};
-  }
-}
-
-std::vector<std::uint32_t> RingPlaces::ring_of(std::set<std::uint32_t> members) const {
+std::vector<std::uint32_t> RingPositions::ring_of(std::set<std::uint32_t> members) const {
   std::vector<std::uint32_t> ring;
   for (const std::uint32_t member : order_) {
     if (members.erase(member) > 0) ring.push_back(member);

@@ -60,9 +60,7 @@ class Company {
   }
 
   void join(std::uint32_t member, milliseconds at) {
-    cue(member, at, [member] {
-      return Message::of(PeerJoined{name("member", member), "", "", 1});
-    });
+    cue(member, at, [this, member] { return arrival_of(member); });
   }
   // What its replica says then, and where its reducer is from then on.
   void learn(std::uint32_t member, std::chrono::seconds at, const Learned& learned,
@@ -106,6 +104,8 @@ class Company {
   // The rings that newcomers were told of.
   std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> likely;
   std::uint32_t reused_from = UINT32_MAX;
+  std::map<std::uint32_t, std::string> addresses;  // of members
+  std::string own_host;
   std::vector<std::uint64_t> next_step, kept_bytes;     // that members tell when they halt
   runtime::TimePoint saving_from{0}, flushing_from{0};  // for 3 s each
   std::uint32_t absent = UINT32_MAX;                    // this member never comes
@@ -141,6 +141,7 @@ class Company {
     options.membership.min_members = min_members;
     options.shares_anew = shares_anew;
     options.reused_from = reused_from;
+    options.own_host = own_host;
     options.iterations = iterations;
     options.predecessor = predecessor;
     if (predecessor) options.membership.term = 2;
@@ -148,6 +149,10 @@ class Company {
       return told++ == 0 ? std::string("before") : fmt::format("after View 1.{}", told - 1);
     };
     return options;
+  }
+
+  Message arrival_of(std::uint32_t member) {
+    return Message::of(PeerJoined{name("member", member), "", addresses[member], 1});
   }
 
   bool is_new(std::uint32_t member) const { return member + newcomers_ >= members_; }
@@ -167,8 +172,7 @@ class Company {
     script.start = [this, number](Context& context) {
       for (const auto& [at, line] : cues_[number]) context.after(at);
       if (number == absent || is_new(number)) return;
-      context.send_control("coordinator",
-                           Message::of(PeerJoined{name("member", number), "", "", 1}));
+      context.send_control("coordinator", arrival_of(number));
     };
     script.timer = [this, number](Context& context, runtime::TimerId) {
       auto& cues = cues_[number];

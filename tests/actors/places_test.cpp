@@ -43,6 +43,24 @@ TEST(Places, SecondProcessOfAMemberHasANameOfItsOwnAndIsTaught) {
   EXPECT_THAT(company.changes, Contains("member.2 dead: its connection closed"));
 }
 
+// Members 0 and 1 come over loopback, so they are where the head is.
+TEST(Places, NewcomerIsNearThoseOfTheHeadsMachineByTheAddressOfThat) {
+  for (const bool has_address : {false, true}) {
+    Company company(4, 1);
+    company.addresses = {{0, "tcp://127.0.0.1:7000"},
+                         {1, "tcp://[::1]:7000"},
+                         {2, "tcp://10.2.0.2:7000"},
+                         {3, "tcp://10.1.0.9:7000"}};
+    if (has_address) company.own_host = "10.1.0.1";
+    company.join(3, milliseconds(1500));
+    company.run();
+    const std::vector<std::uint32_t> ring = has_address ? std::vector<std::uint32_t>{0, 1, 3, 2}
+                                                        : std::vector<std::uint32_t>{0, 1, 2, 3};
+    EXPECT_THAT(company.likely, Each(Pair(3, ring)));
+    EXPECT_FALSE(company.likely.empty());
+  }
+}
+
 TEST(Places, WhatIsSaidOfTheFirstProcessDoesNotHarmTheSecond) {
   Places company;
   company.second_comes(milliseconds(4000));

@@ -167,6 +167,11 @@ void Reducer::tell_replica(Context& context, std::uint32_t replica, Message mess
 
 void Reducer::receive_halt(Context& context, const Halt& halt) {
   if (turns_.is_past(halt)) return;
+  const bool lacks_lesson = turns_.view() == nullptr && !takes_lessons_;
+  if (options_.learns_first && lacks_lesson) {
+    early_halt_ = halt;
+    return;
+  }
   // Another head does not know who learned from whom. It has others come in their places, and may
   // have them learn elsewhere.
   if (turns_.is_of_another_head(halt)) teacher_.dismiss_all();
@@ -288,6 +293,7 @@ void Reducer::receive_lesson(Context& context, const Lesson& lesson, Message& me
   }
   takes_lessons_ = true;
   sum_.begin_at(lesson.next_step);
+  if (const auto halt = std::exchange(early_halt_, std::nullopt)) receive_halt(context, *halt);
 }
 
 // The replica sends the state between the sums that it was sent before ShareState and those that

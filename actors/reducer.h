@@ -37,6 +37,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,7 +56,8 @@ namespace troupe::actors {
 
 struct ReducerOptions : RingSumOptions {
   std::uint32_t first_replica = 0;  // of the node
-  SiteOptions sites;                // where workers are made by several replicas each
+  bool learns_first = false;  // the run has begun without it: a lesson leads to its first View
+  SiteOptions sites;          // where workers are made by several replicas each
   // How many bytes of sums may wait for a member that learns; with more it is taught no longer.
   std::int64_t replay_bytes = config::ClusterSection{}.replay_bytes;
 };
@@ -121,6 +123,9 @@ class Reducer final : public runtime::Actor {
   SiteRings sites_;
   ViewTurns turns_;
   bool takes_lessons_ = false;  // it is taught, and in no View yet
+  // Of one that learns first, before its lesson is here. While no steps are made its replica may
+  // have the state before that, which is all that it needs to join.
+  std::optional<Halt> early_halt_;
   // They belong to a View that is not entered yet, or to a step that is not to begin yet.
   std::deque<Message> early_;
   std::deque<Outbox> replicas_;

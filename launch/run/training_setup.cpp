@@ -227,6 +227,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   parts.reducer.first_replica = member * topology.replica.count;
   parts.reducer.replicas = topology.replica.count;
   parts.reducer.member = member;
+  parts.reducer.learns_first = members > 0 && member >= members;
   parts.reducer.micro_batches = options.micro_batches;
   parts.reducer.events = std::uint64_t{options.micro_batches} * options.micro_batch;
   if (options.has_turns()) parts.reducer.at_a_time = options.strategy.at_a_time();

@@ -248,6 +248,18 @@ TEST(ReducerChange, LikelyViewOfANewcomerBeginsNothing) {
   EXPECT_FALSE(scene.end.error) << scene.end.error->message;
 }
 
+// Its replica had the state before, and no steps are made: the head has let it join.
+TEST(ReducerChange, NewcomerThatIsHaltedBeforeItsLessonTellsOfThat) {
+  Scene scene;
+  scene.learns_first = true;
+  scene.root(halt(kSecond)).root(halt(kThird)).other(Message::of(Lesson{3}));
+  EXPECT_THAT(scene.run(), ElementsAre("halted 1.3 at 3"));
+  EXPECT_FALSE(scene.end.error) << scene.end.error->message;
+  Scene of_the_first;
+  of_the_first.root(halt(kSecond));
+  EXPECT_THAT(of_the_first.run(), ElementsAre("halted 1.2 at 0")) << "it has no lesson";
+}
+
 // Another newcomer came at the same time: what this one lacked came between its word and the View.
 TEST(ReducerChange, WhoLearnedWhatItLackedSinceItWasHaltedTakesTheNextView) {
   const auto with_newcomer = [](ViewId id) {

@@ -47,6 +47,7 @@ class Scene {
     options.events = 0;
     options.replay_bytes = 0;
     options.sites = sites;
+    options.learns_first = learns_first;
     play.actor("reducer", [options] { return std::make_unique<Reducer>(options); });
     play.actor("replica.1", speaker("contributions", false));
     play.actor("other", speaker("ring", false));
@@ -63,6 +64,7 @@ class Scene {
   }
 
   SiteOptions sites;  // none by itself
+  bool learns_first = false;
 
   // To the members: "on 1.1: bucket 3.0", "gives 1.2: header 3.0", of parts and sums.
   std::vector<std::string> passed_on;

@@ -396,7 +396,7 @@ TEST_F(StudyVerb, KilledAndStoppedStudyGoesOnToTheSameEnd) {
   }
   const ProcessEnd last = call({"study", "--resume", path("cut"), "--json"});
   EXPECT_EQ(last.exit_code, 0) << last.err;
-  EXPECT_EQ(found_by(last_line(last)), whole);
+  EXPECT_EQ(found_by(last_line(last)), whole) << stopped.err << last.err;
   EXPECT_EQ(lines_of("cut"), lines_of("whole"));
 }
 

@@ -34,7 +34,7 @@ constexpr const char* kPartial =
 // Four logical workers, on as many events an outer step as the others have in an iteration; or on
 // as many in two of them, where they take turns. A step of a quorum takes three of the workers, and
 // the next one the fourth. Sites are two workers, of which one or both have a turn at a time.
-std::string with_workers(Strategy strategy) {
+std::string with_workers(Strategy strategy, bool has_guests) {
   constexpr std::array kFields{"",
                                "",
                                "kind: local, workers: 4",
@@ -49,9 +49,15 @@ std::string with_workers(Strategy strategy) {
   return fmt::format(
       "train: {{micro_batch: 1, micro_batches: 4, epochs: {}, strategy: {{{}, steps: 2}}}}\n"
       "actors: {{validator: {{every: none}}, checkpointer: {{every: 1 epoch}}}}\n"
-      "cluster: {{failure: {{check_every: 8}}}}\n",
-      takes_turns(strategy) ? 10 : 20, kFields[static_cast<std::size_t>(strategy)]);
+      "cluster: {{{}failure: {{check_every: 8, restart: {}}}}}\n",
+      takes_turns(strategy) ? 10 : 20, kFields[static_cast<std::size_t>(strategy)],
+      has_guests ? "joiners: 2, " : "", has_guests ? 0 : 3);
 }
+
+constexpr const char* kLong =
+    "train: {micro_batch: 2, micro_batches: 4, epochs: 32}\n"
+    "actors: {validator: {every: none}, checkpointer: {every: 1 epoch}}\n"
+    "cluster: {failure: {check_every: 8}}\n";
 
 // Many processes come, one after the other, and there are few places.
 constexpr const char* kFewPlaces =
@@ -74,8 +80,10 @@ struct Script {
 
 std::string topology_of(const Script& script) {
   if (script.strategy == Strategy::kSharedNorm) return kFewSteps;
-  if (script.strategy != Strategy::kSynchronous) return with_workers(script.strategy);
-  if (script.guests.most > 0) return kFewPlaces;
+  const bool has_guests = script.guests.most > 0;
+  if (script.strategy != Strategy::kSynchronous) return with_workers(script.strategy, has_guests);
+  if (has_guests) return kFewPlaces;
+  if (script.fate == Fate::kSlowNewcomers && !script.needs_two) return kLong;
   if (script.partial) return kPartial;
   return script.needs_two ? kOnlyWithTwo : kShortTraining;
 }
@@ -156,7 +164,9 @@ Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
       script.deaths.push_back({leave.after + 1 + dice.below(60), member, dice.below(2) == 0});
     }
   }
-  if (script.strategy == Strategy::kSynchronous && dice.below(3) == 0) {
+  const bool has_workers = script.strategy != Strategy::kSynchronous;
+  const bool may_have_guests = script.strategy != Strategy::kSharedNorm;
+  if (may_have_guests && dice.below(has_workers ? 4 : 3) == 0) {
     script.guests = {30, dice.next()};
     script.needs_two = script.partial = false;
     script.joins.clear();
@@ -165,7 +175,12 @@ Script script_of(std::uint64_t seed, std::optional<Strategy> strategy) {
   const bool may_share = !strategy && script.strategy == Strategy::kSynchronous &&
                          script.guests.most == 0 && !script.needs_two && !script.partial;
   if (may_share && dice.below(3) == 0) script.strategy = Strategy::kSharedNorm;
-  if (script.fate == Fate::kNothing && dice.below(2) == 0) script.fate = Fate::kSlowNewcomers;
+  // Several at a time, so that the View changes while they learn, in a run that is long enough.
+  if (script.fate == Fate::kNothing && script.guests.most == 0 && dice.below(2) == 0) {
+    script.fate = Fate::kSlowNewcomers;
+    script.partial = false;
+    while (script.joins.size() < 6) script.joins.push_back(dice.between(0s, 300ms));
+  }
   return script;
 }
 

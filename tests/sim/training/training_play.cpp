@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kLimit = 300s;
 constexpr Duration kOrphanAfter = 60s;
+constexpr int kLagging = 30;  // times as long under way as other packets are
 
 // One short trouble that nobody is given up for, all of them together included.
 void make_short_trouble(World& world) {
@@ -190,10 +191,8 @@ class Company final : public NetworkWatcher {
     process.address = fmt::format("tcp://10.{}.{}.{}:1", member % 2, id / 250, id % 250);
     if (may_return_) process.gate.head_returns_within = kOrphanAfter;
     const bool is_newcomer = member >= members_ || number > 1;
-    if (is_newcomer && fate_ == Fate::kSlowNewcomers) {
-      Dice& dice = world_.dice();
-      be_slow(id, when, dice.between(1ms, 10ms), dice.between(5ms, 60ms));
-    }
+    for (const ProcessId newcomer : lagging_) slow(id, newcomer);
+    if (is_newcomer && fate_ == Fate::kSlowNewcomers) lag(id);
     return world_.add(setup.plan, config::member_name(member, number), std::move(process));
   }
 
@@ -247,13 +246,14 @@ class Company final : public NetworkWatcher {
     return known ? known->member : 0;
   }
 
-  // From then on the process goes on for a while and stands still for a while, in turns.
-  void be_slow(ProcessId id, TimePoint from, Duration goes_on, Duration stands_still) {
-    world_.at(from + goes_on, [=, this] {
-      const TimePoint until = world_.clock().now() + stands_still;
-      world_.pause(id, until);
-      if (!world_.killed(id) && !world_.end(id)) be_slow(id, until, goes_on, stands_still);
-    });
+  // What members send to the newcomer is long under way, and what the head does is not.
+  void lag(ProcessId newcomer) {
+    lagging_.insert(newcomer);
+    for (ProcessId id = 1; id < newcomer; ++id) slow(id, newcomer);
+  }
+  void slow(ProcessId from, ProcessId newcomer) {
+    if (is_head(from)) return;
+    world_.network().slow(from, newcomer, kLagging, kLimit);
   }
 
   void look_for_place() {
@@ -363,6 +363,7 @@ class Company final : public NetworkWatcher {
   Guests guests_;
   std::optional<Dice> guest_dice_;
   std::vector<ProcessId> sleepers_;
+  std::set<ProcessId> lagging_;
   std::vector<ProcessId> ended_;
   std::size_t told_ = 0;
 };

@@ -104,7 +104,7 @@ enum class Fate : std::uint8_t {
   kHeadKilled,
   kLongTroubles,                 // the same, and such as members and heads are given up for
   kSpeedsChange,                 // the head hears of other speeds again and again
-  kSlowNewcomers,                // stand still most of the time, and are many steps behind
+  kSlowNewcomers,                // get late what members send, and are many steps behind
   kLastMemberComputesOtherwise,  // draws other noise: as a broken processor would, its gradients
                                  // are wrong and look sound
 };

@@ -77,6 +77,13 @@ bool is_own_name(const std::string& name) {
          name == RunFolder::kLog || name == kLock || name.starts_with("events.out.tfevents.");
 }
 
+// One that was being written when a run was killed, perhaps its first. It is written anew.
+bool is_unfinished(std::string_view name) {
+  constexpr std::string_view kPart = ".part";
+  return name.ends_with(kPart) &&
+         is_own_name(std::string(name.substr(0, name.size() - kPart.size())));
+}
+
 Result<void> check_no_links(const std::string& path) {
   std::error_code ignored;
   const auto refused = [](const std::filesystem::path& link) {
@@ -137,7 +144,7 @@ Result<void> check_free(const std::string& path) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (is_own_name(name) || !counts(name)) continue;
+    if (is_own_name(name) || is_unfinished(name) || !counts(name)) continue;
     return Error{ErrorKind::kUsage,
                  fmt::format("{} is not empty (it holds {}), and a run has its folder to itself; "
                              "choose another with --out, such as {}",

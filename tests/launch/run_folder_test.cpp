@@ -67,6 +67,16 @@ TEST_F(RunFolderTest, OneThatHoldsAnythingElseIsRefusedAndStaysAsItIs) {
   EXPECT_THAT(complaint(RunFolder::create("", disk_)), HasSubstr("--out is empty"));
 }
 
+TEST_F(RunFolderTest, OneInWhichARunWasKilledBeforeItHadItsTopologyIsFree) {
+  make({"topology.yaml.part", "nodes.json.part"});
+  EXPECT_EQ(created(), "");
+}
+
+TEST_F(RunFolderTest, OneThatHoldsAnUnfinishedFileOfAnotherProgramIsRefused) {
+  make({"film.part"});
+  EXPECT_THAT(created(), HasSubstr("is not empty (it holds film.part)"));
+}
+
 TEST_F(RunFolderTest, LinksInThePlaceOfItsFilesAreRefused) {
   for (const std::string name : {"log.txt", "nodes.json", "showers", "checkpoints", ".lock"}) {
     std::filesystem::create_symlink(elsewhere_ / "target", folder_ / name);

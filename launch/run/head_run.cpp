@@ -268,8 +268,6 @@ void HeadRun::make_parts() {
   parts_.emplace(computing_parts(*setup_, disk_, 0));
   if (setup_->size.members > 0) parts_->loader.most_ahead = 0;  // it feeds other nodes
   parts_->coordinator = coordinator_options(*setup_, begin_.state);
-  const std::vector<std::string> addresses = interface_addresses();
-  if (!addresses.empty()) parts_->coordinator.own_host = addresses.front();
   parts_->coordinator.ended = [this] {
     std::vector<actors::MissingMember> missing;
     if (!lost_members_) return missing;

@@ -62,15 +62,15 @@ std::vector<std::uint32_t> replicas_by_site(const config::Topology& topology, co
 
 // In bytes, of each process that computes: `computed` for each micro-batch between members, and
 // `batch` for each of its parts.
-std::vector<std::int64_t> shares(const config::Topology& topology,
-                                 const std::vector<std::uint64_t>& replica_weights,
-                                 const std::vector<std::uint32_t>& by_site, std::int64_t batch,
-                                 std::int64_t computed) {
+std::vector<std::int64_t> shares(const config::Topology& topology, const model::Gan& gan,
+                                 std::uint32_t members, std::int64_t batch, std::int64_t computed) {
+  const auto replica_weights = config::replica_weights(topology, members);
   std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
   const auto options = config::options_between_members(topology);
   std::vector<std::int64_t> owned(replica_weights.size());
-  for (const std::uint32_t owner : pipeline::assign_micro_batches(
-           options.all_parts(), replica_weights, options.parts(), by_site)) {
+  for (const std::uint32_t owner :
+       pipeline::assign_micro_batches(options.all_parts(), replica_weights, options.parts(),
+                                      replicas_by_site(topology, gan, members))) {
     ++owned[owner];
   }
   for (std::size_t replica = 0; replica < owned.size(); ++replica) {
@@ -201,9 +201,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   bounds.iteration_bytes =
       options.all_parts() * sizes.batch_bytes + options.micro_batches * computed;
-  const auto weights = config::replica_weights(topology, members);
-  bounds.share_bytes = shares(topology, weights, replicas_by_site(topology, *gan, members),
-                              sizes.batch_bytes, computed);
+  bounds.share_bytes = shares(topology, *gan, members, sizes.batch_bytes, computed);
   return bounds;
 }
 

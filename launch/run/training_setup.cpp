@@ -9,6 +9,7 @@
 #include "config/plan.h"
 #include "config/topology_identity.h"
 #include "config/workers.h"
+#include "launch/machine/this_host.h"
 #include "launch/machine/usable_machine.h"
 #include "launch/run/networks.h"
 #include "launch/run/trained.h"
@@ -253,6 +254,8 @@ actors::CoordinatorOptions coordinator_options(const TrainingSetup& setup,
   options.first_step = state->step(slots);
   options.iterations = setup.iterations;
   options.state = std::move(state);
+  const std::vector<std::string> addresses = interface_addresses();
+  if (!addresses.empty()) options.own_host = addresses.front();
   options.validate = setup.data && setup.data->test;
   options.stop = setup.options.stop;
   options.parting_grace = cluster.failure.dead_after;

@@ -181,7 +181,7 @@ std::vector<std::uint32_t> site_order(std::span<const std::uint32_t> ring, const
     if (is_slower) first = i;
   }
   std::vector<std::uint32_t> order(ring.begin(), ring.end());
-  std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(first));
+  std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first), order.end());
   return order;
 }
 

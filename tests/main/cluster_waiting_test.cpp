@@ -46,13 +46,16 @@ TEST_F(ClusterWaiting, SlowMemberIsGivenLessAndTheBitsStay) {
   const pid_t slow = member(1);
   ASSERT_GT(slow, 0);
   // Most of the time it stands still, also while it computes: what it does at once takes longer
-  // than it is let.
+  // than it is let. That is more and more, as it gets no processor at all in so short a time where
+  // others want it.
+  std::chrono::microseconds lets{500};
   const auto is_shared_anew = [&] {
+    lets += std::chrono::microseconds(30);
     for (int i = 0; i < 10; ++i) {
       ::kill(slow, SIGSTOP);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       ::kill(slow, SIGCONT);
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      std::this_thread::sleep_for(lets);
     }
     return read_text(path("a/metrics.jsonl")).find(R"("shared_anew":"an iteration takes)") !=
            std::string::npos;

@@ -123,8 +123,8 @@ class Reducer final : public runtime::Actor {
   SiteRings sites_;
   ViewTurns turns_;
   bool takes_lessons_ = false;  // it is taught, and in no View yet
-  // Of one that learns first, before its lesson is here. While no steps are made its replica may
-  // have the state before that, which is all that it needs to join.
+  // The change that it was halted for before its lesson was here, if it learns first. Its replica
+  // may have the state before that lesson, and needs no more to join while no steps are made.
   std::optional<Halt> early_halt_;
   // They belong to a View that is not entered yet, or to a step that is not to begin yet.
   std::deque<Message> early_;

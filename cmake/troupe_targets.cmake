@@ -95,7 +95,8 @@ function(troupe_test name)
   # A test calls what is optimised and is not itself worth it: -O3 takes a third longer to build.
   target_compile_options(${name} PRIVATE -O1)
   troupe_jumbo(${name})
-  set(seconds 300)
+  # Ends what hangs. A test of many processes takes some minutes where others want the processors.
+  set(seconds 600)
   if(TROUPE_SANITIZE)
     set(seconds 1500)
   endif()

@@ -102,7 +102,8 @@ class PoolPlaces : public PoolRun {};
 // A pool of four nodes at most, of which one after another is taken away.
 TEST_F(PoolPlaces, MoreNodesAreReplacedThanThereArePlaces) {
   constexpr std::size_t kNodes = 6;
-  const Words few{"--set", "cluster.joiners=0", "--set", "cluster.failure.restart=0"};
+  const Words few{"--set", "cluster.joiners=0", "--set",
+                  "cluster.failure={restart: 0, dead_after: 3s}"};
   Process all(command(endless(cloud_pool(1) + few)));
   for (std::size_t node = 0; node < kNodes; ++node) {
     ASSERT_TRUE(all.wait_until([&] { return count(R"("joined":["member.)") > node; })) << log();

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <thread>
 
 #include <fmt/format.h>
@@ -12,6 +13,15 @@
 
 namespace troupe {
 namespace {
+
+// What all threads of another process have had of processors; nothing where that has ended.
+std::chrono::nanoseconds processor_time(pid_t process) {
+  clockid_t clock{};
+  timespec time{};
+  if (::clock_getcpuclockid(process, &clock) != 0) return {};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 class ClusterWaiting : public ClusterRun {
  protected:
@@ -46,21 +56,22 @@ TEST_F(ClusterWaiting, SlowMemberIsGivenLessAndTheBitsStay) {
   const pid_t slow = member(1);
   ASSERT_GT(slow, 0);
   // Most of the time it stands still, also while it computes: what it does at once takes longer
-  // than it is let. That is more and more, as it gets no processor at all in so short a time where
-  // others want it.
-  std::chrono::microseconds lets{500};
+  // than it is let. Others may want the processor, so it is let until it has had some of it.
   const auto is_shared_anew = [&] {
-    lets += std::chrono::microseconds(30);
     for (int i = 0; i < 10; ++i) {
+      const std::chrono::nanoseconds before = processor_time(slow);
+      ::kill(slow, SIGCONT);
+      wait_for([&] {
+        const std::chrono::nanoseconds now = processor_time(slow);
+        return now.count() == 0 || now > before + std::chrono::microseconds(500);
+      });
       ::kill(slow, SIGSTOP);
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      ::kill(slow, SIGCONT);
-      std::this_thread::sleep_for(lets);
     }
-    return read_text(path("a/metrics.jsonl")).find(R"("shared_anew":"an iteration takes)") !=
-           std::string::npos;
+    return count(R"("shared_anew":"an iteration takes)") > 0;
   };
-  ASSERT_TRUE(process.wait_until(is_shared_anew));
+  EXPECT_TRUE(process.wait_until(is_shared_anew)) << log();
+  ::kill(slow, SIGCONT);
   stop(process);
   expect_goes_on({"--workers", "2"}, sizes, 128);
 }

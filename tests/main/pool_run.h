@@ -6,11 +6,9 @@
 #include <sys/file.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -40,15 +38,13 @@ class PoolRun : public ClusterRun {
   // Waits until so many nodes of the pool have this state.
   bool wait_until(Process& process, const std::string& pool, std::size_t count,
                   const std::string& state) const {
-    for (int i = 0; i < 600 && process.running(); ++i) {
+    return process.wait_until([&] {
       std::size_t found = 0;
       for (const auto& [name, node] : nodes()) {
         found += name.starts_with(pool + ".") && node.state == state ? 1 : 0;
       }
-      if (found >= count) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return false;
+      return found >= count;
+    });
   }
   std::string pools(const Words& more = {}) const {
     const ProcessEnd end = call(Words{"pools", path("a")} + more);

@@ -161,9 +161,7 @@ TEST_F(PoolRun, ScriptOfTheManualGivesItsNodeTheToken) {
                      fmt::format("echo SECRET | {} {} start 'cat >{}.part; mv {}.part {}'", shell,
                                  path("node"), token, token, token)});
     EXPECT_EQ(started.wait().exit_code, 0) << shell;
-    for (int i = 0; i < 100 && !std::filesystem::exists(token); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
+    EXPECT_TRUE(wait_for([&] { return std::filesystem::exists(token); })) << shell;
     EXPECT_EQ(read_text(token), "SECRET\n") << shell;
   }
 }

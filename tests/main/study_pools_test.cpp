@@ -28,6 +28,7 @@ constexpr const char* kTrials = R"(  train.epochs: {choice: [100000]}
   actors.validator.every: {choice: [50 epochs]}
   cluster.failure: {choice: [{heartbeat: 50ms, dead_after: 400ms}]}
   actors.validator.events: {choice: [20]}
+  actors.checkpointer.every: {choice: [500 iterations]}
 objective: {minimise: merit}
 method: {kind: grid}
 parallel: 2

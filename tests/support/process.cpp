@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -55,10 +56,14 @@ Words operator+(Words words, const Words& more) {
 }
 
 bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds patience) {
+  using std::chrono::milliseconds;
   const auto until = Clock::now() + patience;
-  while (!condition()) {
-    if (Clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (auto asked = Clock::now(); !condition(); asked = Clock::now()) {
+    const auto now = Clock::now();
+    if (now > until) return false;
+    const Clock::duration pause =
+        std::clamp<Clock::duration>(3 * (now - asked), milliseconds(1), milliseconds(100));
+    std::this_thread::sleep_for(pause);
   }
   return true;
 }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace troupe::actors {
 
 using runtime::Context;
@@ -42,6 +44,12 @@ void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t
   result.distance =
       std::isfinite(quality.loss) ? quality.loss : std::numeric_limits<double>::infinity();
   result.stop_distance = result.distance;
+  if (!std::isfinite(quality.loss)) {
+    context.log().warning(
+        fmt::format("the loss of test events is NaN or infinite behind step {}; "
+                    "it makes no checkpoint the best, and ends no training",
+                    step));
+  }
   result.table = pipeline::quality_text(quality);
   result.json = pipeline::quality_json(quality);
   tell(context, step, std::move(result), start);

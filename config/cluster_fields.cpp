@@ -93,7 +93,7 @@ CodecOf<std::vector<BandwidthSection>> bandwidth_list() {
           "Bits per second of one connection between two such hosts, in its slower direction.")
       .field("delay", &BandwidthSection::delay, duration(milliseconds(0)), Scope::kFree,
              "How long a message is under way from one such host to another, half of what `ping` "
-             "tells; 0 s: not known, and 0.1 ms counts.");
+             "tells, at most 10 s; 0 s: not known, and 0.1 ms counts.");
   return list<BandwidthSection>(CodecOf<BandwidthSection>(record), 0, 1000);
 }
 
@@ -235,15 +235,16 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
       ->field("hosts", &ClusterSection::hosts, hosts(), Scope::kFree,
               "Where members run, each {address, workers}; empty: everything in one process.")
       .field("bandwidth", &ClusterSection::bandwidth, bandwidth_list(), Scope::kFree,
-             "How fast hosts reach each other, each {between, rate}, for the order of the ring. "
+             "How fast hosts reach each other, each {between, rate, delay}, for the order of the "
+             "ring. "
              "Pairs that no item names count as faster than all others; a later item wins over an "
              "earlier one.")
       .field("assign", &ClusterSection::shares, shares(), Scope::kFree,
              "How many micro-batches each member computes: `auto`, as many as every other, or in "
              "proportion to its share.")
       .field("rebalance", &ClusterSection::rebalance, boolean(), Scope::kFree,
-             "Whether micro-batches are shared out anew after an epoch, by the measured speed of "
-             "each worker. They are not where `assign` gives the shares.")
+             "Whether micro-batches are shared out anew while a run goes on, by the measured speed "
+             "of each worker. They are not where `assign` gives the shares.")
       .field("listen", &ClusterSection::listen, host_and_port(), Scope::kFree,
              "Where the head waits for members, also for those that join later. An address beyond "
              "this machine needs keys. With port 0 of the loopback nobody joins from elsewhere, "

@@ -115,7 +115,7 @@ void add_dense_and_convolution(KindTable& table) {
       ->required("filters", option(&Convolution::filters), integer<std::int64_t>(1, kMostFilters),
                  Scope::kState, "Output channels.")
       .required("kernel", option(&Convolution::kernel), extent(1, 64, 1), Scope::kState,
-                "Cells per axis.")
+                "Cells per axis; 1 along those that are left out.")
       .field("stride", option(&Convolution::stride),
              newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
              "Cells from one window to the next, per axis.")

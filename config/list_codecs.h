@@ -75,13 +75,14 @@ CodecOf<std::array<T, N>> array(CodecOf<T> item, std::size_t least = N, T fill =
       [fill](std::array<T, N>& into, std::size_t) { into.fill(fill); });
 }
 
-// Absent unless given; an absent one is not written. One that is given is read over the content
-// that was there before, as a record of options reads over its defaults.
+// Absent unless given, and null gives none; an absent one is not written. One that is given is read
+// over the content that was there before, as a record of options reads over its defaults.
 template <class T>
 CodecOf<std::optional<T>> optional(CodecOf<T> content) {
   return codec_of<std::optional<T>>(
       content->describe(),
       [content](const YamlValue& value, std::optional<T>& into, Reader& reader) {
+        if (value.is_null()) return;
         T given = into.value_or(T{});
         content->read(value, given, reader);
         into = std::move(given);

@@ -388,10 +388,11 @@ std::shared_ptr<Record<Topology>> model_record() {
              word<Precision>({{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}, {"fp16"}),
              Scope::kState,
              "`bf16`: convolutions and dense layers round what they multiply to bfloat16, and add "
-             "in single precision, except convolutions that sum over one channel without a stride "
-             "or are in groups, and dense layers with fewer than 16 inputs or whose units are no "
-             "multiple of 16. All else, weights included, is in single precision. By `kernels: "
-             "fastest` tensor cores round convolutions of one channel too and no dense layers, "
+             "in single precision. Not so are convolutions in groups, those that sum over one "
+             "channel without a stride, but for gradients of their kernels, and dense layers with "
+             "fewer than 16 inputs or whose units are no multiple of 16. All else, weights "
+             "included, is in single precision. By `kernels: fastest` tensor cores round "
+             "convolutions of one channel too and no dense layers, "
              "and devices without them round nothing.")
       .field("kernels", within(&Topology::model, &ModelSection::kernels),
              word<Kernels>({{"portable", Kernels::kPortable}, {"fastest", Kernels::kFastest}}),

@@ -187,6 +187,13 @@ void check_fake_conditions(const GanDescription& gan, Reader& reader) {
                                    "use batch",
                                    shown(columns.front())));
   }
+  for (const model::EmbeddedCondition& embedded : model::embedded_conditions(gan)) {
+    if (embedded.condition != model::kEnergyCondition) continue;
+    reader.broken_rule({at},
+                       fmt::format("uniform draws any energy, but layer {} (embedding) reads the "
+                                   "energy as a class; use batch",
+                                   shown(embedded.layer)));
+  }
   for (const model::LossTerm& term : gan.losses) {
     std::string what = term.target == model::Target::kAngle    ? "angles"
                        : term.target == model::Target::kBins   ? "bins"

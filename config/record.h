@@ -143,7 +143,7 @@ class Record final : public Codec<S> {
       const Field* field = find(member.key);
       if (field == nullptr) {
         reader.unknown_key(member, names());
-      } else if (!field->is_used(into)) {
+      } else if (!field->is_used(into) && !is_unknown(field->about.when, reader)) {
         reader.problem(member.key_place, member.key + " acts only with " + field->about.when);
       }
     }
@@ -198,6 +198,12 @@ class Record final : public Codec<S> {
     bool is_used(const S& value) const { return !used || used(value); }
   };
 
+  // Whether the field that `when` is about ("policy: plateau") could not be read.
+  static bool is_unknown(const std::string& when, const Reader& reader) {
+    const std::string field = when.substr(0, when.find(':'));
+    const bool is_of_section = field.find('.') == std::string::npos && !reader.path().empty();
+    return reader.has_problem_below(is_of_section ? reader.path() + "." + field : field);
+  }
   const Field* find(std::string_view name) const {
     const auto found = std::find_if(fields_.begin(), fields_.end(),
                                     [&](const Field& field) { return field.about.name == name; });

@@ -27,7 +27,7 @@ constexpr std::string_view kOfValidator = "validator/";
 CodecOf<StoppingOptions> stop_metric() {
   const std::string what =
       "g, d or network, a term of one such as d/generation, or validator/ and a figure";
-  const CodecOf<std::string> content = text(what, "(g|d|network)(/[^/]+)?|validator/[^/]+");
+  const CodecOf<std::string> content = text(what, "(g|d|network)(/[^/]+)?|validator/.+");
   const auto word_of = [](const StoppingOptions& options) -> std::string {
     if (!options.figure.empty()) return std::string(kOfValidator) + options.figure;
     if (!options.whose.empty()) return options.whose;
@@ -49,9 +49,11 @@ CodecOf<StoppingOptions> stop_metric() {
         const bool has_network = !into.whose.empty();
         if ((network == kTheNetwork) != has_network) {
           return reader.expected(
-              value, has_network
-                         ? "network, a term of it such as network/kind, or validator/loss"
-                         : "g or d, a term of one such as d/generation, or validator/merit");
+              value,
+              has_network
+                  ? "network, a term of it such as network/kind, or a figure: validator/loss of "
+                    "a supervised task, one such as validator/merit of diffusion"
+                  : "g or d, a term of one such as d/generation, or validator/merit");
         }
         if (network == "d") into.network = pipeline::kDiscriminator;
         if (network == "g") into.network = pipeline::kGenerator;
@@ -101,6 +103,7 @@ CodecOf<Topology> stop_codec() {
       content->describe(),
       [content](const YamlValue& value, Topology& into, Reader& reader) {
         auto& given = into.train.options.stop;
+        if (value.is_null()) return;
         if (!given) given = usual_stop(has_network(into));
         content->read(value, given, reader);
       },

@@ -25,9 +25,11 @@ void check_turns(const Topology& topology, Reader& reader) {
   const char* const workers = workers_path(strategy);
   const char* const name = pipeline::strategy_name(strategy.kind);
   if (strategy.of > strategy.workers && strategy.kind == pipeline::StrategyKind::kQuorum) {
-    reader.broken_rule({"train.strategy.of", workers},
-                       fmt::format("a step takes the first {} of {} workers; take {} or less",
-                                   strategy.of, strategy.workers, strategy.workers));
+    reader.broken_rule(
+        {"train.strategy.of", workers},
+        fmt::format("a step takes the first {} that are ready (train.strategy.of), and "
+                    "there are {}; set train.strategy.of to {} or less",
+                    strategy.of, strategy.workers, strategy.workers));
   }
   if (strategy.workers > pipeline::kMostWorkersInTurns) {
     reader.broken_rule({workers}, fmt::format("{} workers, at most {} can take turns",

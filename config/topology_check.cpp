@@ -72,6 +72,16 @@ std::vector<double> values_in(const GanDescription& gan, const std::string& colu
   return {};
 }
 
+// The fewest classes of the embeddings that read the column as a condition; 0: none does.
+std::int64_t embedded_classes(const GanDescription& gan, const std::string& column) {
+  std::int64_t classes = 0;
+  for (const model::EmbeddedCondition& embedded : model::embedded_conditions(gan)) {
+    if (embedded.condition != column) continue;
+    classes = classes == 0 ? embedded.classes : std::min(classes, embedded.classes);
+  }
+  return classes;
+}
+
 // Whether the column is the target of a binary cross-entropy.
 bool is_probability(const GanDescription& gan, const std::string& column) {
   return std::ranges::any_of(gan.losses, [&](const model::LossTerm& term) {
@@ -304,7 +314,8 @@ void check_penalty(const Topology& topology, Reader& reader) {
   const std::string at = fmt::format("model.losses.{}.gradient_penalty", penalty->output);
   const auto& schedule = topology.train.options.schedule;
   if (std::none_of(schedule.begin(), schedule.end(), model::makes_fakes)) {
-    reader.broken_rule({at, "train.schedule"}, "acts in d_fake and d_both, of which there is none");
+    reader.broken_rule({at, "train.schedule"},
+                       "a gradient penalty acts in d_fake and d_both, of which there is none");
   }
   if (const std::string fault = model::penalty_fault(topology.model.gan); !fault.empty()) {
     reader.broken_rule({at, "model.discriminator.columns", "model.discriminator.layers"},
@@ -312,11 +323,14 @@ void check_penalty(const Topology& topology, Reader& reader) {
   }
   // It is the difference of two passes that are close to each other.
   if (topology.model.precision == Precision::kBf16) {
-    reader.broken_rule({at, "model.precision"},
-                       "is lost in what bf16 rounds off; set model.precision to fp32");
+    reader.broken_rule(
+        {at, "model.precision"},
+        "a gradient penalty is lost in what bf16 rounds off; set model.precision to fp32");
   } else if (topology.model.kernels == Kernels::kFastest && topology.replica.device != kProcessor) {
-    reader.broken_rule({at, "model.kernels", "actors.replica.device"},
-                       "is lost in what tensor cores round off; set model.kernels to portable");
+    reader.broken_rule(
+        {at, "model.kernels", "actors.replica.device"},
+        "a gradient penalty is lost in what tensor cores round off; set model.kernels to "
+        "portable");
   }
 }
 
@@ -416,7 +430,8 @@ void derive(Topology& topology) {
   DatasetOptions& data = topology.data.dataset;
   data.columns.clear();
   for (const std::string& column : model::columns_of(gan)) {
-    data.columns.push_back({column, values_in(gan, column), is_probability(gan, column)});
+    data.columns.push_back({column, values_in(gan, column), is_probability(gan, column),
+                            embedded_classes(gan, column)});
   }
   const auto& schedule = topology.train.options.schedule;
   gan.judges_both =

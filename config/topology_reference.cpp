@@ -155,8 +155,13 @@ std::string topology_reference() {
       out += "\n### `model.losses.OUTPUT`\n" + reference_of_each(field_of(section, "losses")) +
              layer_table();
     }
+    if (field.name == "train") {
+      const TypeDescription& rates = *section_of(field_of(section, "learning_rate").type);
+      out += "\n### `train.learning_rate.NETWORK.parts`, each\n" +
+             reference_of_each(field_of(*section_of(rates.fields.front().type), "parts"));
+    }
     if (field.name == "cluster") {
-      for (const char* const list : {"hosts", "pools"}) {
+      for (const char* const list : {"hosts", "bandwidth", "pools"}) {
         out += fmt::format("\n### `cluster.{}`, each\n{}", list,
                            reference_of_each(field_of(section, list)));
       }

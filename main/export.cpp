@@ -88,10 +88,11 @@ const nlohmann::json& member_of(const nlohmann::json& object, const char* name) 
   return found == object.end() ? kNothing : *found;
 }
 
-// Gives the card the figures of the validation that the run made of this step; none where there is
-// no run around the checkpoint, or it has made none. What is no such line is passed over, whatever
-// stands there.
-void add_validation(const std::string& checkpoint, std::uint64_t step, pipeline::ModelCard& card) {
+// Gives the card the figures of `row` of the validation that the run made of this step; none where
+// there is no run around the checkpoint, or it has made none. What is no such line is passed over,
+// whatever stands there.
+void add_validation(const std::string& checkpoint, std::uint64_t step, const char* row_name,
+                    pipeline::ModelCard& card) {
   std::error_code ignored;
   const auto run =
       std::filesystem::weakly_canonical(checkpoint, ignored).parent_path().parent_path();
@@ -107,7 +108,7 @@ void add_validation(const std::string& checkpoint, std::uint64_t step, pipeline:
     card.figures.clear();
     card.unlike.clear();
     for (const auto& row : rows) {
-      if (member_of(row, "name") != "generated") continue;
+      if (member_of(row, "name") != row_name) continue;
       add_numbers(row, "", card.figures);
       for (const auto& word : member_of(member_of(row, "comparison"), "unlike")) {
         if (word.is_string()) card.unlike.push_back(word);
@@ -176,6 +177,7 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
         "cells of this model are those of its data.{}\n",
         noise + 4, noise, noise, with_columns("Columns that it makes besides are left out"));
   }
+  const std::string told = fmt::format("{}", fmt::join(latent.conditions, ", "));
   return fmt::format(
       "Input `latent` (N, {}): {}. Energies are in units of 100 GeV, angles in rad. Output "
       "`shower` "
@@ -183,9 +185,10 @@ std::string use_of_onnx(pipeline::OnnxFlavour flavour, const TrainedModel& train
       "a "
       "negative cell counts as 0.{}\n",
       latent.size,
-      latent.mode == model::LatentMode::kMultiply ? "normal random numbers, times the condition"
-      : latent.conditions.empty()                 ? "normal random numbers"
-                                                  : "the conditions, then normal random numbers",
+      latent.mode == model::LatentMode::kMultiply
+          ? fmt::format("normal random numbers, times the condition ({})", told)
+      : told.empty() ? std::string("normal random numbers")
+                     : fmt::format("the conditions ({}), then normal random numbers", told),
       trained.units.power, trained.units.units_per_gev,
       with_columns("Further outputs (N, 1), as the data have them"));
 }
@@ -290,7 +293,9 @@ Result<std::vector<Leaving>> make_files(const CommandLine& line, const std::stri
   pipeline::ModelCard card;
   card.title = fmt::format("{} ({})", trained.topology.name, trained.checkpoint.model);
   const auto options = config::options_between_members(trained.topology);
-  add_validation(checkpoint, model.state.step(options.schedule.size()), card);
+  const bool is_supervised = model.gan.task == model::Task::kSupervised;
+  add_validation(checkpoint, model.state.step(options.schedule.size()),
+                 is_supervised ? "test" : "generated", card);
   std::vector<Leaving> all;
   for (const Format& format : kFormats) {
     if (!line.has(format.option)) continue;

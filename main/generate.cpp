@@ -95,6 +95,20 @@ Result<void> order_columns(const std::vector<std::string>& asked, ShowerLaws& la
   return {};
 }
 
+// Embeddings read numbers of classes.
+Result<void> check_classes(const model::GanDescription& gan, const ShowerLaws& laws) {
+  for (const model::EmbeddedCondition& embedded : model::embedded_conditions(gan)) {
+    for (const auto& [name, law] : laws.columns) {
+      if (name != embedded.condition || law.is_of_classes(embedded.classes)) continue;
+      return Error{ErrorKind::kUsage,
+                   fmt::format("--condition {}: layer {} (embedding) has {} classes; give a whole "
+                               "number from 0 to {}, or several (0,1)",
+                               name, embedded.layer, embedded.classes, embedded.classes - 1)};
+    }
+  }
+  return {};
+}
+
 // Refuses what can be refused before anything is read.
 Result<WantedShowers> wanted(const CommandLine& line, const ShowerLaws& laws,
                              const std::string& checkpoint) {
@@ -225,6 +239,7 @@ Result<Generated> generate(const CommandLine& line, const ShowerLaws& laws,
     return Error{ErrorKind::kUsage, "--angle: this model was trained without angles"};
   }
   RETURN_IF_ERROR(order_columns(model::columns_of(trained.topology.model.gan.latent), wants.laws));
+  RETURN_IF_ERROR(check_classes(trained.topology.model.gan, wants.laws));
   trained.backend->prepare_thread();
   const auto threads = line.get<int>("threads");
   runtime::ThreadTeam team(threads, [&] { trained.backend->prepare_thread(); });

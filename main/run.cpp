@@ -30,6 +30,7 @@
 #include "launch/run/member_run.h"
 #include "launch/run/result_copies.h"
 #include "launch/run/supervise.h"
+#include "launch/run/turn_order.h"
 #include "main/command_line.h"
 #include "main/common_options.h"
 #include "main/files.h"
@@ -236,6 +237,12 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   ASSIGN_OR_RETURN(launch::Judgement judgement,
                    launch::judge_run(loaded, arguments.workers, std::move(placed)));
   if (!judgement.here.empty()) return judgement.here.front();
+  if (!arguments.request.order.empty()) {
+    runtime::FileDisk disk;
+    const auto scaled = config::scaled(loaded.topology, judgement.placement.members);
+    RETURN_IF_ERROR(launch::read_turn_order(arguments.request.order,
+                                            config::options_between_members(scaled), disk));
+  }
   return std::move(judgement.placement);
 }
 

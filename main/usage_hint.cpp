@@ -109,6 +109,10 @@ std::string unknown_option(const Command& command, const std::string& word,
     const auto fields = config::fields_named(name);
     if (!fields.empty()) return said + as_settings(fields, value);
   }
+  for (const Command* verb : shown_verbs()) {
+    if (std::ranges::count(option_names(*verb), name) == 0) continue;
+    return said + fmt::format("; troupe {} has it", verb->name);
+  }
   const std::string near = runtime::nearest_word(name, option_names(command));
   if (!near.empty()) return said + fmt::format("; did you mean --{}?", near);
   return sets ? said + field_hint(name, value) : said;

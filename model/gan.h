@@ -137,6 +137,15 @@ std::string penalty_fault(const GanDescription& gan);
 // then those of its discriminator, as "d/NAME".
 std::vector<LossTerm> told_losses(const GanDescription& gan);
 
+// An embedding that reads a condition of events, whose numbers are then its classes.
+struct EmbeddedCondition {
+  std::string condition;  // as LatentDescription::conditions
+  std::string layer;
+  std::int64_t classes = 0;
+};
+// Those of the model's networks, but for one that has problems.
+std::vector<EmbeddedCondition> embedded_conditions(const GanDescription& gan);
+
 // The columns of the data that a model reads: those of its latent, of its network's conditions and
 // columns, and of its losses, each once.
 std::vector<std::string> columns_of(const GanDescription& gan);

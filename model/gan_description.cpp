@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -236,6 +237,58 @@ std::vector<double> values_of(const LossTerm& term, const Shape& output) {
 float target_of_column(std::span<const float> values, float number) {
   if (values.empty()) return number;
   return static_cast<float>(std::ranges::find(values, number) - values.begin());
+}
+
+namespace {
+
+// The condition that a layer reads as one feature, by way of slices, or of what is the same in all
+// cells; "": it reads none. Channels of the network's input begin with `first`.
+std::string condition_read(const NetworkDescription& network, const NetworkShapes& shapes, int from,
+                           const std::vector<std::string>& first) {
+  std::int64_t feature = 0;
+  while (from >= 0) {
+    const auto layer = static_cast<std::size_t>(from);
+    const LayerKind& kind = network.layers[layer].kind;
+    const auto* slice = std::get_if<Slice>(&kind);
+    if (slice == nullptr && !std::holds_alternative<GlobalMaxPool>(kind)) return "";
+    if (slice != nullptr && slice->axis == Axis::kChannels) feature += slice->begin;
+    from = shapes.inputs[layer];
+  }
+  if (from == kOfColumns) return "";
+  const std::vector<std::string>& names = from == kOfInput ? first : network.conditions;
+  return std::cmp_less(feature, names.size()) ? names[static_cast<std::size_t>(feature)] : "";
+}
+
+// What a denoising network reads, by channel; "": no condition.
+std::vector<std::string> denoised_channels(const GanDescription& gan) {
+  const std::vector<std::string>& conditions = gan.latent.conditions;
+  const auto channels = static_cast<std::size_t>(gan.discriminator.input.channels);
+  std::vector<std::string> all(channels - std::min(channels, conditions.size()));
+  all.insert(all.end(), conditions.begin(), conditions.end());
+  return all;
+}
+
+}  // namespace
+
+std::vector<EmbeddedCondition> embedded_conditions(const GanDescription& gan) {
+  std::vector<EmbeddedCondition> embedded;
+  const auto add = [&](const NetworkDescription& network, const std::vector<std::string>& first) {
+    const NetworkShapes shapes = infer_shapes(network);
+    if (!shapes.problems.empty()) return;
+    for (std::size_t i = 0; i < network.layers.size(); ++i) {
+      const auto* embedding = std::get_if<Embedding>(&network.layers[i].kind);
+      if (embedding == nullptr) continue;
+      std::string condition = condition_read(network, shapes, shapes.inputs[i], first);
+      if (condition.empty()) continue;
+      embedded.push_back({std::move(condition), network.layers[i].name, embedding->classes});
+    }
+  };
+  const std::vector<std::string> none;
+  if (gan.task == Task::kGan) {
+    add(gan.generator, gan.latent.mode == LatentMode::kPrepend ? gan.latent.conditions : none);
+  }
+  add(gan.discriminator, gan.task == Task::kDiffusion ? denoised_channels(gan) : none);
+  return embedded;
 }
 
 std::vector<std::string> columns_of(const GanDescription& gan) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "actors/message_fields.h"
 #include "launch/machine/this_host.h"
@@ -88,12 +89,22 @@ runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime
   runtime::NetworkRange network;
   if (cluster.fabric_network) {
     ASSIGN_OR_RETURN(network, runtime::NetworkRange::parse(*cluster.fabric_network));
+    const std::vector<std::string> here = interface_addresses();
+    if (std::ranges::none_of(here, [&](const auto& each) { return network.has(each); })) {
+      return runtime::Error{
+          runtime::ErrorKind::kTopology,
+          fmt::format("this machine has no address in cluster.fabric_network, {}: it has {}",
+                      *cluster.fabric_network, fmt::join(here, ", "))};
+    }
   }
   RETURN_IF_ERROR(ucx.open(network));
-  log.info(fmt::format("data travel over UCX {}, unencrypted; {}", ucx.offer().version,
-                       cluster.fabric_network
-                           ? fmt::format("they may cross the network {}", *cluster.fabric_network)
-                           : "they stay on this machine"));
+  log.info(fmt::format(
+      "data travel over UCX {}, unencrypted; {}", ucx.offer().version,
+      cluster.fabric_network
+          ? fmt::format("they may cross {}", *cluster.fabric_network == "any"
+                                                 ? "any network"
+                                                 : "the network " + *cluster.fabric_network)
+          : "they stay on this machine"));
   return {};
 }
 

@@ -241,8 +241,8 @@ Result<void> HeadRun::find_state() {
     ASSIGN_OR_RETURN(begin_, newest_point(*setup_, folder_, request_.returns, disk_, log_));
   }
   if (!request_.order.empty()) {
-    ASSIGN_OR_RETURN(setup_->order, read_turn_order(request_.order, setup_->options, disk_));
-    RETURN_IF_ERROR(check_turn_order(setup_->order, *begin_.state));
+    ASSIGN_OR_RETURN(setup_->order,
+                     take_turn_order(request_.order, setup_->options, *begin_.state, disk_, log_));
   }
   if (setup_->options.lossy) {
     log_.info(

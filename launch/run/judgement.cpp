@@ -33,6 +33,12 @@ std::string placed(const config::LoadedTopology& loaded, const char* field,
   return config::problem_of(loaded.origins, field, what).text();
 }
 
+// Why what the topology says in this field cannot be had. A command line is not at fault.
+Error refusal_at(const config::LoadedTopology& loaded, const char* field, const Error& why) {
+  const bool is_usage = why.kind == ErrorKind::kUsage;
+  return {is_usage ? ErrorKind::kTopology : why.kind, placed(loaded, field, why.message)};
+}
+
 // In one message, as one look shall find all of it.
 Error all_of(const std::vector<Error>& errors) {
   Error all = errors.front();
@@ -48,7 +54,7 @@ void judge_members(const config::LoadedTopology& loaded, std::vector<Error>& ref
   const std::optional<std::string>& folder = loaded.topology.cluster.keys;
   if (!folder) return;
   if (const auto keys = read_key_folder(*folder); !keys.ok()) {
-    refusals.push_back({keys.error().kind, placed(loaded, "cluster.keys", keys.error().message)});
+    refusals.push_back(refusal_at(loaded, "cluster.keys", keys.error()));
   }
 }
 
@@ -60,7 +66,7 @@ Result<void> try_meeting(const config::LoadedTopology& loaded, const Placement& 
   runtime::UcxFabric ucx(clock);
   if (const auto opened = open_fabric(loaded.topology.cluster, ucx, runtime::Log::silent());
       !opened.ok()) {
-    return Error{opened.error().kind, placed(loaded, "cluster.fabric", opened.error().message)};
+    return refusal_at(loaded, "cluster.fabric", opened.error());
   }
   if (!placement.network) {
     RETURN_IF_ERROR(SocketFolder::make());
@@ -69,7 +75,7 @@ Result<void> try_meeting(const config::LoadedTopology& loaded, const Placement& 
   const NodeCredentials credentials{loaded.topology.cluster.keys, std::nullopt};
   const auto wire = open_wire(placement.network->listen, credentials, clock, log);
   if (wire.ok()) return {};
-  return Error{wire.error().kind, placed(loaded, "cluster.listen", wire.error().message)};
+  return refusal_at(loaded, "cluster.listen", wire.error());
 }
 
 // Whether files can be made in the folder, or the folder where it is to be.
@@ -125,8 +131,7 @@ Result<Judgement> judge_run(const config::LoadedTopology& loaded,
     if (networks.ok()) {
       judgement.device = device_text(*networks->backend);
     } else {
-      judgement.here.push_back({networks.error().kind,
-                                placed(loaded, "actors.replica.device", networks.error().message)});
+      judgement.here.push_back(refusal_at(loaded, "actors.replica.device", networks.error()));
     }
   }
   return judgement;
@@ -158,7 +163,7 @@ Result<void> judge_by_opening(const config::LoadedTopology& loaded, bool with_da
     const auto taken =
         pipeline::take_weights(*topology.train.from, topology.model.gan, disk, unused);
     if (!taken.ok()) {
-      return Error{taken.error().kind, placed(loaded, "train.from", taken.error().message)};
+      return refusal_at(loaded, "train.from", taken.error());
     }
   }
   if (topology.validator.judge && topology.validator.validates()) {

@@ -89,10 +89,11 @@ actors::PoolAccount account_of(const Accounts& accounts, const PoolSection& pool
 
 std::vector<std::string> assumptions_of(const std::vector<PoolSection>& pools,
                                         const Accounts& accounts, const MeasuredPace& pace,
-                                        const pipeline::BurstFacts& facts) {
+                                        const pipeline::BurstFacts& facts, bool names_lines) {
   std::vector<std::string> all{
       fmt::format("members reach each other with {:.0f} Gbit/s, and {:.0f} us for a message",
                   facts.line.bytes_per_second * 8e-9, facts.line.message_seconds * 1e6)};
+  if (names_lines) all.emplace_back("lines that cluster.bandwidth names are as fast as others");
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const PoolSection& pool = pools[i];
     if (!pace.pool_speeds.contains(pool.name)) {
@@ -173,7 +174,8 @@ Result<RunOutlook> run_outlook(const config::LoadedTopology& loaded,
   told.iterations = setup.iterations;
   told.events_per_iteration = std::uint64_t{micro_batches} * setup.options.events_of_part();
   told.speed = pace.speed * setup.options.events_of_part();
-  told.assumptions = assumptions_of(pools, accounts, pace, facts);
+  told.assumptions =
+      assumptions_of(pools, accounts, pace, facts, !loaded.topology.cluster.bandwidth.empty());
   if (loaded.topology.train.scaling == config::Scaling::kWeak) {
     told.assumptions.push_back(
         fmt::format("an iteration has the micro-batches of {} worker{} (train.scaling: weak)",

@@ -151,9 +151,9 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
                          sampler.dropped_per_epoch(), is_partial ? part : "iteration"));
   }
   if (const std::uint32_t few = sampler.short_iteration().micro_batches; few > 0) {
-    log.info(fmt::format("the last of {} iterations of each epoch takes {} of {} {}s",
+    log.info(fmt::format("the last of {} iterations of each epoch takes {} of {} {}",
                          sampler.iterations_per_epoch(), few, sampler.options().micro_batches,
-                         part));
+                         options_between.worker ? "workers" : "micro-batches"));
   }
   return TrainingData{std::move(train), std::move(test), std::move(sampler)};
 }

@@ -56,6 +56,13 @@ bool may_follow(const std::vector<std::uint32_t>& order, const std::vector<std::
          });
 }
 
+// Of all workers.
+std::uint64_t turns_so_far(const pipeline::TrainingState& state) {
+  std::uint64_t turns = 0;
+  for (const pipeline::WorkerState& worker : state.turns->workers) turns += worker.turns;
+  return turns;
+}
+
 }  // namespace
 
 Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::TrainingOptions& options,
@@ -79,7 +86,7 @@ Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::Train
       return {};
     }
     return refusal(
-        path, fmt::format("step {} is of workers {}, and an iteration is one turn of "
+        path, fmt::format("step {} is of workers [{}], and an iteration is one turn of "
                           "each of {}, {} at a time, the first of them first",
                           next, fmt::join(turn, ", "), strategy.workers, strategy.at_a_time()));
   };
@@ -93,9 +100,7 @@ Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::Train
 
 Result<void> check_turn_order(const TurnOrder& order, const pipeline::TrainingState& state) {
   const pipeline::TurnState& turns = *state.turns;
-  std::uint64_t behind = state.iteration * turns.workers.size();  // turns of workers so far
-  for (const pipeline::WorkerState& worker : turns.workers)
-    behind += worker.turns - state.iteration;
+  const std::uint64_t behind = turns_so_far(state);
   if (behind > order->size()) return {};
   runtime::Hash128 hash;
   for (std::uint64_t i = 0; i < behind; ++i) hash = pipeline::with_turn(hash, (*order)[i]);
@@ -112,6 +117,25 @@ Result<void> check_turn_order(const TurnOrder& order, const pipeline::TrainingSt
                   "order than that of --order: go on without it, or give it the "
                   "metrics.jsonl of the run that the state is of",
                   state.step(state.scales.size()))};
+}
+
+Result<TurnOrder> take_turn_order(const std::string& path, const pipeline::TrainingOptions& options,
+                                  const pipeline::TrainingState& state, runtime::Disk& disk,
+                                  const runtime::Log& log) {
+  ASSIGN_OR_RETURN(TurnOrder order, read_turn_order(path, options, disk));
+  RETURN_IF_ERROR(check_turn_order(order, state));
+  if (const std::uint64_t behind = turns_so_far(state); behind > order->size()) {
+    log.warning(
+        fmt::format("--order: {} has {} turns, and {} were taken already, so that it could "
+                    "not be compared and changes nothing",
+                    path, order->size(), behind));
+  } else {
+    log.info(
+        fmt::format("--order: workers take the first {} turns as {} has them, and those "
+                    "behind as they are ready",
+                    order->size(), path));
+  }
+  return order;
 }
 
 }  // namespace troupe::launch

@@ -11,6 +11,7 @@
 #include "pipeline/steps/training_state.h"
 #include "runtime/base/disk.h"
 #include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 namespace troupe::launch {
 
@@ -31,5 +32,11 @@ runtime::Result<TurnOrder> read_turn_order(const std::string& path,
 // trained in another order. An order that ends before the state's step says nothing about it.
 runtime::Result<void> check_turn_order(const TurnOrder& order,
                                        const pipeline::TrainingState& state);
+
+// Both, and tells the log how far the order leads, or that it ends before the state.
+runtime::Result<TurnOrder> take_turn_order(const std::string& path,
+                                           const pipeline::TrainingOptions& options,
+                                           const pipeline::TrainingState& state,
+                                           runtime::Disk& disk, const runtime::Log& log);
 
 }  // namespace troupe::launch

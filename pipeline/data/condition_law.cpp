@@ -133,6 +133,13 @@ double ConditionLaw::at(std::uint64_t event, double uniform) const {
   return runtime::math::exp(low + inside * (runtime::math::log(bin->high) - low));
 }
 
+bool ConditionLaw::is_of_classes(std::int64_t classes) const {
+  const auto is_class = [classes](double value) {
+    return value >= 0 && value < static_cast<double>(classes) && std::trunc(value) == value;
+  };
+  return !list_.empty() && std::ranges::all_of(list_, is_class);
+}
+
 double ConditionLaw::least() const {
   if (!list_.empty()) return *std::min_element(list_.begin(), list_.end());
   return std::min_element(bins_.begin(), bins_.end(),

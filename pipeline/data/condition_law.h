@@ -23,6 +23,8 @@ class ConditionLaw {
 
   // The value of the event; `uniform` in (0, 1) is a random number of its own.
   double at(std::uint64_t event, double uniform) const;
+  // Whether all values are whole numbers from 0 to below `classes`.
+  bool is_of_classes(std::int64_t classes) const;
   // Bounds of all values.
   double least() const;
   double most() const;

@@ -229,7 +229,7 @@ Result<void> DatasetFile::open_columns(const EventContainer& file, const FileLay
                         "; the model makes it, or asks for it as a condition or a target");
     }
     RETURN_IF_ERROR(check_conditions(*numbers, rows(), number));
-    columns_.push_back({std::move(numbers).value(), number, chosen.values, chosen.is_probability});
+    columns_.push_back({std::move(numbers).value(), number, chosen});
   }
   if (names.angle.empty()) return {};
   // Files of this schema that lack the true angle have the measured one in its place.
@@ -258,16 +258,26 @@ FileStamp DatasetFile::stamp_now() const {
 std::optional<DatasetFile::ColumnFault> DatasetFile::fault_of_columns(
     std::span<const double> numbers) const {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const auto& [column, number, values, is_probability] = columns_.at(i);
+    const auto& [column, number, wanted] = columns_.at(i);
     const auto seen = static_cast<float>(numbers[i]);
     const auto same = [seen](double value) { return static_cast<float>(value) == seen; };
-    const bool in_range = is_probability ? seen >= 0.0F && seen <= 1.0F : std::isfinite(seen);
-    if (in_range && (values.empty() || std::ranges::any_of(values, same))) continue;
+    const bool is_listed = wanted.values.empty() || std::ranges::any_of(wanted.values, same);
+    const double end = static_cast<double>(wanted.classes);
+    const bool is_class =
+        wanted.classes == 0 || (seen >= 0.0F && seen < end && std::trunc(seen) == seen);
+    const bool in_range =
+        wanted.is_probability ? seen >= 0.0F && seen <= 1.0F : std::isfinite(seen);
+    if (in_range && is_listed && is_class) continue;
     std::string expected = "a number within the range of 32-bit floats";
-    if (!values.empty()) {
-      expected = fmt::format("{}{}", values.size() > 1 ? "one of " : "", fmt::join(values, ", "));
+    if (!is_listed) {
+      expected = fmt::format("{}{}", wanted.values.size() > 1 ? "one of " : "",
+                             fmt::join(wanted.values, ", "));
+    } else if (!is_class) {
+      expected =
+          fmt::format("a whole number from 0 to {}, a class of an embedding", wanted.classes - 1);
+    } else if (wanted.is_probability) {
+      expected = "0 to 1, for a binary cross-entropy";
     }
-    if (is_probability) expected = "0 to 1, for a binary cross-entropy";
     return ColumnFault{column.place, fmt::format("is {}; expected {}", numbers[i], expected)};
   }
   return {};

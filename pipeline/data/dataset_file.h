@@ -81,12 +81,10 @@ class DatasetFile {
   std::optional<ColumnFault> fault_of_columns(std::span<const double> numbers) const;
 
  private:
-  // One of FileLayout::columns.
   struct Chosen {
     Column numbers;
-    int number = 0;              // of the column
-    std::vector<double> values;  // as DataColumn has them
-    bool is_probability;
+    int number = 0;     // of the column
+    DataColumn wanted;  // one of FileLayout::columns
   };
 
   DatasetFile() = default;

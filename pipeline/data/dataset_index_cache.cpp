@@ -111,6 +111,7 @@ std::string index_identity(const IndexKey& key, const std::string& path, const F
     add_all(bytes, column.name);
     add_all(bytes, column.values);
     add(bytes, column.is_probability);
+    if (column.classes > 0) add(bytes, column.classes);
   }
   return bytes;
 }

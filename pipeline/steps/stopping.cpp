@@ -47,8 +47,10 @@ std::optional<std::string> reason_to_stop(const StoppingOptions& options,
                        state.smoothed, is_loss ? "" : " from its ideal", *options.target);
   }
   if (options.patience > 0 && state.seen.waited >= options.patience) {
-    return fmt::format("{} has not {} for {} {}: it is {:.6g}{}, and was {:.6g} at best", value,
-                       is_loss ? "fallen" : "come nearer to its ideal", state.seen.waited,
+    const std::string by =
+        options.min_delta > 0.0 ? fmt::format(" by more than {:g}", options.min_delta) : "";
+    return fmt::format("{} has not {}{} for {} {}: it is {:.6g}{}, and was {:.6g} at best", value,
+                       is_loss ? "fallen" : "come nearer to its ideal", by, state.seen.waited,
                        is_loss ? "epochs" : "validations", state.smoothed,
                        is_loss ? "" : " from it", state.seen.best);
   }

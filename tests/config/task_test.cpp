@@ -13,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 const std::string kTask = R"(model:
   task: supervised
@@ -100,8 +101,11 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
                         "test events"));
   EXPECT_THAT(refusal(kTask, {"model.losses.size.gradient_penalty=10"}),
               HasSubstr("gradient_penalty is of a GAN's label"));
-  EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2, metric: d/kind}"}),
-              HasSubstr("expected network, a term of it such as network/kind, or validator/loss"));
+  EXPECT_THAT(
+      refusal(kTask, {"train.stop={patience: 2, metric: d/kind}"}),
+      HasSubstr(
+          "expected network, a term of it such as network/kind, or a figure: validator/loss of "
+          "a supervised task"));
   EXPECT_THAT(refusal(kLeast, {"train.stop={patience: 2, metric: network}"}),
               HasSubstr("expected g or d, a term of one such as d/generation, or validator/merit"));
   EXPECT_THAT(refusal(kLeast, {"train.schedule=[d_real, fit]"}),
@@ -218,9 +222,68 @@ data: {train: a.h5, schema: custom, names: {energy: energy}}
   }
 }
 
+TEST(Task, MisspeltKindIsNotToldAsOtherFieldsFault) {
+  const std::string told =
+      message_of(parse(kLeast, {"train.strategy={kind: quorom, workers: 3, of: 2}"}));
+  EXPECT_THAT(told, HasSubstr("did you mean \"quorum\"?"));
+  EXPECT_THAT(told, Not(HasSubstr("acts only with")));
+}
+
 TEST(Task, TargetsOfABinaryCrossEntropyAreProbabilities) {
   const Topology t = parsed(kTask, {"model.losses.size={kind: bce_logits, target: n}"}).topology;
   EXPECT_EQ(t.data.dataset.columns[1], (pipeline::DataColumn{"n", {}, true}));
+}
+
+// A number that is no class of an embedding makes an event bad.
+TEST(Task, ConditionsThatAnEmbeddingReadsAreItsClasses) {
+  const auto columns_of = [](const std::string& task, const std::string& network) {
+    return parsed("model:\n  task: " + task + "\n" + network +
+                  "data: {train: a.h5, schema: custom, names: {energy: energy}}\n")
+        .topology.data.dataset.columns;
+  };
+  const auto supervised = columns_of("supervised", R"(  network:
+    input: [4, 4, 4, 1]
+    conditions: [eta, pdg]
+    layers:
+      - slice: {begin: 1, count: 1, input: conditions}
+      - embedding: {classes: 5, units: 2, name: few}
+      - slice: {begin: 1, count: 1, input: conditions}
+      - embedding: {classes: 7, units: 2, name: many}
+      - flatten: {input: input}
+      - concatenate: [few, many, conditions]
+      - dense: {units: 1, name: out}
+    outputs: [out]
+  losses: {out: {kind: mse, target: energy}}
+)");
+  EXPECT_THAT(supervised,
+              ElementsAre(pipeline::DataColumn{"eta"}, pipeline::DataColumn{"pdg", {}, false, 5}));
+  const auto gan = columns_of("gan", R"(  generator:
+    latent: {size: 8, conditions: [energy, pdg]}
+    layers:
+      - slice: {begin: 1, count: 2}
+      - slice: {count: 1}
+      - embedding: {classes: 3, units: 64}
+      - reshape: [4, 4, 4, 1]
+  discriminator:
+    input: [4, 4, 4, 1]
+    layers: [flatten, {dense: {units: 1, name: out}}]
+    outputs: [out]
+  losses: {out: {kind: bce_logits, target: label}}
+)");
+  EXPECT_THAT(gan, ElementsAre(pipeline::DataColumn{"pdg", {}, false, 3}));
+  const auto diffusion = columns_of("diffusion", R"(  network:
+    input: [4, 4, 4, 3]
+    layers:
+      - slice: {begin: 2, count: 1}
+      - global_max_pool
+      - embedding: {classes: 4, units: 3, name: kind}
+      - add: {with: [kind], input: input}
+      - convolution: {filters: 1, kernel: [1, 1, 1], name: velocity}
+    outputs: [velocity]
+  diffusion: {conditions: [pdg]}
+  losses: {velocity: {kind: mse, target: velocity}}
+)");
+  EXPECT_THAT(diffusion, ElementsAre(pipeline::DataColumn{"pdg", {}, false, 4}));
 }
 
 TEST(ColumnNames, AreWhatConditionsAndTargetsOfGansNameToo) {

@@ -127,6 +127,15 @@ TEST(TopologyHash, ChangesWithEverythingTheTrainedBitsDependOn) {
   EXPECT_TRUE(differ({"model.losses.ecal.target=energy"}, {"data.preprocessing.power=0.9"}));
 }
 
+TEST(TopologyHash, IsThatOfNothingGivenWhereNullIsGiven) {
+  const auto base = topology_hash(parsed(kModelAndData).topology);
+  for (const char* const change : {"train.mean=null", "train.stop=null"}) {
+    EXPECT_EQ(topology_hash(parsed(kModelAndData, {change}).topology), base) << change;
+  }
+  const auto with = parsed(kModelAndData, {"train.mean=0.9", "train.mean=null"});
+  EXPECT_EQ(topology_hash(with.topology), base) << "the later one counts";
+}
+
 TEST(TopologyHash, IsBlindToHowTheRunIsCarriedOut) {
   const auto base = topology_hash(parsed(kModelAndData).topology);
   for (const auto* changes : {&kRunChanges, &kFreeChanges}) {

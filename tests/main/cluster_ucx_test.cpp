@@ -51,8 +51,15 @@ TEST_F(ClusterUcx, AddressBeyondThisMachineNeedsATrustedNetwork) {
   const Words check{"check", path("toy.yaml"), "--workers", "2"};
   const ProcessEnd refused = call(check + open_address + kOverUcx);
   expect_refused(refused, 3, {"cluster.fabric", "not encrypted", "cluster.fabric_network"});
-  const Words trusted{"--set", "cluster.fabric_network=10.1.0.0/16"};
-  EXPECT_EQ(call(check + open_address + kOverUcx + trusted).exit_code, 0);
+  const auto trusted = [&](const Words& verb, const std::string& network) {
+    return call(verb + open_address + kOverUcx +
+                Words{"--set", "cluster.fabric_network=" + network});
+  };
+  EXPECT_EQ(trusted(check, "any").exit_code, 0);
+  const std::string elsewhere =
+      "this machine has no address in cluster.fabric_network, 192.0.2.255/32: it has ";
+  EXPECT_THAT(trusted(check, "192.0.2.255/32").err, HasSubstr(elsewhere));
+  expect_refused(trusted(run_words("a", {"--workers", "2"}), "192.0.2.255/32"), 3, {elsewhere});
   expect_refused(call(check + kOverUcx + Words{"--set", "cluster.fabric_network=10.1.0.0/99"}), 3,
                  {"cluster.fabric_network", "10.1.0.0/99"});
 }

@@ -27,7 +27,7 @@ class EarlyStopping : public ClusterRun {
     EXPECT_EQ(summary["iterations"].integer(), iterations);
     EXPECT_EQ(summary["steps"].integer(), 4 * iterations);
     EXPECT_FALSE(summary["stopped"].truth());
-    EXPECT_THAT(summary["ended_early"].text(), HasSubstr("has not fallen for"));
+    EXPECT_THAT(summary["ended_early"].text(), HasSubstr("has not fallen by more than 1e+06 for"));
   }
 };
 
@@ -37,7 +37,7 @@ TEST_F(EarlyStopping, EndsOneProcessAndSeveralAfterTheSameStep) {
   expect_ended_at(alone, 33);
   EXPECT_THAT(read_text(path("alone/log.txt")),
               HasSubstr("training ends after iteration 33: the loss of all terms of the "
-                        "discriminator has not fallen for 2 epochs"));
+                        "discriminator has not fallen by more than 1e+06 for 2 epochs"));
   for (const char* workers : {"1", "3"}) {
     const JsonValue summary = summary_of(workers, ended_by(2) + Words{"--workers", workers});
     expect_ended_at(summary, 33);
@@ -88,7 +88,8 @@ Words ended_by_figure(int patience, const std::string& figure = "merit") {
 void expect_ended_by_figure(const JsonValue& summary, std::uint64_t iterations) {
   EXPECT_EQ(summary["iterations"].integer(), iterations);
   EXPECT_EQ(summary["steps"].integer(), 4 * iterations);
-  EXPECT_THAT(summary["ended_early"].text(), HasSubstr("has not come nearer to its ideal for"));
+  EXPECT_THAT(summary["ended_early"].text(),
+              HasSubstr("has not come nearer to its ideal by more than 1e+06 for"));
 }
 
 TEST_F(EarlyStopping, ByAFigureEndsEveryVenueAfterTheSameStep) {
@@ -97,7 +98,7 @@ TEST_F(EarlyStopping, ByAFigureEndsEveryVenueAfterTheSameStep) {
   expect_ended_by_figure(alone, 34);
   EXPECT_THAT(read_text(path("alone/log.txt")),
               HasSubstr("training ends after iteration 34: the validator's merit has not come "
-                        "nearer to its ideal for 2 validations"));
+                        "nearer to its ideal by more than 1e+06 for 2 validations"));
   for (const char* workers : {"1", "3"}) {
     const JsonValue summary = summary_of(workers, ended_by_figure(2) + Words{"--workers", workers});
     expect_ended_by_figure(summary, 34);

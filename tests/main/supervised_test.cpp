@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <utility>
 
 #include "tests/main/cluster_run.h"
@@ -10,6 +12,7 @@
 namespace troupe {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr const char* kSupervisedTopology = R"(name: kinds
@@ -111,6 +114,11 @@ TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {
   }
   EXPECT_EQ(steps, 22u);
   EXPECT_EQ(validations, 2u);
+  const ProcessEnd left = call({"export", path("told"), "--onnx", path("told.onnx")});
+  EXPECT_EQ(left.exit_code, 0) << left.err;
+  EXPECT_THAT(read_text(path("told.onnx.md")),
+              AllOf(HasSubstr("Of its validation in the run, on test events."),
+                    HasSubstr("kind/accuracy")));
 }
 
 // A mean of decay 0 is of the newest weights alone.
@@ -173,6 +181,68 @@ TEST_F(Supervised, GeneratorsAreToldColumnsInTrainingAndWhenTheyMakeShowers) {
   expect_refused(generate({"--condition", "pdg=11", "--condition", "eta=1"}), 2,
                  {"--condition eta: this model is not asked for it"});
   const ProcessEnd made = generate({"--condition", "pdg=11,211"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+}
+
+TEST_F(Supervised, LossOfTestEventsThatIsInfiniteIsToldAndMakesNoBest) {
+  write_task();
+  const ToyData data(200);
+  std::vector<float> masses(200, 1.0F);
+  std::fill(masses.begin() + 180, masses.end(), 3e38F);  // of the events for testing
+  {
+    pipeline::Hdf5Scribe file(path("far.h5"));
+    file.add("ECAL", {200, 4, 4, 4}, data.cells);
+    file.add("target", {200, 2}, data.target);
+    file.add("pdg", {200}, std::vector<float>(200, 11.0F));
+    file.add("mass", {200}, masses);
+  }
+  const Words far{"--set", "data.train=" + path("far.h5"),
+                  "--set", "train.epochs=1",
+                  "--set", "model.losses.energy={kind: mse, target: mass}"};
+  const ProcessEnd end = run("far", far);
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(end.err, HasSubstr("the loss of test events is NaN or infinite behind step 11"));
+  EXPECT_FALSE(std::filesystem::exists(path("far/best.json")));
+}
+
+// A generator that is told kinds as classes.
+constexpr const char* kToldKinds = R"(name: told
+model:
+  generator:
+    latent: {size: 8, conditions: [energy, pdg]}
+    layers:
+      - slice: {begin: 1, count: 1}
+      - embedding: {classes: 300, units: 64, name: kinds}
+      - reshape: [4, 4, 4, 1]
+  discriminator:
+    input: [4, 4, 4, 1]
+    layers: [flatten, {dense: {units: 1, name: score}}]
+    outputs: [score]
+  losses: {score: {kind: bce_logits, target: label}}
+data: {train: toy.h5}
+train: {iterations: 1, micro_batch: 4, micro_batches: 1}
+actors: {validator: {every: none}}
+)";
+
+TEST_F(Supervised, NumbersThatAreNoClassOfAnEmbeddingAreRefused) {
+  write_text(path("told.yaml"), kToldKinds);
+  expect_refused(
+      call({"check", path("told.yaml"), "--set", "model.generator.layers.1.embedding.classes=200"}),
+      4,
+      {"dataset pdg, event 1: is 211; expected a whole number from 0 to 199, a class of an "
+       "embedding"});
+  const ProcessEnd trained = call({"run", path("told.yaml"), "--out", path("a")});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto generate = [&](const std::string& law) {
+    return call({"generate", path("a"), "--out", path("x.h5"), "--events", "8", "--force",
+                 "--condition", "pdg=" + law});
+  };
+  for (const char* const law : {"300", "-1", "11,0.5", "0:9"}) {
+    expect_refused(generate(law), 2,
+                   {"--condition pdg: layer kinds (embedding) has 300 classes; give a whole number "
+                    "from 0 to 299"});
+  }
+  const ProcessEnd made = generate("11,211,299");
   EXPECT_EQ(made.exit_code, 0) << made.err;
 }
 

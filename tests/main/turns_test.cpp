@@ -131,7 +131,12 @@ TEST_F(Turns, RunGoesOnFreelyBehindTheEndOfItsOrder) {
   const std::string hash = hash_of("a", turns("downpour") + until_iteration(3));
   hash_of("b", turns("downpour") + until_iteration(5) + order_of("a"));
   expect_clean_ledger(path("b"), 5 * 4, events_of_step("downpour"));
+  EXPECT_THAT(read_text(path("b") + "/log.txt"), HasSubstr("workers take the first 13 turns as "));
   EXPECT_EQ(hash_of("c", turns("downpour") + until_iteration(3) + order_of("b")), hash);
+  resumed("b", until_iteration(6) + order_of("a"));
+  EXPECT_THAT(
+      read_text(path("b") + "/log.txt"),
+      HasSubstr("has 13 turns, and 20 were taken already, so that it could not be compared"));
 }
 
 TEST_F(Turns, CheckAndInspectSayThatThereAreWorkers) {
@@ -165,7 +170,8 @@ TEST_F(Turns, RefusesWhatDoesNotGoWithThemAndSaysWhere) {
   refused(check + Words{"--set", "train.strategy={kind: easgd, rate: 1}"},
           "rate acts only with kind: downpour or quorum");
   refused(check + Words{"--set", "train.strategy={kind: quorum, workers: 4, of: 5}"},
-          "a step takes the first 5 of 4 workers; take 4 or less");
+          "a step takes the first 5 that are ready (train.strategy.of), and there are 4; set "
+          "train.strategy.of to 4 or less");
   refused(check + Words{"--set", "train.strategy={kind: quorum, workers: 4, of: 0}"},
           "from 1 to 256");
   refused(check + Words{"--set", "train.strategy={kind: easgd, workers: 4, of: 2}"},
@@ -174,7 +180,7 @@ TEST_F(Turns, RefusesWhatDoesNotGoWithThemAndSaysWhere) {
                         "train.strategy={kind: gem, workers: 300}"},
           "at most 256 can take turns");
   refused(check + Words{"--set", "train.strategy={kind: quorum, sites: 2, of: 3}"},
-          "a step takes the first 3 of 2 workers; take 2 or less");
+          "set train.strategy.of to 2 or less");
   refused(check + Words{"--set", "train.strategy={kind: local, sites: 2}"},
           "sites acts only with kind: tree, downpour, easgd, gem or quorum");
 }
@@ -206,6 +212,9 @@ TEST_F(Turns, OrderIsRefusedWhereNoneIsNeededOrItIsOfAnotherRun) {
   refused("b", order_of("a"), "train.strategy is synchronous: its bits have no order");
   refused("c", turns("downpour") + order_of("plain"), "its steps do not say whose turns they were");
   refused("d", turns("downpour") + order_of("nowhere"), "nowhere");
+  for (const char* const folder : {"b", "c", "d"}) {
+    EXPECT_FALSE(std::filesystem::exists(path(folder))) << "nothing was begun";
+  }
 }
 
 TEST_F(Turns, RunGoesOnByAnOrderThatLeadsToItsStateAlone) {

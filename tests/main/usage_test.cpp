@@ -80,6 +80,7 @@ TEST(Usage, OptionThatIsNoneIsAnsweredWithTheSettingOrTheOption) {
       // What the program starts itself is no suggestion.
       {{"run", "a.yaml", "--head-att", "x"}, "troupe run: no option --head-att"},
       {{"inspect", "a.h5", "--epochs", "3"}, "troupe inspect: no option --epochs"},
+      {{"check", "a.yaml", "--order", "x"}, "troupe check: no option --order; troupe run has it"},
       {{"inspect", "a.h5", "--jsn"}, "troupe inspect: no option --jsn; did you mean --json?"},
   });
 }

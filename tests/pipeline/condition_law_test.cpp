@@ -25,6 +25,17 @@ TEST(ConditionLaw, NumberAndListAreTakenInTurn) {
   EXPECT_EQ(list->most(), 200.0);
 }
 
+TEST(ConditionLaw, NumbersAndListsMayBeOfClasses) {
+  const auto is_of_classes = [](const char* text) {
+    return ConditionLaw::parse(text)->is_of_classes(3);
+  };
+  for (const char* const text : {"0", "2", "0,1,2", "1,1"})
+    EXPECT_TRUE(is_of_classes(text)) << text;
+  for (const char* const text : {"3", "-1", "0.5", "0,1,3", "0:2"}) {
+    EXPECT_FALSE(is_of_classes(text)) << text;
+  }
+}
+
 TEST(ConditionLaw, RangesAreUniformInTheValueOrItsLogarithm) {
   const auto plain = ConditionLaw::parse("10:500");
   ASSERT_TRUE(plain.ok());

@@ -123,6 +123,14 @@ TEST_F(Columns, ThatAreNotThereAreToldWithThoseThatAre) {
   EXPECT_THAT(refusal({{"words"}}), HasSubstr("expected numbers"));
 }
 
+TEST_F(Columns, OnlyClassesAreGoodWhereThereAreSome) {
+  EXPECT_EQ(refusal({{"target.0", {}, false, 212}}), "");
+  EXPECT_THAT(refusal({{"target.0", {}, false, 211}}),
+              HasSubstr("event 2: is 211; expected a whole number from 0 to 210, a class of an "
+                        "embedding (4 of 12 events"));
+  EXPECT_THAT(refusal({{"more/eta", {}, false, 212}}), HasSubstr("a whole number from 0 to 211"));
+}
+
 TEST_F(Columns, OnlyTheNamedNumbersAreGood) {
   EXPECT_EQ(refusal({{"target.0", {11, 211}}}), "");
   EXPECT_THAT(refusal({{"target.0", {11, 22}}}),

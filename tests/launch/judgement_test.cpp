@@ -74,7 +74,7 @@ TEST_F(JudgementTest, KeysAndAddressesThatNoMachineTakesAreToldTogetherAtTheirPl
       judge_run(topology("actors:\n  monitor: {publish: \"tcp://10.1.2.3:8500\"}\n"
                          "cluster: {hosts: [{address: localhost}], keys: nowhere}\n"),
                 std::nullopt);
-  expect_refused(judged, ErrorKind::kUsage,
+  expect_refused(judged, ErrorKind::kTopology,
                  AllOf(StartsWith("t.yaml:6:48: cluster.keys: there are no keys in "),
                        HasSubstr("\nt.yaml:5:22: actors.monitor.publish: cannot publish at "
                                  "tcp://10.1.2.3:8500: nothing is encrypted")));

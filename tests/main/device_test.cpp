@@ -167,7 +167,7 @@ TEST_F(DeviceRun, MemberWithADeviceJoinsOneWithoutAndItsDeathCostsNoBit) {
 
 TEST_F(DeviceRun, OneThatIsNotThereIsRefusedAndTold) {
   const Words none{"--set", "actors.replica.device=opencl:7"};
-  expect_refused(run("a", none), 2,
+  expect_refused(run("a", none), 3,
                  {"actors.replica.device", "there is no device opencl:7", "troupe devices"});
   EXPECT_FALSE(std::filesystem::exists(path("a")));
   // The topology may be meant for another machine.

@@ -303,7 +303,7 @@ TEST_F(ToyRun, CheckRefusesAsTheRunDoesAndLeavesNothingBehind) {
   };
   expect_both(4, "no file matches the pattern", {"--set", "data.train=" + path("none*.h5")});
   expect_both(4, "180 events", {"--set", "train.micro_batches=64"});
-  expect_both(2, "cluster.keys: there are no keys in",
+  expect_both(3, "cluster.keys: there are no keys in",
               {"--workers", "2", "--set", "cluster.keys=" + path("keys")});
   expect_both(3, "actors.monitor.publish: cannot publish at tcp://10.1.2.3:8500",
               {"--set", "actors.monitor.publish=tcp://10.1.2.3:8500"});

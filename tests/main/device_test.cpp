@@ -243,8 +243,8 @@ TEST_F(DeviceRun, WithoutADriverThereIsTheProcessor) {
   const ProcessEnd listed = call({"devices"});
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
   EXPECT_THAT(listed.out, HasSubstr("no OpenCL driver shows a device"));
-  expect_refused(run("a", kOnDevice), 2, {"no OpenCL driver shows a device"});
-  expect_refused(run("b", {"--set", "actors.replica.device=gpu"}), 2,
+  expect_refused(run("a", kOnDevice), 3, {"no OpenCL driver shows a device"});
+  expect_refused(run("b", {"--set", "actors.replica.device=gpu"}), 3,
                  {"there is no GPU on this machine that can compute"});
   ::unsetenv("OCL_ICD_VENDORS");
 }
@@ -367,10 +367,10 @@ TEST_F(StandInCard, FailuresEndTheProcessWithTheDriversReason) {
 
 TEST_F(StandInCard, OneThatCannotKeepThePromiseIsRefused) {
   let_fail("nvrtcCompileProgram:1:6");
-  expect_refused(train(), 2, {"NVRTC cannot compile the kernels for", "its log"});
+  expect_refused(train(), 3, {"NVRTC cannot compile the kernels for", "its log"});
   ::unsetenv("STAND_IN_FAIL");
   ::setenv("STAND_IN_FUSES", "1", 1);
-  expect_refused(train(), 2, {"cuda:0 (stand-in): its arithmetic is not that of the processor"});
+  expect_refused(train(), 3, {"cuda:0 (stand-in): its arithmetic is not that of the processor"});
 }
 
 }  // namespace

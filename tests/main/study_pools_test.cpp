@@ -166,9 +166,9 @@ TEST_F(StudyOfPools, NodesThatKilledHeadsHaveLeftAreGoneWhenTheStudyHasGoneOn) {
 
 // Heads listen at every address, and nobody joins without a key that they know.
 TEST_F(StudyOfPools, KeysOfTheTopologyLetWorkersAndNodesJoin) {
-  const auto alone = whole();
+  const auto alone = whole(kUnlike);
   write_pools(fmt::format("  listen: \"*:8500\"\n  keys: {}\n{}", make_keys("keys"), cloud(2)),
-              "workers: 3\n");
+              "workers: 3\n", kUnlike);
   Process study(command(study_words("keyed")), kPatient);
   ASSERT_TRUE(study.wait_until([&] {
     return !ids("keyed/trials/0", "running").empty() && !ids("keyed/trials/1", "running").empty();

@@ -102,7 +102,8 @@ TEST_P(TurnsOf, SitesEndEarlyAfterTheStepAfterWhichWorkersDo) {
                    "train.stop={metric: d, min_delta: 1e6, patience: 2}"};
   const JsonValue summary =
       summary_of("there", turns_in_sites(GetParam()) + stop + Words{"--workers", "4"});
-  EXPECT_THAT(summary["ended_early"].text(), HasSubstr("has not fallen for 2 epochs"));
+  EXPECT_THAT(summary["ended_early"].text(),
+              HasSubstr("has not fallen by more than 1e+06 for 2 epochs"));
   const Words workers = turns_in_sites(GetParam(), "workers") + stop + order_of("there");
   EXPECT_EQ(hash_of("alone", workers), summary["state_hash"].text());
 }

@@ -89,7 +89,7 @@ const nlohmann::json& member_of(const nlohmann::json& object, const char* name) 
 }
 
 // Gives the card the figures of `row` of the validation that the run made of this step; none where
-// there is no run around the checkpoint, or it has made none. What is no such line is passed over,
+// there is no run around the checkpoint, or it has made none. Other lines are passed over,
 // whatever stands there.
 void add_validation(const std::string& checkpoint, std::uint64_t step, const char* row_name,
                     pipeline::ModelCard& card) {

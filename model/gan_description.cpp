@@ -259,7 +259,7 @@ std::string condition_read(const NetworkDescription& network, const NetworkShape
   return std::cmp_less(feature, names.size()) ? names[static_cast<std::size_t>(feature)] : "";
 }
 
-// What a denoising network reads, by channel; "": no condition.
+// The conditions in the channels that a denoising network reads; "": none.
 std::vector<std::string> denoised_channels(const GanDescription& gan) {
   const std::vector<std::string>& conditions = gan.latent.conditions;
   const auto channels = static_cast<std::size_t>(gan.discriminator.input.channels);

@@ -56,7 +56,7 @@ bool may_follow(const std::vector<std::uint32_t>& order, const std::vector<std::
          });
 }
 
-// Of all workers.
+// Those of all workers together.
 std::uint64_t turns_so_far(const pipeline::TrainingState& state) {
   std::uint64_t turns = 0;
   for (const pipeline::WorkerState& worker : state.turns->workers) turns += worker.turns;

@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-// What all threads of another process have had of processors; nothing where that has ended.
+// The processor time of all threads of another process; none where that has ended.
 std::chrono::nanoseconds processor_time(pid_t process) {
   clockid_t clock{};
   timespec time{};

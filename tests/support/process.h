@@ -20,8 +20,8 @@ Words operator+(Words words, const Words& more);
 // Decides only when a hang becomes a failure, however busy the machine is.
 inline constexpr std::chrono::milliseconds kHang = std::chrono::seconds(120);
 
-// Asks every millisecond, or less often where the answer takes long, so that what is waited for gets
-// the processor. False: the condition does not hold within the time.
+// Asks every millisecond, or less often where the answer takes long, so that what is waited for
+// gets the processor. False: the condition does not hold within the time.
 bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds patience = kHang);
 
 // A child that runs `body` and exits with what that returns. Fork while this process has one

@@ -200,12 +200,12 @@ TEST_F(StudyOfPools, TrialsAtATimeHaveDifferentHostsOfAPoolOfSsh) {
       fmt::format("{}  pools:\n    - {{name: campus, launcher: ssh, nodes: 2, hosts: [node-a, "
                   "node-b], options: [-F, {}]}}\n",
                   kHere, path("ssh/config")),
-      "workers: 2\n", "[4000, 1000000]");
+      "workers: 2\n", "[8000, 1000000]");
   Process study(command(study_words("many")), kPatient);
   std::set<std::string> first, second;
   EXPECT_TRUE(study.wait_until([&] {
-    first = ids("many/trials/0", "running");
-    second = ids("many/trials/1", "running");
+    if (first.empty()) first = ids("many/trials/0", "running");
+    if (second.empty()) second = ids("many/trials/1", "running");
     return !first.empty() && !second.empty();
   })) << study.err();
   EXPECT_EQ(first.size(), 1u);
@@ -218,7 +218,7 @@ TEST_F(StudyOfPools, TrialsAtATimeHaveDifferentHostsOfAPoolOfSsh) {
   EXPECT_EQ(Process({TROUPE_SSH_HOSTS, "down", path("ssh")}).wait().exit_code, 0);
   EXPECT_EQ(end.exit_code, 130) << end.err;
   EXPECT_EQ(last_line(end)["trials"].list()[0]["runs"].list()[0]["state_hash"].text(),
-            hash_of("own", until_iteration(4000)));
+            hash_of("own", until_iteration(8000)));
   for (const char* trial : {"0", "1"}) {
     const std::string log = read_text(path(fmt::format("many/trials/{}/log.txt", trial)));
     EXPECT_THAT(log, Not(HasSubstr("has a node already"))) << "the study has waited for its host";

@@ -75,8 +75,9 @@ CodecOf<std::array<T, N>> array(CodecOf<T> item, std::size_t least = N, T fill =
       [fill](std::array<T, N>& into, std::size_t) { into.fill(fill); });
 }
 
-// Absent unless given, and null gives none; an absent one is not written. One that is given is read
-// over the content that was there before, as a record of options reads over its defaults.
+// Absent unless given, and null is as if it were not; an absent one is not written. One that is
+// given is read over the content that was there before, as a record of options reads over its
+// defaults.
 template <class T>
 CodecOf<std::optional<T>> optional(CodecOf<T> content) {
   return codec_of<std::optional<T>>(

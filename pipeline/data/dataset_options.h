@@ -44,7 +44,7 @@ struct DataColumn {
   // What they may be, an event with another number being bad; empty: any finite one.
   std::vector<double> values = {};
   bool is_probability = false;  // a number beyond 0 to 1 makes an event bad, too
-  std::int64_t classes = 0;     // where there are some, so does what is no whole number below it
+  std::int64_t classes = 0;     // above 0: only whole numbers from 0 to below it are good
 
   bool operator==(const DataColumn&) const = default;
 };

@@ -91,10 +91,11 @@ runtime::Result<void> open_fabric(const config::ClusterSection& cluster, runtime
     ASSIGN_OR_RETURN(network, runtime::NetworkRange::parse(*cluster.fabric_network));
     const std::vector<std::string> here = interface_addresses();
     if (std::ranges::none_of(here, [&](const auto& each) { return network.has(each); })) {
-      return runtime::Error{
-          runtime::ErrorKind::kTopology,
-          fmt::format("this machine has no address in cluster.fabric_network, {}: it has {}",
-                      *cluster.fabric_network, fmt::join(here, ", "))};
+      // A run that stays on this machine needs none.
+      log.warning(
+          fmt::format("this machine has no address in cluster.fabric_network, {}, so that "
+                      "members elsewhere do not reach it: it has {}",
+                      *cluster.fabric_network, fmt::join(here, ", ")));
     }
   }
   RETURN_IF_ERROR(ucx.open(network));

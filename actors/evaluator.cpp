@@ -1,7 +1,6 @@
 #include "actors/evaluator.h"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,10 +39,12 @@ void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t
   const pipeline::OutputQuality& quality = **found;
   ValidationResult result;
   result.state = state;
-  result.figure = "loss";
-  result.distance =
-      std::isfinite(quality.loss) ? quality.loss : std::numeric_limits<double>::infinity();
-  result.stop_distance = result.distance;
+  result.figure = pipeline::quality_meant(options_.section.best);
+  result.distance = pipeline::quality_distance(quality, result.figure);
+  const auto& stop = training_.options.stop;
+  result.stop_distance = stop && !stop->figure.empty()
+                             ? pipeline::quality_distance(quality, stop->figure)
+                             : result.distance;
   if (!std::isfinite(quality.loss)) {
     context.log().warning(
         fmt::format("the loss of test events is NaN or infinite behind step {}; "
@@ -51,7 +52,7 @@ void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t
                     step));
   }
   result.table = pipeline::quality_text(quality);
-  result.json = pipeline::quality_json(quality);
+  result.json = pipeline::quality_json(quality, result.figure);
   tell(context, step, std::move(result), start);
 }
 

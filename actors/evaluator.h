@@ -1,7 +1,8 @@
 #pragma once
 
 // Tells how well a supervised network does on test events: losses, accuracy, area under the curve.
-// It stands where a GAN's run has its Validator. The best state is that of the least loss.
+// It stands where a GAN's run has its Validator. `best` of its section names the figure that
+// chooses the best state, pipeline::quality_words() has them.
 
 #include <memory>
 

@@ -121,6 +121,10 @@ void Monitor::finish(Context& context) {
         "their node; training and checkpoints are whole",
         options_.sinks.metrics_path, made - written_));
   }
+  if (compared_ > 0) {
+    context.log().info(fmt::format(
+        "--order: the states before {} steps are those of the run whose order it is", compared_));
+  }
   tell_samples(context);
   if (sinks_->dropped() > 0) {
     context.log().warning(fmt::format(
@@ -142,7 +146,22 @@ bool Monitor::is_to_come(const StepMetrics& step) const {
          step.losses.size() == (has_losses ? options_.losses.size() : 0);
 }
 
+void Monitor::compare_state(Context& context, const StepMetrics& step) {
+  if (step.step >= options_.ordered_states.size()) return;
+  const std::string& expected = options_.ordered_states[step.step];
+  ++compared_;
+  if (step.state_hash.text() == expected) return;
+  context.log().warning(
+      fmt::format("--order: the state before step {} is {}, and was {} in the run whose order it "
+                  "is: that run had another topology, seed, state to begin with or version, and "
+                  "this one does not make its bits",
+                  step.step, step.state_hash.text(), expected));
+  options_.ordered_states.clear();
+  compared_ = 0;
+}
+
 void Monitor::tell_step(Context& context, const StepMetrics& step) {
+  compare_state(context, step);
   tell(step.step, facts_of(step, options_));
   next_step_ = step.step + 1;
   ++written_;

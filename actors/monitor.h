@@ -37,6 +37,9 @@ struct MonitorOptions : NodeHooks {
   std::vector<model::SlotKind> schedule;
   ProgressOptions progress;
   std::uint64_t first_step = 0;  // the first that is to be told
+  // Hashes of the state before each step from step 0 on, as far as the run has to have them: it
+  // takes the turns of another one, which had them. The log says whether it has.
+  std::vector<std::string> ordered_states;
   // Another Monitor was told steps that it may not have written. Steps are left out until those are
   // told again.
   bool told_before = false;
@@ -73,6 +76,8 @@ class Monitor final : public runtime::Actor {
   void receive_finish(Context& context, const FinishMetrics& last);
   // Whether it is a step of this run, and a later one than those that were written.
   bool is_to_come(const StepMetrics& step) const;
+  // With that of the run whose turns this one takes.
+  void compare_state(Context& context, const StepMetrics& step);
   // Gives a record to all sinks, with the present time.
   void tell(std::uint64_t step, telemetry::RecordBody body);
   void tell_step(Context& context, const StepMetrics& step);
@@ -94,6 +99,7 @@ class Monitor final : public runtime::Actor {
   std::optional<NodeReports> reports_;
   std::uint64_t next_step_;              // the one after the newest that was written
   std::uint64_t written_ = 0;            // steps
+  std::uint64_t compared_ = 0;           // those of them with the state that they have to have
   std::optional<FinishMetrics> finish_;  // while the steps that it has overtaken are awaited
   runtime::TimerId look_;
   int looks_ = 0;  // without a step between them

@@ -125,12 +125,27 @@ CodecOf<std::array<double, 2>> bin(double most) {
       });
 }
 
+// A figure of a supervised task names one of its outputs.
 CodecOf<std::string> figure() {
   std::vector<Word<std::string>> words;
   for (const std::string& each : model::figure_words()) words.push_back({each, each});
   for (const std::string& each : model::class_figure_words()) words.push_back({each, each});
-  return word<std::string>(std::move(words), {}, {},
-                           "merit, sampling_fraction or another figure of `troupe validate`");
+  words.push_back({"loss", "loss"});
+  const CodecOf<std::string> known = word<std::string>(
+      std::move(words), {}, {}, "merit, sampling_fraction or another figure of `troupe validate`");
+  const CodecOf<std::string> of_output =
+      text("loss, accuracy or area of an output, such as kind/accuracy", ".+/(loss|accuracy|area)");
+  TypeDescription type = TypeDescription::of(
+      TypeDescription::Kind::kOneOf,
+      fmt::format("{}, or {}", known->describe().name, of_output->describe().name));
+  type.parts = {known->describe(), of_output->describe()};
+  return codec_of<std::string>(
+      type,
+      [known, of_output](const YamlValue& value, std::string& into, Reader& reader) {
+        const bool names_output = value.scalar.find('/') != std::string::npos;
+        (names_output ? of_output : known)->read(value, into, reader);
+      },
+      [](const std::string& figure, Selection) { return YamlValue::plain(figure); });
 }
 
 RecordOf<ValidatorSection> validator_record() {
@@ -150,9 +165,11 @@ RecordOf<ValidatorSection> validator_record() {
              "told angles.")
       .field("hit_threshold", &ValidatorSection::hit_threshold_gev, positive(), Scope::kFixed,
              "Cells above this energy, GeV, are hits.")
-      .field("best", &ValidatorSection::best, figure(), Scope::kFixed,
-             "The figure by which the best state is chosen, that whose figure is nearest to what "
-             "equal samples have; docs/physics.md lists them.")
+      .field(
+          "best", &ValidatorSection::best, figure(), Scope::kFixed,
+          "The figure by which the best state is chosen, that whose figure is nearest to what "
+          "equal samples have; docs/physics.md lists them. Of a supervised task it is its loss, or "
+          "OUTPUT/loss, OUTPUT/accuracy or OUTPUT/area.")
       .field(
           "judge", &ValidatorSection::judge,
           newer(optional(path("a checkpoint of a supervised run")), std::optional<std::string>()),

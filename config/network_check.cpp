@@ -72,7 +72,52 @@ std::string authored(const std::string& at, const std::string& otherwise, const 
   return is_from_zoo(reader.origin(at)) ? otherwise : at;
 }
 
-// An output has as many values as what it is compared with.
+// The layer that computes the numbers of an output: those behind it only move them. Below 0: none.
+int computing_layer(const NetworkDescription& network, const NetworkShapes& shapes, int layer) {
+  const auto moves = [](const model::LayerKind& kind) {
+    return std::holds_alternative<model::Flatten>(kind) ||
+           std::holds_alternative<model::Reshape>(kind) ||
+           std::holds_alternative<model::Permute>(kind) ||
+           std::holds_alternative<model::Slice>(kind);
+  };
+  while (layer >= 0 && moves(network.layers[static_cast<std::size_t>(layer)].kind)) {
+    layer = shapes.inputs[static_cast<std::size_t>(layer)];
+  }
+  return layer;
+}
+
+// A loss that would train nothing: cross-entropy of numbers that are no probabilities, or that are
+// made probabilities twice. "": there is none, as far as the last layer tells.
+std::string range_fault(const model::LossTerm& term, const NetworkDescription& network,
+                        const NetworkShapes& shapes, int output) {
+  if (!term.tells_probability() && !term.tells_classes()) return "";
+  const int number = computing_layer(network, shapes, output);
+  if (number < 0) return "";
+  const model::Layer& layer = network.layers[static_cast<std::size_t>(number)];
+  const auto* activation = std::get_if<model::Activation>(&layer.kind);
+  const bool is_sigmoid =
+      activation != nullptr && activation->kind == model::ActivationKind::kSigmoid;
+  const bool makes_probability = is_sigmoid || std::holds_alternative<model::Softmax>(layer.kind);
+  if (term.kind != model::LossKind::kBinaryCrossentropy) {
+    if (!makes_probability) return "";
+    return fmt::format(
+        "the loss makes probabilities itself, and layer \"{}\" ({}) has made them; "
+        "leave that layer out{}",
+        layer.name, model::kind_name(layer.kind),
+        is_sigmoid && !term.tells_classes() ? ", or take bce" : "");
+  }
+  const bool has_no_bounds = activation != nullptr ||
+                             std::holds_alternative<model::Dense>(layer.kind) ||
+                             std::holds_alternative<model::Convolution>(layer.kind) ||
+                             std::holds_alternative<model::TransposedConvolution>(layer.kind);
+  if (makes_probability || !has_no_bounds) return "";
+  return fmt::format(
+      "bce reads a probability, and layer \"{}\" ({}) makes other numbers too; put a "
+      "sigmoid behind it, or take bce_logits",
+      layer.name, model::kind_name(layer.kind));
+}
+
+// An output has as many values as what it is compared with, and such as the loss reads.
 void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reader& reader) {
   for (const model::LossTerm& term : gan.losses) {
     for (const int output : shapes.outputs) {
@@ -80,6 +125,7 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
       if (gan.discriminator.layers[layer].name != term.output) continue;
       std::string fault = model::term_fault(term, shapes.layers[layer], model::image_shape(gan));
       if (fault.empty()) fault = model::made_target_fault(gan, term);
+      if (fault.empty()) fault = range_fault(term, gan.discriminator, shapes, output);
       if (fault.empty()) continue;
       const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
                                       fmt::format("{}.layers.{}", judge_path(gan), output), reader);

@@ -51,8 +51,9 @@ CodecOf<StoppingOptions> stop_metric() {
           return reader.expected(
               value,
               has_network
-                  ? "network, a term of it such as network/kind, or a figure: validator/loss of "
-                    "a supervised task, one such as validator/merit of diffusion"
+                  ? "network, a term of it such as network/kind, or a figure: validator/loss or "
+                    "validator/kind/accuracy of a supervised task, one such as validator/merit of "
+                    "diffusion"
                   : "g or d, a term of one such as d/generation, or validator/merit");
         }
         if (network == "d") into.network = pipeline::kDiscriminator;
@@ -76,7 +77,7 @@ RecordOf<StoppingOptions> stop_record() {
           "discriminator or the network of a task that has one, which is meant there if nothing "
           "is given, with the weights of all terms, or of one term without its weight; or how "
           "far from its ideal each validation finds a figure, a word of "
-          "`actors.validator.best`, or the loss where a supervised task is judged.")
+          "`actors.validator.best`.")
       .field("smoothing", &Options::smoothing, number(NumberRange{0.0, 0.999999, false}),
              Scope::kState, "Share of the value before in the value of an epoch or validation.")
       .field("min_delta", &Options::min_delta, number(NumberRange{.least = 0.0}), Scope::kState,

@@ -136,7 +136,8 @@ struct ValidatorSection {
   // A cell above it is a hit, GeV; default 3e-4.
   double hit_threshold_gev = 3e-4;
   // A word of model/physics/figures.h for the figure by which the best state is chosen, or one of
-  // model/physics/class_figures.h where there is a judge; default merit.
+  // model/physics/class_figures.h where there is a judge, or of pipeline::quality_words() of a
+  // supervised task; default merit.
   std::string best = "merit";
   // A checkpoint of a classifier, absolute, which judges the images; default none: they are
   // showers.

@@ -14,6 +14,7 @@
 #include "model/physics/class_figures.h"
 #include "model/physics/figures.h"
 #include "pipeline/data/dataset_file.h"
+#include "pipeline/data/output_meter.h"
 #include "pipeline/data/shower_generator.h"
 
 namespace troupe::config {
@@ -282,15 +283,24 @@ std::string no_class_figure(const std::string& word) {
                      fmt::join(model::class_figure_words(), ", "));
 }
 
+// `word`, which `field` has, is a figure of the supervised task.
+void check_quality(const Topology& topology, const std::string& field, const std::string& word,
+                   Reader& reader) {
+  const std::vector<std::string> words = pipeline::quality_words(topology.model.gan);
+  if (std::ranges::find(words, word) != words.end()) return;
+  reader.broken_rule({field, "model.task"},
+                     fmt::format("a supervised task has no {}; take one of {}", shown(word),
+                                 fmt::join(words, ", ")));
+}
+
 void check_best(const Topology& topology, Reader& reader) {
   const ValidatorSection& validator = topology.validator;
   if (!model::uses_angle(topology.model.gan.latent) && !validator.angle_bins.empty()) {
     reader.broken_rule({"actors.validator.angle_bins"}, "this model is told no angle");
   }
-  if (topology.model.gan.task == model::Task::kSupervised &&
-      validator.best != ValidatorSection{}.best) {
-    return reader.broken_rule({"actors.validator.best", "model.task"},
-                              "figures compare showers; a supervised task is judged by its loss");
+  const std::string field = "actors.validator.best";
+  if (topology.model.gan.task == model::Task::kSupervised) {
+    return check_quality(topology, field, pipeline::quality_meant(validator.best), reader);
   }
   if (validator.judge) {
     if (!model::class_figure_meant(validator.best).empty()) return;
@@ -301,7 +311,9 @@ void check_best(const Topology& topology, Reader& reader) {
     return reader.broken_rule({"actors.validator.best"},
                               "a classifier finds it; give one as actors.validator.judge");
   }
-  check_figure(topology, "actors.validator.best", model::figure_meant(validator.best), reader);
+  const std::string figure = model::figure_meant(validator.best);
+  if (!figure.empty()) return check_figure(topology, field, figure, reader);
+  reader.broken_rule({field, "model.task"}, "only a supervised task is judged by its outputs");
 }
 
 // A gradient penalty is computed between real and generated events, each by itself.
@@ -342,9 +354,7 @@ void check_stop_by_figure(const Topology& topology, Reader& reader) {
                               "no validation finds a figure: actors.validator.every is none");
   }
   if (topology.model.gan.task == model::Task::kSupervised) {
-    if (word == "loss") return;
-    return reader.broken_rule({field, "model.task"},
-                              "a supervised task is judged by its loss: give validator/loss");
+    return check_quality(topology, field, word, reader);
   }
   if (topology.validator.judge) {
     if (model::is_class_figure(word)) return;

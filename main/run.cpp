@@ -240,8 +240,8 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   if (!arguments.request.order.empty()) {
     runtime::FileDisk disk;
     const auto scaled = config::scaled(loaded.topology, judgement.placement.members);
-    RETURN_IF_ERROR(launch::read_turn_order(arguments.request.order,
-                                            config::options_between_members(scaled), disk));
+    RETURN_IF_ERROR(launch::read_turn_log(arguments.request.order,
+                                          config::options_between_members(scaled), disk));
   }
   return std::move(judgement.placement);
 }

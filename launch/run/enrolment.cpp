@@ -49,7 +49,7 @@ MemberInvitation invitation_to(const TrainingSetup& setup, const std::string& da
   invitation.data_folder = std::filesystem::absolute(data_folder).string();
   invitation.host = runtime::host_name();
   invitation.data = setup.identity;
-  if (setup.order) invitation.order = *setup.order;
+  if (setup.turns.order) invitation.order = *setup.turns.order;
   return invitation;
 }
 

@@ -100,14 +100,14 @@ actors::MonitorOptions monitor_options(const HeadRunRequest& request, const RunF
   }
   options.schedule = setup.options.schedule;
   options.first_step = first_step;
+  options.ordered_states = setup.turns.states;
   options.progress = {request.progress, request.progress_on_terminal,
                       first_step / setup.options.schedule.size(), setup.iterations,
                       setup.options.iterations_per_epoch};
   return options;
 }
 
-// Says so, and leaves no folder of a run behind that holds none. That of the data is for all runs
-// beside it.
+// Says so, and leaves no folder of a run behind that holds none; that of the data stays.
 std::function<void(int)> early_end(const HeadRunRequest& request, const RunFolder& folder,
                                    const runtime::Log& log) {
   return [&request, &folder, &log](int number) {
@@ -241,8 +241,8 @@ Result<void> HeadRun::find_state() {
     ASSIGN_OR_RETURN(begin_, newest_point(*setup_, folder_, request_.returns, disk_, log_));
   }
   if (!request_.order.empty()) {
-    ASSIGN_OR_RETURN(setup_->order,
-                     take_turn_order(request_.order, setup_->options, *begin_.state, disk_, log_));
+    ASSIGN_OR_RETURN(setup_->turns,
+                     take_turn_log(request_.order, setup_->options, *begin_.state, disk_, log_));
   }
   if (setup_->options.lossy) {
     log_.info(

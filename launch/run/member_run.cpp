@@ -194,7 +194,7 @@ Result<void> MemberRun::set_up() {
   }
   setup_->topology_text = invitation.topology;
   if (!invitation.order.empty()) {
-    setup_->order = std::make_shared<const std::vector<std::uint32_t>>(invitation.order);
+    setup_->turns.order = std::make_shared<const std::vector<std::uint32_t>>(invitation.order);
   }
   return {};
 }

@@ -218,7 +218,7 @@ actors::NodeParts computing_parts(TrainingSetup& setup, runtime::Disk& disk, std
   const bool own_data = members > 0 && setup.data;
   parts.replica.loader = own_data ? config::loader_name(member) : config::kHeadLoader;
   parts.replica.checks = checks;
-  parts.replica.order = setup.order;
+  parts.replica.order = setup.turns.order;
   parts.replica.section = topology.replica;
   // A device computes a whole group by itself.
   if (topology.replica.device != config::kProcessor) parts.replica.section.threads = 1;

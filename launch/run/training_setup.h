@@ -57,7 +57,7 @@ struct TrainingSetup {
   pipeline::TrainingOptions options{};            // the topology's, which know the size of the data
   std::uint64_t iterations = 0;                   // of the whole run
   std::string origin{};  // of its first weights, as its checkpoints have it
-  TurnOrder order{};     // of turns of workers; null: any
+  TurnLog turns{};       // of the run whose order workers take turns in; null: in any
 
   actors::TrainingContext context() const { return {*gan, *backend, options}; }
 };

@@ -25,12 +25,16 @@ Error refusal(const std::string& path, const std::string& what) {
                                         path, what)};
 }
 
+struct LoggedStep {
+  telemetry::TurnFacts turn;
+  std::string state;  // its hash
+};
+
 // By step.
-Result<std::map<std::uint64_t, telemetry::TurnFacts>> turns_in(const std::string& path,
-                                                               runtime::Disk& disk) {
+Result<std::map<std::uint64_t, LoggedStep>> steps_in(const std::string& path, runtime::Disk& disk) {
   ASSIGN_OR_RETURN(const runtime::Buffer content, disk.read(path));
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-  std::map<std::uint64_t, telemetry::TurnFacts> turns;
+  std::map<std::uint64_t, LoggedStep> steps;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
        begin = end + 1) {
     const auto record = telemetry::read_record(text.substr(begin, end - begin));
@@ -38,10 +42,10 @@ Result<std::map<std::uint64_t, telemetry::TurnFacts>> turns_in(const std::string
     const auto* step = std::get_if<telemetry::StepFacts>(&record->body);
     if (step == nullptr) continue;
     if (!step->turn) return refusal(path, "its steps do not say whose turns they were");
-    turns[record->step] = *step->turn;
+    steps[record->step] = {*step->turn, step->state_hash};
   }
-  if (turns.empty()) return refusal(path, "it has no steps");
-  return turns;
+  if (steps.empty()) return refusal(path, "it has no steps");
+  return steps;
 }
 
 // Whether these workers can have the turn behind those of `order`.
@@ -65,8 +69,8 @@ std::uint64_t turns_so_far(const pipeline::TrainingState& state) {
 
 }  // namespace
 
-Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::TrainingOptions& options,
-                                  runtime::Disk& disk) {
+Result<TurnLog> read_turn_log(const std::string& path, const pipeline::TrainingOptions& options,
+                              runtime::Disk& disk) {
   const pipeline::StrategyOptions& strategy = options.strategy;
   if (!options.has_turns()) {
     return Error{ErrorKind::kUsage,
@@ -75,7 +79,8 @@ Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::Train
                              "order",
                              pipeline::strategy_name(strategy.kind))};
   }
-  ASSIGN_OR_RETURN(const auto turns, turns_in(path, disk));
+  ASSIGN_OR_RETURN(const auto steps, steps_in(path, disk));
+  TurnLog log;
   auto order = std::make_shared<std::vector<std::uint32_t>>();
   std::uint64_t next = 0;
   const auto add = [&](std::vector<std::uint32_t> turn) -> Result<void> {
@@ -90,12 +95,14 @@ Result<TurnOrder> read_turn_order(const std::string& path, const pipeline::Train
                           "each of {}, {} at a time, the first of them first",
                           next, fmt::join(turn, ", "), strategy.workers, strategy.at_a_time()));
   };
-  for (const auto& [step, turn] : turns) {
-    if (step != next) return refusal(path, fmt::format("step {} is missing", next));
-    RETURN_IF_ERROR(add(turn.workers));
+  for (const auto& [number, step] : steps) {
+    if (number != next) return refusal(path, fmt::format("step {} is missing", next));
+    RETURN_IF_ERROR(add(step.turn.workers));
+    log.states.push_back(step.state);
   }
-  RETURN_IF_ERROR(add(turns.rbegin()->second.next));
-  return TurnOrder(std::move(order));
+  RETURN_IF_ERROR(add(steps.rbegin()->second.turn.next));
+  log.order = std::move(order);
+  return log;
 }
 
 Result<void> check_turn_order(const TurnOrder& order, const pipeline::TrainingState& state) {
@@ -119,23 +126,24 @@ Result<void> check_turn_order(const TurnOrder& order, const pipeline::TrainingSt
                   state.step(state.scales.size()))};
 }
 
-Result<TurnOrder> take_turn_order(const std::string& path, const pipeline::TrainingOptions& options,
-                                  const pipeline::TrainingState& state, runtime::Disk& disk,
-                                  const runtime::Log& log) {
-  ASSIGN_OR_RETURN(TurnOrder order, read_turn_order(path, options, disk));
-  RETURN_IF_ERROR(check_turn_order(order, state));
-  if (const std::uint64_t behind = turns_so_far(state); behind > order->size()) {
+Result<TurnLog> take_turn_log(const std::string& path, const pipeline::TrainingOptions& options,
+                              const pipeline::TrainingState& state, runtime::Disk& disk,
+                              const runtime::Log& log) {
+  ASSIGN_OR_RETURN(TurnLog turns, read_turn_log(path, options, disk));
+  RETURN_IF_ERROR(check_turn_order(turns.order, state));
+  const std::size_t size = turns.order->size();
+  if (const std::uint64_t behind = turns_so_far(state); behind > size) {
     log.warning(
         fmt::format("--order: {} has {} turns, and {} were taken already, so that it could "
                     "not be compared and changes nothing",
-                    path, order->size(), behind));
+                    path, size, behind));
   } else {
     log.info(
         fmt::format("--order: workers take the first {} turns as {} has them, and those "
                     "behind as they are ready",
-                    order->size(), path));
+                    size, path));
   }
-  return order;
+  return turns;
 }
 
 }  // namespace troupe::launch

@@ -18,15 +18,22 @@ namespace troupe::launch {
 // The workers in the order of their turns from step 0 on.
 using TurnOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
 
-// Reads them from the lines of steps in a run's metrics.jsonl. Of a step that is told twice, as by
+// What the log of a run says of its turns.
+struct TurnLog {
+  TurnOrder order = nullptr;
+  // Hash of the state before each step, from step 0 on. A run by this order has the same.
+  std::vector<std::string> states = {};
+};
+
+// Reads it from the lines of steps in a run's metrics.jsonl. Of a step that is told twice, as by
 // a run that was resumed, the later line counts. A last line that is cut off is left out. Errors:
 // kUsage, the topology has no turns; kData, naming file and step: the file cannot be read, or is of
 // no such run: a step is missing, or an iteration is not one turn of each worker, as many at a time
 // as the topology says, or the first turn is not that of the first workers. The order ends with the
 // turn that the last step names as next.
-runtime::Result<TurnOrder> read_turn_order(const std::string& path,
-                                           const pipeline::TrainingOptions& options,
-                                           runtime::Disk& disk);
+runtime::Result<TurnLog> read_turn_log(const std::string& path,
+                                       const pipeline::TrainingOptions& options,
+                                       runtime::Disk& disk);
 
 // Checks that a run can go on from the state by this order, which is not null. kData: the state was
 // trained in another order. An order that ends before the state's step says nothing about it.
@@ -34,9 +41,9 @@ runtime::Result<void> check_turn_order(const TurnOrder& order,
                                        const pipeline::TrainingState& state);
 
 // Both, and tells the log how far the order leads, or that it ends before the state.
-runtime::Result<TurnOrder> take_turn_order(const std::string& path,
-                                           const pipeline::TrainingOptions& options,
-                                           const pipeline::TrainingState& state,
-                                           runtime::Disk& disk, const runtime::Log& log);
+runtime::Result<TurnLog> take_turn_log(const std::string& path,
+                                       const pipeline::TrainingOptions& options,
+                                       const pipeline::TrainingState& state, runtime::Disk& disk,
+                                       const runtime::Log& log);
 
 }  // namespace troupe::launch

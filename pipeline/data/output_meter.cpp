@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,7 +40,61 @@ std::optional<double> area_of(std::span<const float> low, std::span<const float>
   return model::area_under_curve(low, times_low, high, times_high);
 }
 
+// Each figure of the quality with its name, the whole loss first.
+std::vector<std::pair<std::string, std::optional<double>>> figures_of(
+    const OutputQuality& quality) {
+  std::vector<std::pair<std::string, std::optional<double>>> figures{{"loss", quality.loss}};
+  for (const TermQuality& term : quality.terms) {
+    figures.emplace_back(term.output + "/loss", term.loss);
+    figures.emplace_back(term.output + "/accuracy", term.accuracy);
+    figures.emplace_back(term.output + "/area", term.area);
+  }
+  return figures;
+}
+
+bool is_loss(std::string_view figure) { return figure == "loss" || figure.ends_with("/loss"); }
+
+// "loss of test events", "kind's accuracy on test events".
+std::string title_of(std::string_view figure) {
+  const std::size_t slash = figure.rfind('/');
+  if (slash == std::string_view::npos) return fmt::format("{} of test events", figure);
+  return fmt::format("{}'s {} of test events", figure.substr(0, slash), figure.substr(slash + 1));
+}
+
 }  // namespace
+
+std::vector<std::string> quality_words(const model::GanDescription& model) {
+  std::vector<std::string> words{"loss"};
+  const model::NetworkShapes shapes = model::infer_shapes(model.discriminator);
+  for (const model::LossTerm& term : model.losses) {
+    words.push_back(term.output + "/loss");
+    if (!term.tells_classes() && !term.tells_probability()) continue;
+    words.push_back(term.output + "/accuracy");
+    const auto& layers = model.discriminator.layers;
+    const auto layer = std::ranges::find(layers, term.output, &model::Layer::name);
+    CHECK(layer != layers.end(), "every loss has an output");
+    const model::Shape& shape = shapes.layers[static_cast<std::size_t>(layer - layers.begin())];
+    if (term.tells_probability() || shape.channels == 2) words.push_back(term.output + "/area");
+  }
+  return words;
+}
+
+std::string quality_meant(std::string_view word) {
+  return word == "merit" ? "loss" : std::string(word);
+}
+
+std::optional<double> quality_of(const OutputQuality& quality, std::string_view figure) {
+  for (const auto& [name, value] : figures_of(quality)) {
+    if (name == figure) return value;
+  }
+  return std::nullopt;
+}
+
+double quality_distance(const OutputQuality& quality, std::string_view figure) {
+  const std::optional<double> value = quality_of(quality, figure);
+  if (!value || !std::isfinite(quality.loss)) return std::numeric_limits<double>::infinity();
+  return is_loss(figure) ? *value : 1.0 - *value;
+}
 
 std::string quality_text(const OutputQuality& quality) {
   std::string text = line("output", "events", "loss", "accuracy", "area");
@@ -53,24 +109,20 @@ std::string quality_text(const OutputQuality& quality) {
          "one of\nthe second of two classes is ranked above one of the first.\n";
 }
 
-std::string quality_json(const OutputQuality& quality) {
-  const std::string loss = runtime::json_number(quality.loss);
-  std::string members = "\"loss\": " + loss;
-  const auto add = [&](const TermQuality& term, const char* what, std::optional<double> value) {
-    if (!value) return;
-    members += fmt::format(", {}: {}", runtime::json_string(term.output + "/" + what),
+std::string quality_json(const OutputQuality& quality, std::string_view chosen) {
+  std::string members;
+  for (const auto& [name, value] : figures_of(quality)) {
+    if (!value) continue;
+    members += fmt::format("{}{}: {}", members.empty() ? "" : ", ", runtime::json_string(name),
                            runtime::json_number(*value));
-  };
-  for (const TermQuality& term : quality.terms) {
-    add(term, "loss", term.loss);
-    add(term, "accuracy", term.accuracy);
-    add(term, "area", term.area);
   }
+  const std::optional<double> value = quality_of(quality, chosen);
   return fmt::format(
       R"({{"rows": [{{"name": "test", "events": {}, "comparison": {{{}}}, )"
-      R"("chosen": {{"figure": "loss", "title": "loss of test events", "unit": "", "value": {}, )"
-      R"("distance": {}}}}}]}})",
-      quality.events, members, loss, loss);
+      R"("chosen": {{"figure": {}, "title": {}, "unit": "", "value": {}, "distance": {}}}}}]}})",
+      quality.events, members, runtime::json_string(chosen), runtime::json_string(title_of(chosen)),
+      value ? runtime::json_number(*value) : "null",
+      runtime::json_number(quality_distance(quality, chosen)));
 }
 
 Result<std::unique_ptr<OutputMeter>> OutputMeter::create(const model::GanDescription& model,

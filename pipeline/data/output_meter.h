@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/backend.h"
@@ -35,12 +36,24 @@ struct OutputQuality {
   std::vector<TermQuality> terms;
 };
 
+// The figures by which the best state is chosen and training ends (actors.validator.best,
+// train.stop.metric): "loss", and of each term "OUTPUT/loss" and what its TermQuality has besides,
+// "OUTPUT/accuracy" and "OUTPUT/area". The model has task kSupervised.
+std::vector<std::string> quality_words(const model::GanDescription& model);
+// The figure that a word means: "merit", which stands where nobody says one, is "loss" here.
+std::string quality_meant(std::string_view word);
+// One of quality_words() of the quality; nothing where the quality does not have it.
+std::optional<double> quality_of(const OutputQuality& quality, std::string_view figure);
+// How far that is from its ideal, which is 1 of an accuracy and of an area, and 0 of a loss.
+// Infinite where there is none, and where the loss is not finite: outputs are no numbers then.
+double quality_distance(const OutputQuality& quality, std::string_view figure);
+
 // A line of headings, one line per term and one for their sum, each ending in a newline.
 std::string quality_text(const OutputQuality& quality);
 // One JSON object of the form of a validation's table (model/physics/table.h): one row "test",
 // whose comparison has "loss" and for each term "OUTPUT/loss", "OUTPUT/accuracy" and "OUTPUT/area",
-// as far as there are such; chosen is the loss.
-std::string quality_json(const OutputQuality& quality);
+// as far as there are such; chosen is the figure, one of quality_words().
+std::string quality_json(const OutputQuality& quality, std::string_view chosen);
 
 // One thread.
 class OutputMeter {

@@ -183,7 +183,7 @@ void add_best(const HistoryNews& run, std::vector<std::string>& lines) {
     }
   }
   if (!best) return;
-  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from that of equal samples", last.title,
+  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from its ideal", last.title,
                               *best, last.unit.empty() ? "" : " ", last.unit));
 }
 

@@ -179,7 +179,8 @@ TEST(ModelLanguage, ShapeProblemsStandAtTheirLayers) {
 TEST(ModelLanguage, PoolsStepByTheirSizeUnlessToldOtherwise) {
   const std::string rest =
       "      - sum: {name: ecal, input: input}\n"
-      "      - dense: {units: 1, name: generation, input: pool}\n"
+      "      - dense: {units: 1, input: pool}\n"
+      "      - activation: {kind: sigmoid, name: generation}\n"
       "      - dense: {units: 1, name: auxiliary, input: generation}\n";
   const auto read =
       parse(with_layers("      - max_pool: {size: [3, 3, 3], stride: [2, 1, 1], padding: same}\n"
@@ -199,7 +200,8 @@ TEST(ModelLanguage, PoolsStepByTheirSizeUnlessToldOtherwise) {
 TEST(ModelLanguage, PadsAndCropsTakeANumberOrTwoForEachAxis) {
   const std::string rest =
       "      - sum: {name: ecal, input: input}\n"
-      "      - dense: {units: 1, name: generation, input: cut}\n"
+      "      - dense: {units: 1, input: cut}\n"
+      "      - activation: {kind: sigmoid, name: generation}\n"
       "      - dense: {units: 1, name: auxiliary, input: generation}\n";
   const auto with = [&](const std::string& pad) {
     return parse(with_layers("      - pad: " + pad +

@@ -61,7 +61,8 @@ TEST(Task, SupervisedStopsByItsNetwork) {
   EXPECT_EQ(judged.train.options.stop->figure, "loss");
   EXPECT_EQ(judged.train.options.stop->term, "");
   EXPECT_THAT(refusal(kTask, {"train.stop={patience: 2, metric: validator/merit}"}),
-              HasSubstr("a supervised task is judged by its loss: give validator/loss"));
+              HasSubstr("a supervised task has no merit; take one of loss, kind/loss, "
+                        "kind/accuracy, kind/area, size/loss"));
   EXPECT_THAT(values_of(one), HasSubstr("metric: network/kind"));
   EXPECT_EQ(one.train.options.stop->whose, "network");
 }
@@ -95,7 +96,13 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
   EXPECT_THAT(refusal(kTask, {"model.discriminator.input=[4, 4, 4, 1]"}),
               HasSubstr("discriminator acts only with task: gan"));
   EXPECT_THAT(refusal(kTask, {"actors.validator.best=response"}),
-              HasSubstr("a supervised task is judged by its loss"));
+              HasSubstr("a supervised task has no response; take one of loss, kind/loss"));
+  EXPECT_THAT(refusal(kTask, {"actors.validator.best=size/accuracy"}),
+              HasSubstr("a supervised task has no size/accuracy"));
+  EXPECT_EQ(refusal(kTask, {"actors.validator.best=kind/accuracy"}), "");
+  EXPECT_THAT(refusal(kTask, {"actors.validator.best=kinds"}), HasSubstr("expected merit"));
+  EXPECT_THAT(refusal(kLeast, {"actors.validator.best=generation/accuracy"}),
+              HasSubstr("only a supervised task is judged by its outputs"));
   EXPECT_THAT(refusal(kTask, {"actors.validator.test_losses=false"}),
               HasSubstr("actors.validator.test_losses: a supervised task is judged by losses of "
                         "test events"));
@@ -104,8 +111,8 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
   EXPECT_THAT(
       refusal(kTask, {"train.stop={patience: 2, metric: d/kind}"}),
       HasSubstr(
-          "expected network, a term of it such as network/kind, or a figure: validator/loss of "
-          "a supervised task"));
+          "expected network, a term of it such as network/kind, or a figure: validator/loss or "
+          "validator/kind/accuracy of a supervised task"));
   EXPECT_THAT(refusal(kLeast, {"train.stop={patience: 2, metric: network}"}),
               HasSubstr("expected g or d, a term of one such as d/generation, or validator/merit"));
   EXPECT_THAT(refusal(kLeast, {"train.schedule=[d_real, fit]"}),
@@ -128,6 +135,14 @@ TEST(Task, ClassesFitTheirOutputsAndTheirColumns) {
               HasSubstr("classes acts only with kind: cross_entropy"));
   EXPECT_THAT(refusal("model.losses.kind={kind: cross_entropy, target: energy}"),
               HasSubstr("cross_entropy is of classes, which a column of the data has"));
+  EXPECT_THAT(refusal("model.losses.size={kind: bce, target: n}"),
+              HasSubstr("bce reads a probability, and layer \"size\" (dense) makes other numbers "
+                        "too; put a sigmoid behind it, or take bce_logits"));
+  EXPECT_THAT(
+      refusal("model.network.layers=[{dense: {units: 2}}, {softmax: {name: kind}}, "
+              "{dense: {units: 1, name: size, input: input}}]"),
+      HasSubstr("the loss makes probabilities itself, and layer \"kind\" (softmax) has made "
+                "them; leave that layer out"));
   EXPECT_THAT(refusal("model.losses.kind.classes=[16777216, 16777217]"),
               HasSubstr("two classes have the same number, as a 32-bit float"));
   EXPECT_THAT(refusal("model.losses.size={kind: hinge, target: energy}"),

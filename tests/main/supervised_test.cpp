@@ -98,6 +98,19 @@ TEST_F(Supervised, DeathOfAMemberCostsNoBit) {
   stop_and_expect_whole(process, more);
 }
 
+TEST_F(Supervised, BestStateAndEndGoByTheAccuracy) {
+  write_task();
+  const Words by_accuracy{"--set", "actors.validator.best=kind/area",
+                          "--set", "train.stop={metric: validator/kind/accuracy, target: 0.3}",
+                          "--set", "train.epochs=50"};
+  const JsonValue alone = summary_of("alone", by_accuracy);
+  EXPECT_THAT(alone["ended_early"].text(), HasSubstr("the validator's kind/accuracy is "));
+  EXPECT_THAT(read_text(path("alone/checkpoints/best.json")), HasSubstr("\"kind/area\""));
+  const JsonValue shared = summary_of("shared", by_accuracy + Words{"--workers", "2"});
+  EXPECT_EQ(shared["state_hash"].text(), alone["state_hash"].text());
+  EXPECT_EQ(shared["iterations"].integer(), alone["iterations"].integer());
+}
+
 TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {
   write_task();
   const ProcessEnd end = run("told");

@@ -140,6 +140,21 @@ TEST_F(Turns, RunGoesOnFreelyBehindTheEndOfItsOrder) {
       HasSubstr("has 13 turns, and 20 were taken already, so that it could not be compared"));
 }
 
+TEST_F(Turns, RunByAnOrderSaysWhetherItHasTheStatesOfThatRun) {
+  const Words words = turns("gem") + until_iteration(3);
+  hash_of("a", words);
+  hash_of("same", words + order_of("a") + Words{"--workers", "2"});
+  EXPECT_THAT(read_text(path("same/log.txt")),
+              HasSubstr("--order: the states before 12 steps are those of the run whose order it"));
+  hash_of("seed", words + order_of("a") + Words{"--set", "train.seed=5"});
+  EXPECT_THAT(read_text(path("seed/log.txt")),
+              AllOf(HasSubstr("--order: the state before step 0 is "),
+                    HasSubstr("this one does not make its bits")));
+  // The first turn goes by the same rates, and the second does not.
+  hash_of("rate", words + order_of("a") + Words{"--set", "train.learning_rate.g=0.01"});
+  EXPECT_THAT(read_text(path("rate/log.txt")), HasSubstr("--order: the state before step 1 is "));
+}
+
 TEST_F(Turns, CheckAndInspectSayThatThereAreWorkers) {
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns("easgd")).out,
               HasSubstr("\nstrategy: easgd, 4 workers; each makes 2 iterations of 4 events alone "

@@ -138,12 +138,43 @@ TEST_F(OutputMeterTest, SomeEventsAreTakenEvenly) {
 TEST_F(OutputMeterTest, TellsPeopleAndMachines) {
   const OutputQuality found = measure(kMeasured);
   EXPECT_THAT(quality_text(found), testing::HasSubstr("90.48%"));
-  const JsonValue json = parse_json(quality_json(found));
+  const JsonValue json = parse_json(quality_json(found, "loss"));
   const JsonValue& row = json["rows"].list().front();
   EXPECT_EQ(row["events"].integer(), kMeasured);
   EXPECT_NEAR(row["comparison"]["kind/accuracy"].number(), 19.0 / 21.0, 1e-6);
   EXPECT_NEAR(row["comparison"]["loss"].number(), found.loss, 1e-6);
   EXPECT_NEAR(row["chosen"]["distance"].number(), found.loss, 1e-6);
+  const JsonValue by_area = parse_json(quality_json(found, "kind/area"));
+  const JsonValue& chosen = by_area["rows"].list().front()["chosen"];
+  EXPECT_EQ(chosen["title"].text(), "kind's area of test events");
+  EXPECT_NEAR(chosen["value"].number(), *found.terms[0].area, 1e-6);
+  EXPECT_NEAR(chosen["distance"].number(), 1.0 - *found.terms[0].area, 1e-6);
+}
+
+TEST_F(OutputMeterTest, EachWordIsAFigureWithItsDistance) {
+  const OutputQuality found = measure(kMeasured);
+  EXPECT_THAT(quality_words(task()), testing::ElementsAre("loss", "kind/loss", "kind/accuracy",
+                                                          "kind/area", "energy/loss"));
+  for (const std::string& word : quality_words(task())) {
+    EXPECT_TRUE(quality_of(found, word).has_value()) << word;
+  }
+  EXPECT_NEAR(quality_distance(found, "kind/accuracy"), 2.0 / 21.0, 1e-12);
+  EXPECT_EQ(quality_distance(found, "energy/loss"), found.terms[1].loss);
+  EXPECT_EQ(quality_distance(found, "energy/accuracy"), INFINITY);
+  OutputQuality broken = found;
+  broken.loss = NAN;
+  EXPECT_EQ(quality_distance(broken, "kind/accuracy"), INFINITY) << "outputs are no numbers";
+}
+
+// A probability has two classes, and three classes have no curve.
+TEST_F(OutputMeterTest, AreaIsOfTwoClasses) {
+  model::GanDescription other = task();
+  other.discriminator.layers[1].kind = model::Dense{3};
+  other.losses[0].classes = {11, 22, 211};
+  other.losses[1] = {"energy", LossKind::kLogisticCrossentropy, Target::kColumn, 1.0, "pdg"};
+  EXPECT_THAT(quality_words(other),
+              testing::ElementsAre("loss", "kind/loss", "kind/accuracy", "energy/loss",
+                                   "energy/accuracy", "energy/area"));
 }
 
 }  // namespace

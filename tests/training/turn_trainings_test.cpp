@@ -118,10 +118,10 @@ TEST_P(TurnsOfStrategy, OrderOfARunMakesItsBitsAgainOnAnyReplicasAndThreads) {
   const Trained first = trained("first", words(GetParam(), 3));
   const auto options = pipeline::options_between_members(
       zoo_topology("gan3d_12", words(GetParam())).train.options, {});
-  const auto order = launch::read_turn_order(first.metrics, options, disk_);
-  ASSERT_TRUE(order.ok()) << order.error().message;
+  const auto log = launch::read_turn_log(first.metrics, options, disk_);
+  ASSERT_TRUE(log.ok()) << log.error().message;
   const auto strategy = options.strategy;
-  EXPECT_EQ((*order)->size(), 20 + strategy.at_a_time()) << "and the turn behind the last step";
+  EXPECT_EQ(log->order->size(), 20 + strategy.at_a_time()) << "and the turn behind the last step";
   EXPECT_EQ(trained("one", words(GetParam(), 1), first.metrics).hash, first.hash);
   EXPECT_EQ(trained("two", words(GetParam(), 2, 2), first.metrics).hash, first.hash);
   EXPECT_EQ(trained("five", words(GetParam(), 5), first.metrics).hash, first.hash);

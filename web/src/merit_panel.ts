@@ -52,7 +52,7 @@ export class MeritPanel implements Panel {
       return own.figure === chosen.figure ? own.distance ?? undefined : undefined;
     };
     this.chosen.show({
-      title: `Distance of the ${chosen.title} from that of equal samples`, marks: [], log: true,
+      title: `Distance of the ${chosen.title} from its ideal`, marks: [], log: true,
       axis: "epoch",
       curves: runs.map((run, i) => validationCurve(run, runs.length > 1 ? run.label : "generated",
         chosen.unit, curveStyle(i), distance)),

@@ -58,7 +58,7 @@ TEST(WatchScreen, ShowsWhatMattersInItsPlace) {
   EXPECT_THAT(screen, HasSubstr("▁█"));
   EXPECT_THAT(screen, HasSubstr("off the data (data against data)\n"
                                 "  its width 360 % (5), layers 0.42\n"));
-  EXPECT_THAT(screen, HasSubstr("\nbest so far  its error: 1.25 % from that of equal samples\n"));
+  EXPECT_THAT(screen, HasSubstr("\nbest so far  its error: 1.25 % from its ideal\n"));
   EXPECT_THAT(screen, HasSubstr("compute 75 %  reduce 25 %"));
   EXPECT_THAT(screen, HasSubstr("0.50 cores"));
   EXPECT_THAT(screen, HasSubstr("1.2 MB"));

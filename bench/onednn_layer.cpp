@@ -127,16 +127,21 @@ class OnednnLayer::Maker {
 
   bool make(const TransposedConvolution& c) {
     const std::int64_t in = input_.channels, out = c.filters;
+    Dims dims{out, in}, strides{in, 1};
+    if (c.groups > 1) {
+      dims = {c.groups, out / c.groups, in / c.groups};
+      strides = {in / c.groups, in, 1};
+    }
     Windows windows =
-        windows_of(input_, output_, c.kernel, c.stride, {1, 1, 1}, c.padding == Padding::kSame);
+        windows_of(input_, output_, c.kernel, c.stride, c.dilation, c.padding == Padding::kSame);
     for (std::size_t axis = 0; c.pads && axis < windows.before.size(); ++axis) {
-      windows.behind[axis] += windows.before[axis] - (*c.pads)[axis];
-      windows.before[axis] = (*c.pads)[axis];
+      windows.behind[axis] += windows.before[axis] - c.pads->before[axis];
+      windows.before[axis] = c.pads->before[axis];
     }
     convolve<dnnl::deconvolution_forward, dnnl::deconvolution_backward_data,
              dnnl::deconvolution_backward_weights>(
         algorithm::deconvolution_direct, windows,
-        kernel_layout({out, in}, {in, 1}, c.kernel, in * out));
+        kernel_layout(dims, strides, c.kernel, in * (out / c.groups)));
     return true;
   }
 

@@ -268,24 +268,27 @@ class Network:
 
     def transposed_convolution(self, layer, x, kernel, bias=None):
         rank = x.dim() - 2
-        stride = layer.get("stride", [1] * rank)
+        stride, dilation = layer.get("stride", [1] * rank), layer.get("dilation", [1] * rank)
         padding, cut, more = [0] * rank, [], []
-        for i, (cells, k, s) in enumerate(zip(x.shape[2:], kernel.shape[2:], stride)):
-            full = (cells - 1) * s + k
+        for i, (cells, k, s, d) in enumerate(zip(x.shape[2:], kernel.shape[2:], stride, dilation)):
+            window = (k - 1) * d + 1
+            full = (cells - 1) * s + window
             same = layer.get("padding", "valid") == "same"
-            wanted = cells * s + (0 if same else max(k - s, 0))
-            before = max(k - s, 0) // 2 if same else 0
+            wanted = cells * s + (0 if same else max(window - s, 0))
+            before = max(window - s, 0) // 2 if same else 0
             if "pads" in layer.options or "output_padding" in layer.options:
-                before = layer.get("pads", [0] * rank)[i]
-                wanted = full - 2 * before + layer.get("output_padding", [0] * rank)[i]
+                pads = layer.get("pads", [0] * rank)[i]
+                before, behind = pads if isinstance(pads, list) else (pads, pads)
+                wanted = full - before - behind + layer.get("output_padding", [0] * rank)[i]
             after = full - before - wanted
             padding[i] = max(min(before, after), 0)
             cut.append((before - padding[i], max(after, 0) - padding[i]))
             more.append(max(-after, 0))  # cells that no window reaches
-        y = TRANSPOSED[rank](x, kernel, bias, stride, padding)
+        spread_by = stride, padding, 0, layer.get("groups", 1), dilation
+        y = TRANSPOSED[rank](x, kernel, bias, *spread_by)
         if any(more):
             if bias is not None:
-                y = TRANSPOSED[rank](x, kernel, None, stride, padding)
+                y = TRANSPOSED[rank](x, kernel, None, *spread_by)
             y = F.pad(y, [n for extra in reversed(more) for n in (0, extra)])
             y = y if bias is None else y + spread(bias[None], y)
         for axis, (before, after) in enumerate(cut):

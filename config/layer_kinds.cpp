@@ -147,20 +147,26 @@ void add_transposed_convolution(KindTable& table) {
       .field("stride", option(&TransposedConvolution::stride), extent(1, 64, 1), Scope::kState,
              "Output cells from one window to the next, per axis.")
       .field("padding", option(&TransposedConvolution::padding), padding(), Scope::kState,
-             "`same` gives cells x stride; `valid` adds kernel - stride cells where the kernel is "
+             "`same` gives cells x stride; `valid` adds window - stride cells where the window is "
              "larger.")
       .field("bias", option(&TransposedConvolution::bias), boolean(), Scope::kState,
              "Whether a bias is added.")
       .field("initialiser", option(&TransposedConvolution::initialiser), initialiser(),
              Scope::kState, "What the kernel begins as.")
-      .field("pads", option(&TransposedConvolution::pads), optional(extent(0, 63, 0)),
-             Scope::kState,
-             "Cells left away on both sides of each axis, PyTorch's `padding`. With it, or with "
-             "output_padding, there are (cells - 1) x stride + kernel - 2 x pads + output_padding "
-             "cells.")
+      .field("pads", option(&TransposedConvolution::pads), optional(margins(4096)), Scope::kState,
+             "Cells left away at the ends of each axis, PyTorch's `padding`; [before, behind] of "
+             "an axis where they differ. With it, or with output_padding, there are (cells - 1) x "
+             "stride + window - pads before and behind + output_padding cells, where a window has "
+             "(kernel - 1) x dilation + 1.")
       .field("output_padding", option(&TransposedConvolution::output_padding),
              optional(extent(0, 63, 0)), Scope::kState,
-             "More cells behind, per axis, fewer than the stride. `same` has no need of it.");
+             "More cells behind, per axis, fewer than the stride. `same` has no need of it.")
+      .field("dilation", option(&TransposedConvolution::dilation),
+             newer(extent(1, 64, 1), model::Extent{1, 1, 1}), Scope::kState,
+             "Cells from one tap of a window to the next, per axis.")
+      .field("groups", option(&TransposedConvolution::groups),
+             newer(integer<std::int64_t>(1, kMostFilters), std::int64_t{1}), Scope::kState,
+             "Cuts channels and filters into so many parts, each by itself.");
   add_kind(table, "transposed_convolution", transposed);
 }
 

@@ -196,22 +196,40 @@ void add_backward(BackwardWriter& w, const Convolution& convolution) {
   });
 }
 
+void add_grouped_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
+  const GroupedGeometry geometry = grouped_transposed(w.computation(), w.batch());
+  const int dy = w.arrived();
+  if (w.wants_weight_gradients()) {
+    w.add(GroupedConvolutionBackwardParameters{geometry},
+          {w.read(dy), w.x(), w.gradient(ParameterRole::kKernel)});
+    if (convolution.bias) add_bias_gradient(w, dy);
+  }
+  w.pass_on([&](Operand dx) {
+    w.add(GroupedConvolutionForward{geometry},
+          {w.read(dy), w.weight(ParameterRole::kKernel), {}, dx});
+  });
+}
+
 // The convolution from the output to the input: its derivatives with image and output exchanged.
 void add_backward(BackwardWriter& w, const TransposedConvolution& convolution) {
+  if (is_cell_by_cell(convolution)) return add_grouped_backward(w, convolution);
   const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
   const int dy = w.arrived();
   const Operand image = split(w, plan.of_image, w.read(dy), "output gradient phases");
   if (w.wants_weight_gradients()) {
+    const Operand x = split(w, plan.of_output, w.x(), "input phases");
     join(w, plan.of_kernel, w.gradient(ParameterRole::kKernel), "kernel gradient phases",
          [&](Operand dkernel) {
-           w.add(ConvolutionBackwardParameters{plan.geometry}, {image, w.x(), dkernel, {}});
+           w.add(ConvolutionBackwardParameters{plan.geometry}, {image, x, dkernel, {}});
          });
     if (convolution.bias) add_bias_gradient(w, dy);
   }
   w.pass_on([&](Operand dx) {
     const Operand taps =
         split(w, plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
-    w.add(ConvolutionForward{plan.geometry, {}}, {image, taps, {}, dx});
+    join(w, plan.of_output, dx, "gradient phases", [&](Operand y) {
+      w.add(ConvolutionForward{plan.geometry, {}}, {image, taps, {}, y});
+    });
   });
 }
 

@@ -55,7 +55,11 @@ ConvolutionPlan in_dilations(const Strided& strided) {
   return plan;
 }
 
-ConvolutionPlan plan_of(const Strided& strided) {
+// A kernel of one tap along an axis has no dilation there.
+ConvolutionPlan plan_of(Strided strided) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (strided.geometry.kernel[axis] == 1) strided.dilation[axis] = 1;
+  }
   if (strided.stride != kNone) return in_strides(strided);
   if (strided.dilation != kNone) return in_dilations(strided);
   return {strided.geometry, {}, {}, {}};
@@ -83,11 +87,7 @@ ConvolutionPlan plan_convolution(const Computation& computation, std::int64_t ba
   g.in_channels = computation.input_shape.channels;
   g.out_channels = convolution.filters;
   g.bias = convolution.bias;
-  Extent dilation = convolution.dilation;
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (g.kernel[axis] == 1) dilation[axis] = 1;
-  }
-  return plan_of({g, convolution.stride, dilation});
+  return plan_of({g, convolution.stride, convolution.dilation});
 }
 
 ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t batch) {
@@ -106,7 +106,7 @@ ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t bat
   g.in_channels = convolution.filters;
   g.out_channels = computation.input_shape.channels;
   g.bias = false;
-  return plan_of({g, convolution.stride, kNone});
+  return plan_of({g, convolution.stride, convolution.dilation});
 }
 
 GroupedGeometry grouped_geometry(const Computation& computation, std::int64_t batch) {
@@ -126,6 +126,26 @@ GroupedGeometry grouped_geometry(const Computation& computation, std::int64_t ba
   g.out_channels = convolution.filters;
   g.groups = convolution.groups;
   g.bias = convolution.bias;
+  return g;
+}
+
+GroupedGeometry grouped_transposed(const Computation& computation, std::int64_t batch) {
+  const auto& convolution = std::get<TransposedConvolution>(computation.kind);
+  GroupedGeometry g;
+  g.batch = batch;
+  g.in = computation.output_shape.space;
+  g.out = computation.input_shape.space;
+  g.kernel = convolution.kernel;
+  g.stride = convolution.stride;
+  g.dilation = convolution.dilation;
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    g.pad_before[i] = transposed_windows(convolution, axis, g.out[i]).before;
+  }
+  g.in_channels = convolution.filters;
+  g.out_channels = computation.input_shape.channels;
+  g.groups = convolution.groups;
+  g.bias = false;
   return g;
 }
 

@@ -23,9 +23,10 @@ struct ConvolutionPlan {
 
 // With the padding and upsampling that the computation has absorbed.
 ConvolutionPlan plan_convolution(const Computation& computation, std::int64_t batch);
-// That of the convolution from the layer's output to its input, without bias.
-ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t batch);
 GroupedGeometry grouped_geometry(const Computation& computation, std::int64_t batch);
+// Those of the convolution from a transposed one's output to its input, without bias.
+ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t batch);
+GroupedGeometry grouped_transposed(const Computation& computation, std::int64_t batch);
 
 // Elements of the image that such phases are of, and of the phases.
 std::int64_t image_elements(const Phases& phases);

@@ -63,11 +63,18 @@ void add_forward(ForwardWriter& w, const Convolution& convolution) {
 }
 
 void add_forward(ForwardWriter& w, const TransposedConvolution& convolution) {
-  const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
-  const Operand taps = split(w, plan.of_kernel, w.weight(ParameterRole::kKernel), "kernel phases");
-  join(w, plan.of_image, w.y(), "phases", [&](Operand y) {
-    w.add(ConvolutionBackwardInput{plan.geometry}, {w.x(), taps, y});
-  });
+  const Operand kernel = w.weight(ParameterRole::kKernel);
+  if (is_cell_by_cell(convolution)) {
+    w.add(GroupedConvolutionBackwardInput{grouped_transposed(w.computation(), w.batch())},
+          {w.x(), kernel, w.y()});
+  } else {
+    const ConvolutionPlan plan = plan_transposed(w.computation(), w.batch());
+    const Operand x = split(w, plan.of_output, w.x(), "input phases");
+    const Operand taps = split(w, plan.of_kernel, kernel, "kernel phases");
+    join(w, plan.of_image, w.y(), "phases", [&](Operand y) {
+      w.add(ConvolutionBackwardInput{plan.geometry}, {x, taps, y});
+    });
+  }
   if (!convolution.bias) return;
   w.add(AddBias{w.batch() * w.out().cells(), w.out().channels},
         {w.weight(ParameterRole::kBias), w.updated_y()});

@@ -43,7 +43,9 @@ class OptionRules {
 };
 
 void check(OptionRules& rules, const Dense& dense) { rules.count("units", dense.units, 1); }
-void check(OptionRules& rules, const Convolution& convolution) {
+// Those of a convolution and of a transposed one.
+template <class Kind>
+void check_convolution(OptionRules& rules, const Kind& convolution) {
   rules.count("filters", convolution.filters, 1);
   rules.counts("kernel", convolution.kernel, 1);
   rules.counts("stride", convolution.stride, 1);
@@ -60,11 +62,16 @@ void check(OptionRules& rules, const Convolution& convolution) {
                                          convolution.filters, convolution.groups));
   }
 }
+void check(OptionRules& rules, const Convolution& convolution) {
+  check_convolution(rules, convolution);
+}
+void check_margins(OptionRules& rules, const std::string& name, const Margins& amount) {
+  rules.counts(name, amount.before, 0);
+  if (amount.behind != amount.before) rules.counts(name + " behind", amount.behind, 0);
+}
 void check(OptionRules& rules, const TransposedConvolution& convolution) {
-  rules.count("filters", convolution.filters, 1);
-  rules.counts("kernel", convolution.kernel, 1);
-  rules.counts("stride", convolution.stride, 1);
-  if (convolution.pads) rules.counts("pads", *convolution.pads, 0);
+  check_convolution(rules, convolution);
+  if (convolution.pads) check_margins(rules, "pads", *convolution.pads);
   const Extent more = convolution.output_padding.value_or(Extent{0, 0, 0});
   rules.counts("output_padding", more, 0);
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -79,12 +86,8 @@ void check(OptionRules& rules, const TransposedConvolution& convolution) {
       "has padding: same, which says how many cells there are, and pads or output_padding; leave "
       "one of them out");
 }
-void check_margins(OptionRules& rules, const Margins& amount) {
-  rules.counts("amount", amount.before, 0);
-  if (amount.behind != amount.before) rules.counts("amount behind", amount.behind, 0);
-}
-void check(OptionRules& rules, const Pad& pad) { check_margins(rules, pad.amount); }
-void check(OptionRules& rules, const Crop& crop) { check_margins(rules, crop.amount); }
+void check(OptionRules& rules, const Pad& pad) { check_margins(rules, "amount", pad.amount); }
+void check(OptionRules& rules, const Crop& crop) { check_margins(rules, "amount", crop.amount); }
 void check(OptionRules& rules, const Upsample& upsample) {
   rules.counts("factor", upsample.factor, 1);
 }
@@ -234,7 +237,10 @@ std::int64_t window_cells(std::int64_t kernel, std::int64_t dilation) {
   return (kernel - 1) * dilation + 1;
 }
 
-bool is_cell_by_cell(const Convolution& convolution) {
+namespace {
+
+template <class Kind>
+bool has_no_phases(const Kind& convolution) {
   if (convolution.groups > 1) return true;
   bool strided = false, dilated = false;
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -242,6 +248,13 @@ bool is_cell_by_cell(const Convolution& convolution) {
     dilated |= convolution.dilation[axis] > 1 && convolution.kernel[axis] > 1;
   }
   return strided && dilated;
+}
+
+}  // namespace
+
+bool is_cell_by_cell(const Convolution& convolution) { return has_no_phases(convolution); }
+bool is_cell_by_cell(const TransposedConvolution& convolution) {
+  return has_no_phases(convolution);
 }
 
 AxisWindows convolution_windows(const Convolution& convolution, int axis, std::int64_t cells) {
@@ -262,12 +275,14 @@ AxisWindows transposed_windows(const TransposedConvolution& convolution, int axi
                                std::int64_t cells) {
   const auto i = static_cast<std::size_t>(axis);
   const std::int64_t stride = convolution.stride[i];
+  const std::int64_t window = window_cells(convolution.kernel[i], convolution.dilation[i]);
   if (convolution.pads || convolution.output_padding) {
-    const std::int64_t pads = convolution.pads ? (*convolution.pads)[i] : 0;
+    const Margins pads = convolution.pads.value_or(Margins{});
+    const std::int64_t before = pads.before[i], behind = pads.behind[i];
     const std::int64_t more = convolution.output_padding ? (*convolution.output_padding)[i] : 0;
-    return {pads, pads, (cells - 1) * stride + convolution.kernel[i] + more - 2 * pads};
+    return {before, behind, (cells - 1) * stride + window + more - before - behind};
   }
-  const std::int64_t beyond = std::max<std::int64_t>(convolution.kernel[i] - stride, 0);
+  const std::int64_t beyond = std::max<std::int64_t>(window - stride, 0);
   if (convolution.padding == Padding::kValid) return {0, 0, cells * stride + beyond};
   return {beyond / 2, beyond - beyond / 2, cells * stride};
 }

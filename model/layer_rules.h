@@ -66,6 +66,7 @@ Extent stride_of(const Pool& pool) {
 // Whether no phases of image or kernel make it a plain convolution, as stride or dilation alone do:
 // it is computed cell by cell then (GroupedGeometry in operation.h).
 bool is_cell_by_cell(const Convolution& convolution);
+bool is_cell_by_cell(const TransposedConvolution& convolution);
 
 // One axis of a convolution by itself: zero cells before and after the image, and cells of the
 // output.

@@ -90,8 +90,10 @@ void find_shape(ShapeRules& rules, const Dense& dense) {
 }
 
 // A convolution with stride or dilation alone is computed from the phases of its image, which may
-// be more than its cells (convolution_plan.h).
-void check_phases(ShapeRules& rules, const Convolution& convolution, const Shape& output) {
+// be more than its cells (convolution_plan.h). `output`: that of the convolution, which is what a
+// transposed one reads.
+template <class Kind>
+void check_phases(ShapeRules& rules, const Kind& convolution, const Shape& output) {
   if (is_cell_by_cell(convolution) || output.cells() == 0) return;
   std::int64_t cells = std::max(rules.input().channels, convolution.filters);
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -139,14 +141,22 @@ void find_shape(ShapeRules& rules, const Convolution& convolution) {
   rules.finish(output);
 }
 
+void only_on_real_axes(ShapeRules& rules, const std::string& name, const Margins& amount) {
+  rules.only_on_real_axes(name, amount.before, 0);
+  if (amount.behind != amount.before) rules.only_on_real_axes(name + " behind", amount.behind, 0);
+}
+
 void find_shape(ShapeRules& rules, const TransposedConvolution& convolution) {
   if (!rules.reads_image()) return;
   const Shape& input = rules.input();
   const Extent& k = convolution.kernel;
   rules.only_on_real_axes("kernel", k, 1);
   rules.only_on_real_axes("stride", convolution.stride, 1);
-  if (convolution.pads) rules.only_on_real_axes("pads", *convolution.pads, 0);
-  rules.check_weights({k[0], k[1], k[2], input.channels, convolution.filters});
+  rules.only_on_real_axes("dilation", convolution.dilation, 1);
+  if (convolution.pads) only_on_real_axes(rules, "pads", *convolution.pads);
+  rules.divides(convolution.groups, "groups");
+  rules.check_weights({k[0], k[1], k[2], input.channels,
+                       std::max<std::int64_t>(convolution.filters / convolution.groups, 1)});
   Shape output = input;
   output.channels = convolution.filters;
   for (int axis = 0; axis < 3; ++axis) {
@@ -155,24 +165,26 @@ void find_shape(ShapeRules& rules, const TransposedConvolution& convolution) {
       return rules.too_large(
           fmt::format("stride {} along {}", convolution.stride[at(axis)], kAxisNames[axis]));
     }
-    output.space[at(axis)] = transposed_windows(convolution, axis, cells).output;
+    if (!product_within({k[at(axis)], convolution.dilation[at(axis)]}, kMostElements)) {
+      return rules.too_large(fmt::format("kernel {} along {}", k[at(axis)], kAxisNames[axis]));
+    }
+    const AxisWindows windows = transposed_windows(convolution, axis, cells);
+    output.space[at(axis)] = windows.output;
     if (axis < input.spatial_rank && output.space[at(axis)] < 1) {
-      rules.problem(fmt::format("pads of {} along {} leave nothing of what {} of {} become",
-                                (*convolution.pads)[at(axis)], kAxisNames[axis], cells_text(cells),
-                                input.text()));
+      const std::string pads = windows.before == windows.after
+                                   ? fmt::format("{}", windows.before)
+                                   : fmt::format("[{}, {}]", windows.before, windows.after);
+      rules.problem(fmt::format("pads of {} along {} leave nothing of what {} of {} become", pads,
+                                kAxisNames[axis], cells_text(cells), input.text()));
     }
   }
+  check_phases(rules, convolution, input);
   rules.finish(output);
-}
-
-void only_on_real_axes(ShapeRules& rules, const Margins& amount) {
-  rules.only_on_real_axes("amount", amount.before, 0);
-  if (amount.behind != amount.before) rules.only_on_real_axes("amount behind", amount.behind, 0);
 }
 
 void find_shape(ShapeRules& rules, const Pad& pad) {
   if (!rules.reads_image()) return;
-  only_on_real_axes(rules, pad.amount);
+  only_on_real_axes(rules, "amount", pad.amount);
   Shape output = rules.input();
   output.space = padded(output.space, pad.amount);
   rules.finish(output);
@@ -180,7 +192,7 @@ void find_shape(ShapeRules& rules, const Pad& pad) {
 
 void find_shape(ShapeRules& rules, const Crop& crop) {
   if (!rules.reads_image()) return;
-  only_on_real_axes(rules, crop.amount);
+  only_on_real_axes(rules, "amount", crop.amount);
   const Shape& input = rules.input();
   Shape output = input;
   for (int axis = 0; axis < 3; ++axis) {

@@ -60,10 +60,16 @@ struct Convolution {
   // The channels and the filters are cut into so many: filters see the channels of their own group.
   std::int64_t groups = 1;
 };
-// The transpose of a convolution with that stride: each cell spreads over a window of the output.
-// An axis of n cells becomes n x stride (kSame), or n x stride + max(kernel - stride, 0). With
-// `pads` or `output_padding` it becomes (n - 1) x stride + kernel - 2 x pads + output_padding, as
-// PyTorch and ONNX have it. Kernel (x, y, z, filters, in).
+// Cells at the two ends of each axis; as many behind as before, where only those are given.
+struct Margins {
+  Extent before{0, 0, 0}, behind = before;
+  bool operator==(const Margins&) const = default;
+};
+// The transpose of a convolution with that stride, dilation and groups: each cell spreads over a
+// window of the output, of w = (kernel - 1) x dilation + 1 cells per axis. An axis of n cells
+// becomes n x stride (kSame), or n x stride + max(w - stride, 0). With `pads` or `output_padding`
+// it becomes (n - 1) x stride + w - pads at both ends + output_padding, as PyTorch and ONNX have
+// it. Kernel (x, y, z, filters / groups, in).
 struct TransposedConvolution {
   std::int64_t filters = 0;
   Extent kernel{1, 1, 1};
@@ -71,13 +77,10 @@ struct TransposedConvolution {
   Padding padding = Padding::kValid;
   bool bias = true;
   Initialiser initialiser = Initialiser::kGlorotUniform;
-  std::optional<Extent> pads = {};            // cells left away on both sides of each axis
+  std::optional<Margins> pads = {};           // cells left away at the ends of each axis
   std::optional<Extent> output_padding = {};  // more cells behind, fewer than the stride
-};
-// Cells at the two ends of each axis; as many behind as before, where only those are given.
-struct Margins {
-  Extent before{0, 0, 0}, behind = before;
-  bool operator==(const Margins&) const = default;
+  Extent dilation{1, 1, 1};
+  std::int64_t groups = 1;
 };
 inline Extent padded(Extent space, const Margins& amount) {
   for (std::size_t axis = 0; axis < 3; ++axis) {

@@ -37,11 +37,10 @@ class Layout {
   // Fans as Keras has them, which takes a kernel's last two axes for in and out.
   void operator()(const TransposedConvolution& convolution) {
     std::vector<std::int64_t> shape = taps_of(convolution.kernel);
-    const std::int64_t taps = product(shape);
-    shape.push_back(convolution.filters);
+    const std::int64_t taps = product(shape), filters = convolution.filters / convolution.groups;
+    shape.push_back(filters);
     shape.push_back(input_.channels);
-    kernel(std::move(shape), convolution.initialiser, taps * convolution.filters,
-           taps * input_.channels);
+    kernel(std::move(shape), convolution.initialiser, taps * filters, taps * input_.channels);
     if (convolution.bias) {
       weight("bias", ParameterRole::kBias, convolution.filters, Initialiser::kZeros);
     }

@@ -160,8 +160,8 @@ Result<Value> add(NetworkWriter& w, const Value& before, const model::Convolutio
 Result<Value> add(NetworkWriter& w, const Value& before,
                   const model::TransposedConvolution& convolution) {
   std::vector<std::string> inputs{
-      before.name,
-      turned_kernel(w, convolution.kernel, convolution.filters, before.shape.channels)};
+      before.name, turned_kernel(w, convolution.kernel, convolution.filters / convolution.groups,
+                                 before.shape.channels)};
   if (convolution.bias) inputs.push_back(w.vector("bias", ParameterRole::kBias));
   std::vector<std::int64_t> pads(6, 0), beyond(3, 0);
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -171,11 +171,14 @@ Result<Value> add(NetworkWriter& w, const Value& before,
     pads[axis] = windows.before;
     pads[axis + 3] = windows.after;
     beyond[axis] = windows.output + windows.before + windows.after -
-                   (cells - 1) * convolution.stride[axis] - convolution.kernel[axis];
+                   (cells - 1) * convolution.stride[axis] -
+                   model::window_cells(convolution.kernel[axis], convolution.dilation[axis]);
   }
   return w.here(w.graph().node("ConvTranspose", inputs, w.own("output"),
                                {{"kernel_shape", listed(convolution.kernel)},
                                 {"strides", listed(convolution.stride)},
+                                {"dilations", listed(convolution.dilation)},
+                                {"group", convolution.groups},
                                 {"output_padding", beyond},
                                 {"pads", pads}}));
 }

@@ -33,8 +33,10 @@ NetworkDescription branching_network() {
   both.dilation = {1, 3, 2};
   both.groups = 2;
   TransposedConvolution padded{2, {3, 4, 2}, {2, 3, 1}};
-  padded.pads = {1, 2, 0};
+  padded.pads = Margins{{1, 2, 0}, {0, 3, 1}};
   padded.output_padding = {1, 2, 0};
+  padded.dilation = {1, 2, 3};
+  padded.groups = 2;
   NetworkDescription network{"branching", Shape::image({12, 10, 9}, 2), {}, {}};
   network.layers = {
       layer("entry", convolution(4, {3, 3, 3}, Padding::kSame)),
@@ -85,6 +87,9 @@ NetworkDescription network_of_a_line() {
     made.groups = groups;
     return made;
   };
+  TransposedConvolution spread{4, {3, 1, 1}};
+  spread.dilation = {2, 1, 1};
+  spread.pads = Margins{{1, 0, 0}, {3, 0, 0}};
   NetworkDescription network{"line", Shape{{21, 1, 1}, 3, 1}, {}, {}, {"label"}};
   network.layers = {
       layer("entry", convolved(8, 5, 1, 1, 1)),
@@ -98,6 +103,7 @@ NetworkDescription network_of_a_line() {
       layer("grouped", convolved(8, 3, 2, 1, 2)),
       layer("pool", MaxPool{{3, 1, 1}, Extent{1, 1, 1}, Padding::kSame}),
       layer("up", TransposedConvolution{4, {5, 1, 1}, {2, 1, 1}, Padding::kSame}),
+      layer("spread", spread),
       layer("cut", Crop{{{1, 0, 0}, {0, 0, 0}}}),
       layer("joined", Concatenate{{"grown"}}),
       layer("peaks", GlobalMaxPool{}),

@@ -132,11 +132,21 @@ TEST(Network, FurtherKindsSayWhyTheirGeometryCannotBe) {
   transposed.padding = Padding::kSame;
   EXPECT_THAT(problem_of(kCube, transposed), HasSubstr("has padding: same"));
   transposed.padding = Padding::kValid;
-  transposed.pads = {1, 1, 6};
+  transposed.pads = Margins{{1, 1, 6}};
   EXPECT_THAT(problem_of(kCube, transposed),
               HasSubstr("pads of 6 along z leave nothing of what 5 cells of 5x5x5x2 become"));
+  transposed.pads = Margins{{1, 1, 2}, {1, 1, 9}};
+  EXPECT_THAT(problem_of(kCube, transposed), HasSubstr("pads of [2, 9] along z leave nothing"));
+  transposed.pads.reset();
+  transposed.groups = 2;
+  EXPECT_THAT(problem_of(kCube, transposed), HasSubstr("1 filters cannot be cut into 2 groups"));
+  transposed.groups = 1;
+  transposed.dilation = {1, 1, 5000};
+  EXPECT_THAT(problem_of(kCube, transposed),
+              HasSubstr("a stride or dilation of 5000 along z, 4096 is possible"));
+  transposed.dilation = {1, 1, 1};
   transposed.kernel[2] = transposed.stride[2] = 1;
-  transposed.pads = {1, 1, 1};
+  transposed.pads = Margins{{1, 1, 1}};
   EXPECT_THAT(problem_of(kFlat, transposed), HasSubstr("pads is 1 along z"));
   EXPECT_THAT(problem_of(kCube, Crop{{{0, 3, 0}}}), HasSubstr("3 behind along y leave nothing"));
   EXPECT_THAT(
@@ -282,12 +292,22 @@ TEST(Network, StridesGiveTheExtentsOfKeras) {
   EXPECT_EQ(transposed(5, 1, Padding::kValid), 11);
   // The extents of PyTorch.
   TransposedConvolution padded{1, {3, 1, 1}, {2, 1, 1}};
-  padded.pads = {1, 0, 0};
+  padded.pads = Margins{{1, 0, 0}};
   EXPECT_EQ(shape_of(7, padded), 13);
   padded.output_padding = {1, 0, 0};
   EXPECT_EQ(shape_of(7, padded), 14);
   padded.pads.reset();
   EXPECT_EQ(shape_of(7, padded), 16);
+  padded.dilation = {3, 1, 1};
+  EXPECT_EQ(shape_of(7, padded), 20);
+  padded.pads = Margins{{1, 0, 0}, {2, 0, 0}};
+  EXPECT_EQ(shape_of(7, padded), 17);
+  // Those of Keras, whose kernel is the window.
+  padded.pads.reset();
+  padded.output_padding.reset();
+  EXPECT_EQ(shape_of(7, padded), 7 * 2 + 7 - 2);
+  padded.padding = Padding::kSame;
+  EXPECT_EQ(shape_of(7, padded), 14);
 }
 
 TEST(Network, SizesThatOverflowAreRefusedBeforeTheyAreComputed) {

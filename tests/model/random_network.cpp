@@ -56,6 +56,14 @@ class Maker {
     return convolution;
   }
 
+  TransposedConvolution transposed_convolution() {
+    const Convolution like = strided_convolution();
+    TransposedConvolution made{like.filters, like.kernel, like.stride, like.padding, like.bias};
+    made.dilation = like.dilation;
+    made.groups = like.groups;
+    return made;
+  }
+
   template <class Pool>
   Pool pool() {
     Pool made{extent(1, 2, 1)};
@@ -108,8 +116,7 @@ class Maker {
       case 18:
         return strided_convolution();
       case 19:
-        return TransposedConvolution{between(1, 3), extent(1, 3, 1), extent(1, 2, 1), padding(),
-                                     chance(2)};
+        return transposed_convolution();
       case 20:
         return chance(2) ? LayerKind{pool<MaxPool>()} : LayerKind{Crop{margins(1)}};
       case 21:

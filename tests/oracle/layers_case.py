@@ -33,7 +33,7 @@ BRANCHING = [
     ("gate/kernel", (4, 8)), ("gate/bias", (8,)),
     ("valid/kernel", (3, 2, 4, 3, 8)), ("valid/bias", (3,)),
     ("last/kernel", (2, 3, 2, 3, 4)),
-    ("padded/kernel", (3, 4, 2, 2, 4)), ("padded/bias", (2,)),
+    ("padded/kernel", (3, 4, 2, 1, 4)), ("padded/bias", (2,)),
     ("both/kernel", (3, 2, 3, 1, 4)), ("both/bias", (4,)),
 ]
 
@@ -45,6 +45,7 @@ LINE = [
     ("norm/gamma", (6,)), ("norm/beta", (6,)),
     ("grouped/kernel", (3, 3, 8)), ("grouped/bias", (8,)),
     ("up/kernel", (5, 4, 8)), ("up/bias", (4,)),
+    ("spread/kernel", (3, 4, 4)), ("spread/bias", (4,)),
     ("weights/kernel", (16, 5)), ("weights/bias", (5,)),
     ("last/kernel", (3, 10, 5)), ("last/bias", (5,)),
 ]
@@ -132,7 +133,8 @@ def branching(x, p, labels):
     softened = F.pad(torch.softmax(turned, dim=1), (0, 1, 1, 0, 0, 2))
     last = convolution(softened, p["last/kernel"], stride=(1, 2, 1), dilation=(2, 1, 1))
     padded = F.conv_transpose3d(last, p["padded/kernel"].permute(4, 3, 0, 1, 2), p["padded/bias"],
-                                stride=(2, 3, 1), padding=(1, 2, 0), output_padding=(1, 2, 0))
+                                stride=(2, 3, 1), output_padding=(1, 2, 0), groups=2, dilation=(1, 2, 3))
+    padded = padded[:, :, 1:, 2:-3, :-1]
     both = convolution(F.pad(padded, (1, 3, 2, 0, 0, 1)), p["both/kernel"], p["both/bias"],
                        stride=(2, 1, 2), dilation=(1, 3, 2), groups=2, same=True)
     return both.permute(0, 2, 3, 4, 1)
@@ -155,7 +157,9 @@ def line_of_cells(x, p, labels):
     grown = F.gelu(F.group_norm(grown, 3, p["norm/gamma"], p["norm/beta"], 1e-3), approximate="tanh")
     pooled = F.max_pool1d(along(grown, p["grouped/kernel"], p["grouped/bias"], stride=2, groups=2), 3, 1, 1)
     up = F.conv_transpose1d(pooled, p["up/kernel"].permute(2, 1, 0), p["up/bias"], 2)
-    joined = torch.cat([up[:, :, 1:-2][:, :, 1:], grown], dim=1)  # same, and the first cell cropped
+    up = up[:, :, 1:-2]  # same
+    up = F.conv_transpose1d(up, p["spread/kernel"].permute(2, 1, 0), p["spread/bias"], dilation=2)
+    joined = torch.cat([up[:, :, 1:-3][:, :, 1:], grown], dim=1)  # its pads, and the first cell cropped
     seen = torch.cat([joined.amax(dim=2), kind], dim=1)
     last = F.conv1d(joined, p["last/kernel"].permute(2, 1, 0), p["last/bias"])
     return (last * (seen @ p["weights/kernel"] + p["weights/bias"])[:, :, None]).permute(0, 2, 1)

@@ -156,7 +156,9 @@ TEST_F(Leaving, OnnxTransposedConvolutionsHaveTheirPads) {
   gan_.task = model::Task::kSupervised;
   model::NetworkDescription& network = gan_.discriminator;
   model::TransposedConvolution padded{2, {3, 4, 1}, {2, 3, 1}};
-  padded.pads = {1, 2, 0};
+  padded.pads = model::Margins{{1, 2, 0}, {0, 2, 0}};
+  padded.dilation = {2, 1, 1};
+  padded.groups = 2;
   padded.output_padding = {1, 2, 0};
   network = {"network", model::Shape{{7, 5, 1}, 2, 2}, {}, {}};
   network.layers = {layer("padded", padded), layer("kind", model::Dense{2})};
@@ -172,8 +174,9 @@ TEST_F(Leaving, OnnxTransposedConvolutionsHaveTheirPads) {
       found[attribute.name()].assign(attribute.ints().begin(), attribute.ints().end());
     }
   }
-  EXPECT_THAT(found.at("pads"), ElementsAre(1, 2, 0, 1, 2, 0));
+  EXPECT_THAT(found.at("pads"), ElementsAre(1, 2, 0, 0, 2, 0));
   EXPECT_THAT(found.at("output_padding"), ElementsAre(1, 2, 0));
+  EXPECT_THAT(found.at("dilations"), ElementsAre(2, 1, 1));
 }
 
 TEST_F(Leaving, OnnxPadsAndCropsHaveBothEndsOfTheirAxes) {

@@ -50,10 +50,23 @@ void Evaluator::judge(Context& context, const StatePointer& state, std::uint64_t
         fmt::format("the loss of test events is NaN or infinite behind step {}; "
                     "it makes no checkpoint the best, and ends no training",
                     step));
+  } else {
+    warn_of_missing(context, quality, result.figure);
+    if (stop) warn_of_missing(context, quality, stop->figure);
   }
   result.table = pipeline::quality_text(quality);
   result.json = pipeline::quality_json(quality, result.figure);
   tell(context, step, std::move(result), start);
+}
+
+void Evaluator::warn_of_missing(Context& context, const pipeline::OutputQuality& quality,
+                                const std::string& figure) {
+  if (figure.empty() || pipeline::quality_of(quality, figure)) return;
+  if (!missing_.insert(figure).second) return;
+  context.log().warning(fmt::format(
+      "the test events have no {}, as all of them are of one class: it makes no checkpoint the "
+      "best, and ends no training; give actors.validator more events, or another figure",
+      figure));
 }
 
 }  // namespace troupe::actors

@@ -5,6 +5,8 @@
 // chooses the best state, pipeline::quality_words() has them.
 
 #include <memory>
+#include <set>
+#include <string>
 
 #include "actors/state_judge.h"
 #include "model/backend.h"
@@ -22,10 +24,14 @@ class Evaluator final : public StateJudge {
 
  private:
   void judge(Context& context, const StatePointer& state, std::uint64_t step) override;
+  // Once, that the figure by which the run goes is not there.
+  void warn_of_missing(Context& context, const pipeline::OutputQuality& quality,
+                       const std::string& figure);
 
   pipeline::Dataset& data_;
   std::unique_ptr<model::Backend> host_;  // null: the run's own computes on the host
   std::unique_ptr<pipeline::OutputMeter> meter_;
+  std::set<std::string> missing_;  // figures that were warned of
 };
 
 }  // namespace troupe::actors

@@ -324,8 +324,8 @@ struct LastStateDone {
 struct ValidationResult {
   static constexpr std::string_view kName = "validation-result";
   StatePointer state;
-  // The figure that actors.validator.best names, and how far it is from what equal samples have:
-  // lower is better; infinite where the showers do not have it.
+  // The figure that actors.validator.best names, and how far it is from its ideal, mostly what
+  // equal samples have: lower is better; infinite where the state does not have it.
   std::string figure;
   double distance = 0.0;
   double stop_distance = 0.0;  // the same of the figure that train.stop reads, if it reads one

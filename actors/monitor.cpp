@@ -1,8 +1,10 @@
 #include "actors/monitor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -78,7 +80,10 @@ void Monitor::receive_step(Context& context, const StepMetrics& step) {
   if (finish_ && next_step_ >= finish_->told_until) finish(context);
 }
 
-void Monitor::receive_event(Context&, const EventMetrics& event) {
+void Monitor::receive_event(Context& context, const EventMetrics& event) {
+  if (const auto* saved = std::get_if<telemetry::CheckpointFacts>(&event.record.body)) {
+    compare_state(context, event.record.step, saved->state_hash);
+  }
   tell(event.record.step, event.record.body);
 }
 
@@ -121,9 +126,10 @@ void Monitor::finish(Context& context) {
         "their node; training and checkpoints are whole",
         options_.sinks.metrics_path, made - written_));
   }
-  if (compared_ > 0) {
+  if (compared_until_) {
     context.log().info(fmt::format(
-        "--order: the states before {} steps are those of the run whose order it is", compared_));
+        "--order: all states up to that before step {} are those of the run whose order it is",
+        *compared_until_));
   }
   tell_samples(context);
   if (sinks_->dropped() > 0) {
@@ -146,22 +152,22 @@ bool Monitor::is_to_come(const StepMetrics& step) const {
          step.losses.size() == (has_losses ? options_.losses.size() : 0);
 }
 
-void Monitor::compare_state(Context& context, const StepMetrics& step) {
-  if (step.step >= options_.ordered_states.size()) return;
-  const std::string& expected = options_.ordered_states[step.step];
-  ++compared_;
-  if (step.state_hash.text() == expected) return;
-  context.log().warning(
-      fmt::format("--order: the state before step {} is {}, and was {} in the run whose order it "
-                  "is: that run had another topology, seed, state to begin with or version, and "
-                  "this one does not make its bits",
-                  step.step, step.state_hash.text(), expected));
+void Monitor::compare_state(Context& context, std::uint64_t step, const std::string& hash) {
+  if (step >= options_.ordered_states.size()) return;
+  const std::string& expected = options_.ordered_states[step];
+  compared_until_ = std::max(compared_until_.value_or(0), step);
+  if (hash == expected) return;
+  context.log().warning(fmt::format(
+      "--order: the state before step {} is {}, and was {} in the run whose order it "
+      "is, so that this run does not make its bits; it was a run of other data, another "
+      "topology, seed, version or first weights",
+      step, hash, expected));
   options_.ordered_states.clear();
-  compared_ = 0;
+  compared_until_.reset();
 }
 
 void Monitor::tell_step(Context& context, const StepMetrics& step) {
-  compare_state(context, step);
+  compare_state(context, step.step, step.state_hash.text());
   tell(step.step, facts_of(step, options_));
   next_step_ = step.step + 1;
   ++written_;

@@ -38,7 +38,7 @@ struct MonitorOptions : NodeHooks {
   ProgressOptions progress;
   std::uint64_t first_step = 0;  // the first that is to be told
   // Hashes of the state before each step from step 0 on, as far as the run has to have them: it
-  // takes the turns of another one, which had them. The log says whether it has.
+  // takes the turns of another one, which had them. The log says whether it has. Empty: any.
   std::vector<std::string> ordered_states;
   // Another Monitor was told steps that it may not have written. Steps are left out until those are
   // told again.
@@ -77,7 +77,7 @@ class Monitor final : public runtime::Actor {
   // Whether it is a step of this run, and a later one than those that were written.
   bool is_to_come(const StepMetrics& step) const;
   // With that of the run whose turns this one takes.
-  void compare_state(Context& context, const StepMetrics& step);
+  void compare_state(Context& context, std::uint64_t step, const std::string& hash);
   // Gives a record to all sinks, with the present time.
   void tell(std::uint64_t step, telemetry::RecordBody body);
   void tell_step(Context& context, const StepMetrics& step);
@@ -97,9 +97,10 @@ class Monitor final : public runtime::Actor {
   telemetry::SampleBoard board_;
   std::map<std::string, std::string> devices_;  // of nodes, as told
   std::optional<NodeReports> reports_;
-  std::uint64_t next_step_;              // the one after the newest that was written
-  std::uint64_t written_ = 0;            // steps
-  std::uint64_t compared_ = 0;           // those of them with the state that they have to have
+  std::uint64_t next_step_;    // the one after the newest that was written
+  std::uint64_t written_ = 0;  // steps
+  // States up to that before this step were what they have to be; none: none was compared.
+  std::optional<std::uint64_t> compared_until_;
   std::optional<FinishMetrics> finish_;  // while the steps that it has overtaken are awaited
   runtime::TimerId look_;
   int looks_ = 0;  // without a step between them

@@ -45,6 +45,10 @@ void add_convolutions(std::vector<LayerCase>& cases) {
   add(transposed("3-D padded transposed 16-8", 8, "13, 13, 13, 16",
                  "filters: 8, kernel: [3, 3, 3], stride: [2, 2, 2], pads: [1, 1, 1], "
                  "output_padding: [1, 1, 1]"));
+  add(transposed("3-D dilated transposed 16-16", 16, "12, 12, 12, 16",
+                 "filters: 16, kernel: [3, 3, 3], dilation: [2, 2, 2], pads: [[2, 1], 2, 2]"));
+  add(transposed("3-D transposed groups 32-16", 16, "6, 6, 6, 32",
+                 "filters: 16, kernel: [2, 2, 2], stride: [2, 2, 2], groups: 4"));
   add(convolution("3-D groups 16-16", 16, "12, 12, 12, 16",
                   "filters: 16, kernel: [3, 3, 3], groups: 4"));
   add(convolution("3-D depthwise 16", 16, "12, 12, 12, 16",

@@ -130,20 +130,20 @@ class Network:
             kernel, filters = np.array(layer["kernel"]), layer["filters"]
             taps, groups = int(np.prod(kernel)), layer.get("groups", 1)
             stride = np.array(layer.get("stride", [1] * len(kernel)))
+            window = (kernel - 1) * np.array(layer.get("dilation", [1] * len(kernel))) + 1
             same = layer.get("padding", "valid") == "same"
             if kind == "convolution":
                 own = channels // groups
                 self.kernel(layer, (*kernel, own, filters), taps * own, taps * filters, filters)
-                dilation = np.array(layer.get("dilation", [1] * len(kernel)))
-                behind = -(-cells // stride) if same else (
-                    (cells - (kernel - 1) * dilation - 1) // stride + 1)
+                behind = -(-cells // stride) if same else (cells - window) // stride + 1
             else:
-                self.kernel(layer, (*kernel, filters, channels), taps * filters, taps * channels,
-                            filters)
-                behind = cells * stride + (0 if same else np.maximum(kernel - stride, 0))
+                own = filters // groups
+                self.kernel(layer, (*kernel, own, channels), taps * own, taps * channels, filters)
+                behind = cells * stride + (0 if same else np.maximum(window - stride, 0))
                 if "pads" in layer.options or "output_padding" in layer.options:
                     none = [0] * len(kernel)
-                    behind = ((cells - 1) * stride + kernel - 2 * np.array(layer.get("pads", none)) +
+                    pads = np.array([sum(both_ends(n)) for n in layer.get("pads", none)])
+                    behind = ((cells - 1) * stride + window - pads +
                               np.array(layer.get("output_padding", none)))
             return (*behind, filters)
         if kind.endswith("_norm"):
@@ -277,8 +277,7 @@ class Network:
             wanted = cells * s + (0 if same else max(window - s, 0))
             before = max(window - s, 0) // 2 if same else 0
             if "pads" in layer.options or "output_padding" in layer.options:
-                pads = layer.get("pads", [0] * rank)[i]
-                before, behind = pads if isinstance(pads, list) else (pads, pads)
+                before, behind = both_ends(layer.get("pads", [0] * rank)[i])
                 wanted = full - before - behind + layer.get("output_padding", [0] * rank)[i]
             after = full - before - wanted
             padding[i] = max(min(before, after), 0)

@@ -131,13 +131,12 @@ CodecOf<std::string> figure() {
   for (const std::string& each : model::figure_words()) words.push_back({each, each});
   for (const std::string& each : model::class_figure_words()) words.push_back({each, each});
   words.push_back({"loss", "loss"});
-  const CodecOf<std::string> known = word<std::string>(
-      std::move(words), {}, {}, "merit, sampling_fraction or another figure of `troupe validate`");
-  const CodecOf<std::string> of_output =
-      text("loss, accuracy or area of an output, such as kind/accuracy", ".+/(loss|accuracy|area)");
-  TypeDescription type = TypeDescription::of(
-      TypeDescription::Kind::kOneOf,
-      fmt::format("{}, or {}", known->describe().name, of_output->describe().name));
+  const std::string what =
+      "merit, sampling_fraction or another figure of `troupe validate`, or loss, accuracy or area "
+      "of an output, such as kind/accuracy";
+  const CodecOf<std::string> known = word<std::string>(std::move(words), {}, {}, what);
+  const CodecOf<std::string> of_output = text(what, ".+/(loss|accuracy|area)");
+  TypeDescription type = TypeDescription::of(TypeDescription::Kind::kOneOf, what);
   type.parts = {known->describe(), of_output->describe()};
   return codec_of<std::string>(
       type,
@@ -165,11 +164,10 @@ RecordOf<ValidatorSection> validator_record() {
              "told angles.")
       .field("hit_threshold", &ValidatorSection::hit_threshold_gev, positive(), Scope::kFixed,
              "Cells above this energy, GeV, are hits.")
-      .field(
-          "best", &ValidatorSection::best, figure(), Scope::kFixed,
-          "The figure by which the best state is chosen, that whose figure is nearest to what "
-          "equal samples have; docs/physics.md lists them. Of a supervised task it is its loss, or "
-          "OUTPUT/loss, OUTPUT/accuracy or OUTPUT/area.")
+      .field("best", &ValidatorSection::best, figure(), Scope::kFixed,
+             "The figure by which the best state is chosen, that whose figure is nearest to what "
+             "equal samples have; docs/physics.md lists them. A supervised task has loss, "
+             "OUTPUT/loss, OUTPUT/accuracy and OUTPUT/area.")
       .field(
           "judge", &ValidatorSection::judge,
           newer(optional(path("a checkpoint of a supervised run")), std::optional<std::string>()),

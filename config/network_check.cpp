@@ -72,49 +72,71 @@ std::string authored(const std::string& at, const std::string& otherwise, const 
   return is_from_zoo(reader.origin(at)) ? otherwise : at;
 }
 
-// The layer that computes the numbers of an output: those behind it only move them. Below 0: none.
-int computing_layer(const NetworkDescription& network, const NetworkShapes& shapes, int layer) {
-  const auto moves = [](const model::LayerKind& kind) {
-    return std::holds_alternative<model::Flatten>(kind) ||
-           std::holds_alternative<model::Reshape>(kind) ||
-           std::holds_alternative<model::Permute>(kind) ||
-           std::holds_alternative<model::Slice>(kind);
-  };
-  while (layer >= 0 && moves(network.layers[static_cast<std::size_t>(layer)].kind)) {
-    layer = shapes.inputs[static_cast<std::size_t>(layer)];
+// Whether all numbers behind the layer lie among those before it.
+bool keeps_range(const model::LayerKind& kind) {
+  if (const auto* activation = std::get_if<model::Activation>(&kind)) {
+    return activation->kind == model::ActivationKind::kLinear ||
+           activation->kind == model::ActivationKind::kRelu;
   }
-  return layer;
+  return std::holds_alternative<model::Flatten>(kind) ||
+         std::holds_alternative<model::Reshape>(kind) ||
+         std::holds_alternative<model::Permute>(kind) ||
+         std::holds_alternative<model::Slice>(kind) || std::holds_alternative<model::Crop>(kind) ||
+         std::holds_alternative<model::Dropout>(kind) ||
+         std::holds_alternative<model::AveragePool>(kind) ||
+         std::holds_alternative<model::MaxPool>(kind) ||
+         std::holds_alternative<model::GlobalAveragePool>(kind) ||
+         std::holds_alternative<model::GlobalMaxPool>(kind);
 }
 
-// A loss that would train nothing: cross-entropy of numbers that are no probabilities, or that are
-// made probabilities twice. "": there is none, as far as the last layer tells.
-std::string range_fault(const model::LossTerm& term, const NetworkDescription& network,
-                        const NetworkShapes& shapes, int output) {
-  if (!term.tells_probability() && !term.tells_classes()) return "";
-  const int number = computing_layer(network, shapes, output);
-  if (number < 0) return "";
-  const model::Layer& layer = network.layers[static_cast<std::size_t>(number)];
-  const auto* activation = std::get_if<model::Activation>(&layer.kind);
+bool makes_any_number(const model::LayerKind& kind) {
+  return std::holds_alternative<model::Activation>(kind) ||
+         std::holds_alternative<model::Dense>(kind) ||
+         std::holds_alternative<model::Convolution>(kind) ||
+         std::holds_alternative<model::TransposedConvolution>(kind) ||
+         std::holds_alternative<model::BatchNorm>(kind) ||
+         std::holds_alternative<model::LayerNorm>(kind) ||
+         std::holds_alternative<model::InstanceNorm>(kind) ||
+         std::holds_alternative<model::GroupNorm>(kind);
+}
+
+// The layer whose numbers an output has; null: those of the network's input.
+const model::Layer* layer_of_numbers(const NetworkDescription& network, const NetworkShapes& shapes,
+                                     int number) {
+  while (number >= 0) {
+    const auto layer = static_cast<std::size_t>(number);
+    if (!keeps_range(network.layers[layer].kind)) return &network.layers[layer];
+    number = shapes.inputs[layer];
+  }
+  return nullptr;
+}
+
+// A loss that trains badly or nothing: cross-entropy of numbers that are no probabilities, or that
+// are made probabilities twice; a share of 0. "": there is none, as far as layers tell.
+std::string loss_fault(const model::LossTerm& term, const model::Layer* layer) {
+  if (term.kind == model::LossKind::kMeanAbsolutePercentageError &&
+      term.target == model::Target::kLabel) {
+    return "mape is in per cent of the target, and the label of generated events is 0";
+  }
+  if (layer == nullptr || (!term.tells_probability() && !term.tells_classes())) return "";
+  const std::string what =
+      fmt::format("layer \"{}\" ({})", layer->name, model::kind_name(layer->kind));
+  const auto* activation = std::get_if<model::Activation>(&layer->kind);
   const bool is_sigmoid =
       activation != nullptr && activation->kind == model::ActivationKind::kSigmoid;
-  const bool makes_probability = is_sigmoid || std::holds_alternative<model::Softmax>(layer.kind);
+  const bool makes_probability = is_sigmoid || std::holds_alternative<model::Softmax>(layer->kind);
   if (term.kind != model::LossKind::kBinaryCrossentropy) {
     if (!makes_probability) return "";
     return fmt::format(
-        "the loss makes probabilities itself, and layer \"{}\" ({}) has made them; "
-        "leave that layer out{}",
-        layer.name, model::kind_name(layer.kind),
-        is_sigmoid && !term.tells_classes() ? ", or take bce" : "");
+        "the loss makes probabilities itself, and {} has made them; leave that "
+        "layer out{}",
+        what, is_sigmoid && !term.tells_classes() ? ", or take bce" : "");
   }
-  const bool has_no_bounds = activation != nullptr ||
-                             std::holds_alternative<model::Dense>(layer.kind) ||
-                             std::holds_alternative<model::Convolution>(layer.kind) ||
-                             std::holds_alternative<model::TransposedConvolution>(layer.kind);
-  if (makes_probability || !has_no_bounds) return "";
+  if (makes_probability || !makes_any_number(layer->kind)) return "";
   return fmt::format(
-      "bce reads a probability, and layer \"{}\" ({}) makes other numbers too; put a "
-      "sigmoid behind it, or take bce_logits",
-      layer.name, model::kind_name(layer.kind));
+      "bce reads a probability, and {} makes other numbers too; put a sigmoid "
+      "behind it, or take bce_logits",
+      what);
 }
 
 // An output has as many values as what it is compared with, and such as the loss reads.
@@ -125,9 +147,13 @@ void check_targets(const GanDescription& gan, const NetworkShapes& shapes, Reade
       if (gan.discriminator.layers[layer].name != term.output) continue;
       std::string fault = model::term_fault(term, shapes.layers[layer], model::image_shape(gan));
       if (fault.empty()) fault = model::made_target_fault(gan, term);
-      if (fault.empty()) fault = range_fault(term, gan.discriminator, shapes, output);
+      const char* field = "target";
+      if (fault.empty()) {
+        fault = loss_fault(term, layer_of_numbers(gan.discriminator, shapes, output));
+        field = "kind";
+      }
       if (fault.empty()) continue;
-      const std::string at = authored(fmt::format("model.losses.{}.target", term.output),
+      const std::string at = authored(fmt::format("model.losses.{}.{}", term.output, field),
                                       fmt::format("{}.layers.{}", judge_path(gan), output), reader);
       reader.problem_at(at, place_to_mend(at, judge_path(gan), reader), shown(fault, 400));
     }

@@ -283,6 +283,10 @@ std::string no_class_figure(const std::string& word) {
                      fmt::join(model::class_figure_words(), ", "));
 }
 
+constexpr const char* kNoOutputs =
+    "only a supervised task is judged by its loss and its outputs; others by figures of showers, "
+    "such as merit";
+
 // `word`, which `field` has, is a figure of the supervised task.
 void check_quality(const Topology& topology, const std::string& field, const std::string& word,
                    Reader& reader) {
@@ -313,7 +317,7 @@ void check_best(const Topology& topology, Reader& reader) {
   }
   const std::string figure = model::figure_meant(validator.best);
   if (!figure.empty()) return check_figure(topology, field, figure, reader);
-  reader.broken_rule({field, "model.task"}, "only a supervised task is judged by its outputs");
+  reader.broken_rule({field, "model.task"}, kNoOutputs);
 }
 
 // A gradient penalty is computed between real and generated events, each by itself.
@@ -362,6 +366,9 @@ void check_stop_by_figure(const Topology& topology, Reader& reader) {
   }
   const std::string figure = model::figure_meant(word);
   if (!figure.empty()) return check_figure(topology, field, figure, reader);
+  if (word == "loss" || word.find('/') != std::string::npos) {
+    return reader.broken_rule({field, "model.task"}, kNoOutputs);
+  }
   reader.broken_rule(
       {field}, fmt::format("the validator has no figure \"{}\" (docs/physics.md lists them){}",
                            shown(word), suggestion(word, model::figure_words())));

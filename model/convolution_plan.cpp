@@ -65,6 +65,23 @@ ConvolutionPlan plan_of(Strided strided) {
   return {strided.geometry, {}, {}, {}};
 }
 
+// All but what is padded, and whether there is a bias.
+template <class Kind>
+GroupedGeometry grouped(const Kind& convolution, const Shape& image, const Shape& output,
+                        std::int64_t batch) {
+  GroupedGeometry g;
+  g.batch = batch;
+  g.in = image.space;
+  g.out = output.space;
+  g.kernel = convolution.kernel;
+  g.stride = convolution.stride;
+  g.dilation = convolution.dilation;
+  g.in_channels = image.channels;
+  g.out_channels = output.channels;
+  g.groups = convolution.groups;
+  return g;
+}
+
 }  // namespace
 
 ConvolutionPlan plan_convolution(const Computation& computation, std::int64_t batch) {
@@ -111,40 +128,24 @@ ConvolutionPlan plan_transposed(const Computation& computation, std::int64_t bat
 
 GroupedGeometry grouped_geometry(const Computation& computation, std::int64_t batch) {
   const auto& convolution = std::get<Convolution>(computation.kind);
-  GroupedGeometry g;
-  g.batch = batch;
-  g.in = computation.input_shape.space;
-  g.out = computation.output_shape.space;
-  g.kernel = convolution.kernel;
-  g.stride = convolution.stride;
-  g.dilation = convolution.dilation;
+  const Shape& image = computation.input_shape;
+  GroupedGeometry g = grouped(convolution, image, computation.output_shape, batch);
   for (int axis = 0; axis < 3; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
-    g.pad_before[i] = convolution_windows(convolution, axis, g.in[i]).before;
+    g.pad_before[i] = convolution_windows(convolution, axis, image.space[i]).before;
   }
-  g.in_channels = computation.input_shape.channels;
-  g.out_channels = convolution.filters;
-  g.groups = convolution.groups;
   g.bias = convolution.bias;
   return g;
 }
 
 GroupedGeometry grouped_transposed(const Computation& computation, std::int64_t batch) {
   const auto& convolution = std::get<TransposedConvolution>(computation.kind);
-  GroupedGeometry g;
-  g.batch = batch;
-  g.in = computation.output_shape.space;
-  g.out = computation.input_shape.space;
-  g.kernel = convolution.kernel;
-  g.stride = convolution.stride;
-  g.dilation = convolution.dilation;
+  const Shape& output = computation.input_shape;
+  GroupedGeometry g = grouped(convolution, computation.output_shape, output, batch);
   for (int axis = 0; axis < 3; ++axis) {
     const auto i = static_cast<std::size_t>(axis);
-    g.pad_before[i] = transposed_windows(convolution, axis, g.out[i]).before;
+    g.pad_before[i] = transposed_windows(convolution, axis, output.space[i]).before;
   }
-  g.in_channels = convolution.filters;
-  g.out_channels = computation.input_shape.channels;
-  g.groups = convolution.groups;
   g.bias = false;
   return g;
 }

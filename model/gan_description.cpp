@@ -159,9 +159,6 @@ std::string term_fault(const LossTerm& term, const Shape& output, const Shape& i
   if (term.tells_score() && term.target != Target::kLabel) {
     return fmt::format("hinge and wasserstein are losses of a GAN's label, and not of {}", target);
   }
-  if (term.kind == LossKind::kMeanAbsolutePercentageError && term.target == Target::kLabel) {
-    return "mape is in per cent of the target, and the label of generated events is 0";
-  }
   if (term.tells_classes()) {
     const std::int64_t classes = output.channels;
     if (output != Shape::features(classes) || classes < 2) {

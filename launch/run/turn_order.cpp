@@ -30,22 +30,30 @@ struct LoggedStep {
   std::string state;  // its hash
 };
 
-// By step.
-Result<std::map<std::uint64_t, LoggedStep>> steps_in(const std::string& path, runtime::Disk& disk) {
+// By step, and the states that were saved.
+struct LoggedRun {
+  std::map<std::uint64_t, LoggedStep> steps;
+  std::map<std::uint64_t, std::string> saved;
+};
+
+Result<LoggedRun> run_in(const std::string& path, runtime::Disk& disk) {
   ASSIGN_OR_RETURN(const runtime::Buffer content, disk.read(path));
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-  std::map<std::uint64_t, LoggedStep> steps;
+  LoggedRun run;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
        begin = end + 1) {
     const auto record = telemetry::read_record(text.substr(begin, end - begin));
     if (!record.ok()) return refusal(path, record.error().message);
+    if (const auto* saved = std::get_if<telemetry::CheckpointFacts>(&record->body)) {
+      run.saved[record->step] = saved->state_hash;
+    }
     const auto* step = std::get_if<telemetry::StepFacts>(&record->body);
     if (step == nullptr) continue;
     if (!step->turn) return refusal(path, "its steps do not say whose turns they were");
-    steps[record->step] = {*step->turn, step->state_hash};
+    run.steps[record->step] = {*step->turn, step->state_hash};
   }
-  if (steps.empty()) return refusal(path, "it has no steps");
-  return steps;
+  if (run.steps.empty()) return refusal(path, "it has no steps");
+  return run;
 }
 
 // Whether these workers can have the turn behind those of `order`.
@@ -79,7 +87,7 @@ Result<TurnLog> read_turn_log(const std::string& path, const pipeline::TrainingO
                              "order",
                              pipeline::strategy_name(strategy.kind))};
   }
-  ASSIGN_OR_RETURN(const auto steps, steps_in(path, disk));
+  ASSIGN_OR_RETURN(const LoggedRun run, run_in(path, disk));
   TurnLog log;
   auto order = std::make_shared<std::vector<std::uint32_t>>();
   std::uint64_t next = 0;
@@ -95,12 +103,15 @@ Result<TurnLog> read_turn_log(const std::string& path, const pipeline::TrainingO
                           "each of {}, {} at a time, the first of them first",
                           next, fmt::join(turn, ", "), strategy.workers, strategy.at_a_time()));
   };
-  for (const auto& [number, step] : steps) {
+  for (const auto& [number, step] : run.steps) {
     if (number != next) return refusal(path, fmt::format("step {} is missing", next));
     RETURN_IF_ERROR(add(step.turn.workers));
     log.states.push_back(step.state);
   }
-  RETURN_IF_ERROR(add(steps.rbegin()->second.turn.next));
+  RETURN_IF_ERROR(add(run.steps.rbegin()->second.turn.next));
+  if (const auto last = run.saved.find(next - 1); last != run.saved.end()) {
+    log.states.push_back(last->second);
+  }
   log.order = std::move(order);
   return log;
 }

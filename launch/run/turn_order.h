@@ -21,7 +21,8 @@ using TurnOrder = std::shared_ptr<const std::vector<std::uint32_t>>;
 // What the log of a run says of its turns.
 struct TurnLog {
   TurnOrder order = nullptr;
-  // Hash of the state before each step, from step 0 on. A run by this order has the same.
+  // Hash of the state before each step, from step 0 on, and of that behind the last one, if it was
+  // saved. A run by this order has the same.
   std::vector<std::string> states = {};
 };
 

@@ -40,19 +40,29 @@ std::optional<double> area_of(std::span<const float> low, std::span<const float>
   return model::area_under_curve(low, times_low, high, times_high);
 }
 
-// Each figure of the quality with its name, the whole loss first.
-std::vector<std::pair<std::string, std::optional<double>>> figures_of(
-    const OutputQuality& quality) {
-  std::vector<std::pair<std::string, std::optional<double>>> figures{{"loss", quality.loss}};
+struct QualityFigure {
+  std::string name;
+  std::optional<double> value, distance;  // from its ideal
+};
+
+// The whole loss first.
+std::vector<QualityFigure> figures_of(const OutputQuality& quality) {
+  std::vector<QualityFigure> figures{{"loss", quality.loss, quality.loss}};
   for (const TermQuality& term : quality.terms) {
-    figures.emplace_back(term.output + "/loss", term.loss);
-    figures.emplace_back(term.output + "/accuracy", term.accuracy);
-    figures.emplace_back(term.output + "/area", term.area);
+    figures.push_back({term.output + "/loss", term.loss, term.loss});
+    figures.push_back({term.output + "/accuracy", term.accuracy, term.error});
+    const auto missed = term.area ? std::optional(1.0 - *term.area) : std::nullopt;
+    figures.push_back({term.output + "/area", term.area, missed});
   }
   return figures;
 }
 
-bool is_loss(std::string_view figure) { return figure == "loss" || figure.ends_with("/loss"); }
+// One without a value, where the quality does not have it.
+QualityFigure figure_of(const OutputQuality& quality, std::string_view name) {
+  const std::vector<QualityFigure> figures = figures_of(quality);
+  const auto found = std::ranges::find(figures, name, &QualityFigure::name);
+  return found == figures.end() ? QualityFigure{} : *found;
+}
 
 // "loss of test events", "kind's accuracy on test events".
 std::string title_of(std::string_view figure) {
@@ -84,16 +94,12 @@ std::string quality_meant(std::string_view word) {
 }
 
 std::optional<double> quality_of(const OutputQuality& quality, std::string_view figure) {
-  for (const auto& [name, value] : figures_of(quality)) {
-    if (name == figure) return value;
-  }
-  return std::nullopt;
+  return figure_of(quality, figure).value;
 }
 
 double quality_distance(const OutputQuality& quality, std::string_view figure) {
-  const std::optional<double> value = quality_of(quality, figure);
-  if (!value || !std::isfinite(quality.loss)) return std::numeric_limits<double>::infinity();
-  return is_loss(figure) ? *value : 1.0 - *value;
+  if (!std::isfinite(quality.loss)) return std::numeric_limits<double>::infinity();
+  return figure_of(quality, figure).distance.value_or(std::numeric_limits<double>::infinity());
 }
 
 std::string quality_text(const OutputQuality& quality) {
@@ -111,10 +117,10 @@ std::string quality_text(const OutputQuality& quality) {
 
 std::string quality_json(const OutputQuality& quality, std::string_view chosen) {
   std::string members;
-  for (const auto& [name, value] : figures_of(quality)) {
-    if (!value) continue;
-    members += fmt::format("{}{}: {}", members.empty() ? "" : ", ", runtime::json_string(name),
-                           runtime::json_number(*value));
+  for (const QualityFigure& figure : figures_of(quality)) {
+    if (!figure.value) continue;
+    members += fmt::format("{}{}: {}", members.empty() ? "" : ", ",
+                           runtime::json_string(figure.name), runtime::json_number(*figure.value));
   }
   const std::optional<double> value = quality_of(quality, chosen);
   return fmt::format(
@@ -189,6 +195,7 @@ Result<std::optional<OutputQuality>> OutputMeter::measure(std::span<const float>
     quality.loss += loss.weight * term.loss;
     if (loss.tells_classes() || loss.tells_probability()) {
       term.accuracy = static_cast<double>(sums[i].right) / all;
+      term.error = static_cast<double>(quality.events - sums[i].right) / all;
     }
     term.area = area_of(sums[i].low, sums[i].high);
   }

@@ -25,6 +25,8 @@ struct TermQuality {
   double loss = 0.0;  // mean over the events, without its weight
   // The share of events whose class is the likeliest one. Nothing for outputs that tell no classes.
   std::optional<double> accuracy;
+  // The share of the other events, to the last bit: a tenth is 0.1.
+  std::optional<double> error;
   // The area under the receiver operating characteristic, where there are two classes and events of
   // both.
   std::optional<double> area;

@@ -5,8 +5,9 @@
 //
 //   a loss      the mean of an epoch's steps, from the sums of their records, at its end
 //   a figure    what the Validator finds of the state after some iterations: how far the figure is
-//               from its ideal, mostly that of equal samples. The leader puts it into the header of the step that
-//               follows the state, and training ends, if it does, with that step's iteration
+//               from its ideal, mostly that of equal samples. The leader puts it into the header of
+//               the step that follows the state, and training ends, if it does, with that step's
+//               iteration
 //
 // Pure functions.
 

@@ -183,8 +183,8 @@ void add_best(const HistoryNews& run, std::vector<std::string>& lines) {
     }
   }
   if (!best) return;
-  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from its ideal", last.title,
-                              *best, last.unit.empty() ? "" : " ", last.unit));
+  lines.push_back(fmt::format("best so far  {}: {:.4g}{}{} from its ideal", last.title, *best,
+                              last.unit.empty() ? "" : " ", last.unit));
 }
 
 // The parts of a step's time, lately.

@@ -102,7 +102,9 @@ TEST(Task, WhatIsOfTheOtherTaskIsRefused) {
   EXPECT_EQ(refusal(kTask, {"actors.validator.best=kind/accuracy"}), "");
   EXPECT_THAT(refusal(kTask, {"actors.validator.best=kinds"}), HasSubstr("expected merit"));
   EXPECT_THAT(refusal(kLeast, {"actors.validator.best=generation/accuracy"}),
-              HasSubstr("only a supervised task is judged by its outputs"));
+              HasSubstr("only a supervised task is judged by its loss and its outputs"));
+  EXPECT_THAT(refusal(kLeast, {"train.stop={patience: 2, metric: validator/generation/area}"}),
+              HasSubstr("only a supervised task is judged by its loss and its outputs"));
   EXPECT_THAT(refusal(kTask, {"actors.validator.test_losses=false"}),
               HasSubstr("actors.validator.test_losses: a supervised task is judged by losses of "
                         "test events"));
@@ -135,14 +137,6 @@ TEST(Task, ClassesFitTheirOutputsAndTheirColumns) {
               HasSubstr("classes acts only with kind: cross_entropy"));
   EXPECT_THAT(refusal("model.losses.kind={kind: cross_entropy, target: energy}"),
               HasSubstr("cross_entropy is of classes, which a column of the data has"));
-  EXPECT_THAT(refusal("model.losses.size={kind: bce, target: n}"),
-              HasSubstr("bce reads a probability, and layer \"size\" (dense) makes other numbers "
-                        "too; put a sigmoid behind it, or take bce_logits"));
-  EXPECT_THAT(
-      refusal("model.network.layers=[{dense: {units: 2}}, {softmax: {name: kind}}, "
-              "{dense: {units: 1, name: size, input: input}}]"),
-      HasSubstr("the loss makes probabilities itself, and layer \"kind\" (softmax) has made "
-                "them; leave that layer out"));
   EXPECT_THAT(refusal("model.losses.kind.classes=[16777216, 16777217]"),
               HasSubstr("two classes have the same number, as a 32-bit float"));
   EXPECT_THAT(refusal("model.losses.size={kind: hinge, target: energy}"),
@@ -463,7 +457,8 @@ TEST(StopByAFigure, ThatNoValidationFindsIsRefused) {
   EXPECT_THAT(refused("validator/merrit"),
               HasSubstr("t.yaml:3:24: train.stop.metric: the validator has no figure \"merrit\" "
                         "(docs/physics.md lists them); did you mean \"merit\"?"));
-  EXPECT_THAT(refused("validator/loss"), HasSubstr("the validator has no figure \"loss\""));
+  EXPECT_THAT(refused("validator/loss"),
+              HasSubstr("only a supervised task is judged by its loss and its outputs"));
   EXPECT_THAT(refused("validator/angle.wasserstein"),
               HasSubstr("t.yaml:3:24: train.stop.metric: this model is told no angle"));
 }

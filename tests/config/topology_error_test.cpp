@@ -183,9 +183,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "actors: {validator: {judge: a.h5}}\n"
                     "train: {stop: {metric: validator/merit, patience: 1}}\n",
                 "train.stop.metric: a classifier judges, and finds no merit"},
-        Mistake{kModel + kData + "actors: {validator: {best: longitudnal}}\n",
-                "expected merit, sampling_fraction or another figure of `troupe validate`, found "
-                "text \"longitudnal\"; did you mean \"longitudinal\"?"},
+        Mistake{
+            kModel + kData + "actors: {validator: {best: longitudnal}}\n",
+            "such as kind/accuracy, found text \"longitudnal\"; did you mean \"longitudinal\"?"},
         Mistake{kModel + "data: {train: synthetic, test_one_in: 5000}\n",
                 "t.yaml:2:39: data.test_one_in: one in 5000 of 4000 generated events leaves none"},
         Mistake{kModel + kData + "train: {learning_rate: 1e-3}\n",

@@ -111,6 +111,15 @@ TEST_F(Supervised, BestStateAndEndGoByTheAccuracy) {
   EXPECT_EQ(shared["iterations"].integer(), alone["iterations"].integer());
 }
 
+TEST_F(Supervised, FigureThatTestEventsDoNotHaveIsTold) {
+  write_task();
+  const ProcessEnd end = run("a", {"--set", "actors.validator={best: kind/area, events: 1}"});
+  EXPECT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_THAT(read_text(path("a/log.txt")),
+              HasSubstr("the test events have no kind/area, as all of them are of one class"));
+  EXPECT_FALSE(std::filesystem::exists(path("a/checkpoints/best.json")));
+}
+
 TEST_F(Supervised, MetricsAndTheEndTellLossesAccuracyAndArea) {
   write_task();
   const ProcessEnd end = run("told");

@@ -145,11 +145,12 @@ TEST_F(Turns, RunByAnOrderSaysWhetherItHasTheStatesOfThatRun) {
   hash_of("a", words);
   hash_of("same", words + order_of("a") + Words{"--workers", "2"});
   EXPECT_THAT(read_text(path("same/log.txt")),
-              HasSubstr("--order: the states before 12 steps are those of the run whose order it"));
+              HasSubstr("--order: all states up to that before step 12 are those of the run whose "
+                        "order it is"));
   hash_of("seed", words + order_of("a") + Words{"--set", "train.seed=5"});
   EXPECT_THAT(read_text(path("seed/log.txt")),
               AllOf(HasSubstr("--order: the state before step 0 is "),
-                    HasSubstr("this one does not make its bits")));
+                    HasSubstr("so that this run does not make its bits")));
   // The first turn goes by the same rates, and the second does not.
   hash_of("rate", words + order_of("a") + Words{"--set", "train.learning_rate.g=0.01"});
   EXPECT_THAT(read_text(path("rate/log.txt")), HasSubstr("--order: the state before step 1 is "));

@@ -158,7 +158,7 @@ TEST_F(OutputMeterTest, EachWordIsAFigureWithItsDistance) {
   for (const std::string& word : quality_words(task())) {
     EXPECT_TRUE(quality_of(found, word).has_value()) << word;
   }
-  EXPECT_NEAR(quality_distance(found, "kind/accuracy"), 2.0 / 21.0, 1e-12);
+  EXPECT_EQ(quality_distance(found, "kind/accuracy"), 2.0 / 21.0) << "1 - 19.0 / 21.0 is another";
   EXPECT_EQ(quality_distance(found, "energy/loss"), found.terms[1].loss);
   EXPECT_EQ(quality_distance(found, "energy/accuracy"), INFINITY);
   OutputQuality broken = found;

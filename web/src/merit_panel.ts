@@ -52,8 +52,9 @@ export class MeritPanel implements Panel {
       return own.figure === chosen.figure ? own.distance ?? undefined : undefined;
     };
     this.chosen.show({
-      title: `Distance of the ${chosen.title} from its ideal`, marks: [], log: true,
-      axis: "epoch",
+      title: `Distance of the ${chosen.title} from its ideal`, marks: [],
+      // A classifier may be right of all, which has no place on a logarithmic axis.
+      log: !/\/(accuracy|area)$/.test(chosen.figure), axis: "epoch",
       curves: runs.map((run, i) => validationCurve(run, runs.length > 1 ? run.label : "generated",
         chosen.unit, curveStyle(i), distance)),
     });

@@ -157,7 +157,7 @@ export interface ChosenFigure {
   title: string;
   unit: string;
   value: number | null;
-  // From what equal samples have; less is better.
+  // From its ideal, which is mostly what equal samples have; less is better.
   distance: number | null;
 }
 

@@ -36,7 +36,7 @@ export function unlikeOf(one: Validation | undefined): readonly string[] {
   return comparisonOf(one)?.unlike ?? [];
 }
 
-// The chosen figure that was nearest to that of equal samples so far, as best.json has it;
+// The chosen figure that was nearest to its ideal so far, as best.json has it;
 // undefined: there is none.
 export function bestChosen(all: readonly Validation[]): ChosenFigure | undefined {
   const figure = chosenOf(all[all.length - 1]).figure;

@@ -159,7 +159,7 @@ launch::TrainingSetup TrainingStage::make_setup(std::uint32_t members) {
   CHECK(made.ok(), made.ok() ? "" : made.error().message);
   if (made->options.has_turns()) {
     order_of_turns_ = expected_order(*made);
-    made->order = set_part_of(*order_of_turns_, *made);
+    made->turns.order = set_part_of(*order_of_turns_, *made);
   }
   return std::move(made).value();
 }

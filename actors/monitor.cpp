@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/utf8.h"
 #include "telemetry/watch/run_files.h"
 
 namespace troupe::actors {
@@ -161,7 +162,7 @@ void Monitor::compare_state(Context& context, std::uint64_t step, const std::str
       "--order: the state before step {} is {}, and was {} in the run whose order it "
       "is, so that this run does not make its bits; it was a run of other data, another "
       "topology, seed, version or first weights",
-      step, hash, expected));
+      step, runtime::printable(hash), runtime::printable(expected)));
   options_.ordered_states.clear();
   compared_until_.reset();
 }

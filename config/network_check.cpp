@@ -72,7 +72,7 @@ std::string authored(const std::string& at, const std::string& otherwise, const 
   return is_from_zoo(reader.origin(at)) ? otherwise : at;
 }
 
-// Whether all numbers behind the layer lie among those before it.
+// Whether the numbers behind the layer lie between those before it, or are 0.
 bool keeps_range(const model::LayerKind& kind) {
   if (const auto* activation = std::get_if<model::Activation>(&kind)) {
     return activation->kind == model::ActivationKind::kLinear ||
@@ -82,7 +82,6 @@ bool keeps_range(const model::LayerKind& kind) {
          std::holds_alternative<model::Reshape>(kind) ||
          std::holds_alternative<model::Permute>(kind) ||
          std::holds_alternative<model::Slice>(kind) || std::holds_alternative<model::Crop>(kind) ||
-         std::holds_alternative<model::Dropout>(kind) ||
          std::holds_alternative<model::AveragePool>(kind) ||
          std::holds_alternative<model::MaxPool>(kind) ||
          std::holds_alternative<model::GlobalAveragePool>(kind) ||

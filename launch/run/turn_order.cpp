@@ -50,6 +50,7 @@ Result<LoggedRun> run_in(const std::string& path, runtime::Disk& disk) {
     const auto* step = std::get_if<telemetry::StepFacts>(&record->body);
     if (step == nullptr) continue;
     if (!step->turn) return refusal(path, "its steps do not say whose turns they were");
+    if (step->state_hash.empty()) return refusal(path, "its steps do not have a state_hash");
     run.steps[record->step] = {*step->turn, step->state_hash};
   }
   if (run.steps.empty()) return refusal(path, "it has no steps");

@@ -64,7 +64,7 @@ QualityFigure figure_of(const OutputQuality& quality, std::string_view name) {
   return found == figures.end() ? QualityFigure{} : *found;
 }
 
-// "loss of test events", "kind's accuracy on test events".
+// "loss of test events", "kind's accuracy of test events".
 std::string title_of(std::string_view figure) {
   const std::size_t slash = figure.rfind('/');
   if (slash == std::string_view::npos) return fmt::format("{} of test events", figure);

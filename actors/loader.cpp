@@ -60,6 +60,7 @@ const char* Loader::fault_of(Context& context, const Feed& feed, std::string_vie
 
 void Loader::begin(Context& context, const Feed& feed) {
   fed_ = true;
+  samples_.note_members(feed.view->ring.size());
   Line line;
   line.port = context.out(port_name(feed.replica));
   line.replica = feed.replica;

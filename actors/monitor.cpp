@@ -214,11 +214,11 @@ void Monitor::receive_report(Context& context, const NodeReport& report, Message
 
 void Monitor::receive_question(Context& context, const Question& question) {
   const auto wanted = reports_->ask(question.wants, context.now(), question.done);
-  if (wanted) probe(context, *wanted);
+  if (wanted) probe(context, *wanted, reports_->members());
 }
 
-void Monitor::probe(Context& context, const Probe& probe) const {
-  for (const std::string& member : reports_->members()) {
+void Monitor::probe(Context& context, const Probe& probe, const auto& members) const {
+  for (const std::string& member : members) {
     const auto number = config::member_number(member);
     context.send_control(number ? config::member_name(*number) : member, Message::of(Probe(probe)));
   }
@@ -250,7 +250,7 @@ void Monitor::note_device(const telemetry::NodeState& node) {
 
 void Monitor::tell_samples(Context& context) {
   reports_->tend(context.now());
-  probe(context, reports_->beat(context.now()));
+  probe(context, reports_->beat(context.now()), reports_->take_turn());
   if (options_.sample) take_sample(options_.sample(), 0.0);
   // A session that has nothing to do is not worth a file.
   if (!board_.empty() && sinks_->has_begun()) {

@@ -85,7 +85,7 @@ class Monitor final : public runtime::Actor {
   // Tells `on_node` which device a node computes on, once.
   void note_device(const telemetry::NodeState& node);
   void tell_samples(Context& context);
-  void probe(Context& context, const Probe& probe) const;
+  void probe(Context& context, const Probe& probe, const auto& members) const;
   void look_after_files();
   void look_for_steps(Context& context);
   void finish(Context& context);

@@ -87,6 +87,17 @@ Probe NodeReports::probe(std::uint64_t request, Probe::Wants wants, TimePoint no
   return {request, now, wants};
 }
 
+std::vector<std::string> NodeReports::take_turn() {
+  std::vector<std::string> turn;
+  const std::size_t count = std::min(members_.size(), kAskedAtOnce);
+  for (auto next = members_.upper_bound(asked_last_); turn.size() < count; ++next) {
+    if (next == members_.end()) next = members_.begin();
+    turn.push_back(*next);
+  }
+  if (!turn.empty()) asked_last_ = turn.back();
+  return turn;
+}
+
 Probe NodeReports::beat(TimePoint now) { return probe(0, Probe::Wants::kNothing, now); }
 
 std::optional<Probe> NodeReports::ask(Probe::Wants wants, TimePoint now, Done done) {

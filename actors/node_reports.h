@@ -4,7 +4,7 @@
 // far their clocks are from its own, and, when somebody wants to know, the traces or the wait-for
 // graphs of all. This class sends nothing itself; it says what to send.
 //
-//   every second:        send reports.beat(now) to each of reports.members(); reports.tend(now)
+//   every second:        send reports.beat(now) to each of reports.take_turn(); reports.tend(now)
 //   somebody wants:      send *reports.ask(wants, now, done) to each of reports.members()
 //   NodeChange came:     reports.take_change(change)
 //   NodeReport came:     reports.take(message.sender_name(), *report, message.payloads(), now)
@@ -89,7 +89,11 @@ class NodeReports {
   const std::set<std::string>& members() const { return members_; }
   void take_change(const NodeChange& change);
 
-  // A Probe for each member, to be sent at `now`, that asks what its node does.
+  // The members that are asked next: all, or of more than kAskedAtOnce as many, one after the
+  // other. So what the head hears does not grow with the members.
+  std::vector<std::string> take_turn();
+  static constexpr std::size_t kAskedAtOnce = 32;
+  // A Probe for them, to be sent at `now`, that asks what their nodes do.
   Probe beat(runtime::TimePoint now);
   // The same, with a question besides. `done` is called once: in take(), take_change() or tend()
   // when all members have answered or had their time, in here when there are none, or in the
@@ -121,6 +125,7 @@ class NodeReports {
 
   const NodeReportsOptions options_;
   std::set<std::string> members_;
+  std::string asked_last_;
   std::map<std::string, telemetry::ClockOffset, std::less<>> clocks_;
   std::deque<runtime::TimePoint> sent_;          // when the last probes were sent
   std::map<std::uint64_t, Question> questions_;  // by request

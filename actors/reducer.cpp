@@ -262,6 +262,7 @@ bool Reducer::take_planned(Context& context) {
 
 void Reducer::enter_view(Context& context) {
   takes_lessons_ = false;
+  samples_.note_members(view().ring.size());
   for (const std::uint32_t lacks : view().gives_to(options_.member)) {
     teacher_.give(context, lacks, view().id);
   }

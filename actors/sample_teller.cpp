@@ -1,5 +1,6 @@
 #include "actors/sample_teller.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,8 +19,12 @@ void SampleTeller::add(Context& context, std::string_view name, double value) {
   if (kept_.samples.size() == kMostSamples) tell_all(context);
 }
 
+void SampleTeller::note_members(std::size_t members) {
+  every_ = std::max<std::size_t>(1, (members + kTellers - 1) / kTellers) * kTellEvery;
+}
+
 void SampleTeller::tell(Context& context) {
-  if (!is_heard() || (told_ && context.now() - *told_ < kTellEvery)) return;
+  if (!is_heard() || (told_ && context.now() - *told_ < every_)) return;
   tell_all(context);
 }
 

@@ -17,6 +17,8 @@ namespace troupe::actors {
 // Samples are sent when so much time has passed since the last ones, or when there are
 // kMostSamples.
 inline constexpr std::chrono::milliseconds kTellEvery{100};
+// With more members than so many, each tells as many times as seldom.
+inline constexpr std::size_t kTellers = 32;
 
 class SampleTeller {
  public:
@@ -28,7 +30,10 @@ class SampleTeller {
 
   // Keeps a number; `name` as Sample has it. Sends those that are kept when there are kMostSamples.
   void add(runtime::Context& context, std::string_view name, double value);
-  // Sends what was added, if kTellEvery has passed since the last numbers were sent.
+  // So many members tell the Monitor something, this one's actors among them. Default: 1.
+  void note_members(std::size_t members);
+  // Sends what was added, if kTellEvery (or more: kTellers) has passed since the last numbers were
+  // sent.
   void tell(runtime::Context& context);
   // Sends what was added, because no more may come.
   void tell_all(runtime::Context& context);
@@ -37,6 +42,7 @@ class SampleTeller {
   runtime::PortId port_;
   SampleMetrics kept_;
   std::optional<runtime::TimePoint> told_;
+  runtime::Duration every_ = kTellEvery;
 };
 
 }  // namespace troupe::actors

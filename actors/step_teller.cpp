@@ -73,8 +73,9 @@ void StepTeller::start(Context& context) {
   samples_.start(context);
 }
 
-void StepTeller::enter(bool leads) {
+void StepTeller::enter(bool leads, std::size_t members) {
   leads_ = leads;
+  samples_.note_members(members);
   if (!leads_) untold_.clear();
   pace_.restart();
   told_idle_ = false;

@@ -80,8 +80,8 @@ class StepTeller {
 
   // In start(): finds the out ports "metrics" and "samples".
   void start(Context& context);
-  // In another View. A replica that does not lead tells no steps.
-  void enter(bool leads);
+  // In another View, of so many members. A replica that does not lead tells no steps.
+  void enter(bool leads, std::size_t members);
 
   // The engine has applied this step. `in_view`: with the others, not as a newcomer.
   void tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,

@@ -67,7 +67,8 @@ void add_introductions(const Folder& folder) {
 
 void add_node_packets(const Folder& folder) {
   folder.add("account", pack(runtime::Account{{1, 2, 3}, {{0, 5, 600}, {3, 1, 70000}}}));
-  folder.add("heartbeat", pack(runtime::Heartbeat{12345, 350}));
+  folder.add("heartbeat", pack(runtime::Heartbeat{12345, 350, 16000}));
+  folder.add("unheard", pack(runtime::Unheard{"node-2"}));
   folder.add("bye", pack(runtime::Bye{}));
   folder.add("graph-request", pack(runtime::GraphRequest{}));
   runtime::Directory directory;

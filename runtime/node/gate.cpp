@@ -1,6 +1,7 @@
 #include "runtime/node/gate.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -61,6 +62,7 @@ void Gate::turn(TimePoint until) {
       if (wish.renewed_as.empty()) peers_.meet(wish.peer);
     }
     for (Outgoing& outgoing : posted.messages) peers_.send(outgoing);
+    for (const std::size_t peer : posted.accounts) peers_.touch(peer);
     // All that was said before to a process that is over has come back by now.
     for (const PeerWish& wish : posted.wishes) {
       if (!wish.renewed_as.empty()) peers_.renew(wish.peer, wish.renewed_as);
@@ -94,58 +96,77 @@ TimePoint Gate::next_due() const {
   if (closed()) return TimePoint::max();
   const std::scoped_lock lock(peers_mutex_);
   const TimePoint now = parts_.clock.now();
-  TimePoint due = visitors_.next_due(liveness_.patience_with_visitors(now));
-  bool watching = due != TimePoint::max();
-  due = std::min(due, close_by_);
-  for (const std::size_t position : peers_.tended()) {
-    const auto& peer = peers_.all()[position];
-    const auto patience = [&] { return liveness_.patience_with(*peer, closing_.load(), now); };
-    switch (peer->state()) {
-      case Peer::State::kUp:
-        due = std::min({due, peer->next_heartbeat, peer->last_heard + patience()});
-        break;
-      case Peer::State::kDown:
-        due = std::min(due, peer->since() + patience());
-        watching = true;
-        [[fallthrough]];
-      case Peer::State::kAwaited:
-      case Peer::State::kAway:
-        if (!peer->dialed()) break;
-        watching = true;
-        if (!peer->connection) due = std::min(due, peer->next_dial);
-        if (peer->state() == Peer::State::kAwaited) {
-          due = std::min(due, peer->since() + options_.dial_within);
-        } else if (peer->state() == Peer::State::kAway) {
-          due = std::min(due, peer->since() + options_.head_returns_within);
-        }
-        break;
-      case Peer::State::kGone:
-      case Peer::State::kLost:
-        break;
-    }
+  const TimePoint visitors = visitors_.next_due(liveness_.patience_with_visitors(now));
+  TimePoint due = std::min({visitors, look_due_, close_by_});
+  // See due_to(), of all that is awaited.
+  if (visitors != TimePoint::max()) {
+    due = std::min(due, liveness_.last_turn() + options_.heartbeat);
   }
-  // All that is awaited with a deadline is looked at as often as a peer that is up: so a longer
-  // pause is this node's own sleep; see Liveness.
-  if (watching) due = std::min(due, liveness_.last_turn() + options_.heartbeat);
   return due;
 }
 
-// Does what is due because time has passed.
+// Whoever is up, or awaited with a deadline, is looked at every heartbeat: so a longer pause is
+// this node's own sleep; see Liveness.
+TimePoint Gate::due_to(const Peer& peer, TimePoint now) const {
+  TimePoint due = now + options_.heartbeat;
+  switch (peer.state()) {
+    case Peer::State::kUp: {
+      const Duration patience = patience_with(peer, now);
+      due = std::min({due, peer.rhythm.next(), peer.rhythm.silent_from() + patience});
+      if (peers_.may_ask_after(peer)) {
+        due = std::min(due, peer.rhythm.silent_from() + patience / 2);
+      }
+      return due;
+    }
+    case Peer::State::kDown:
+      due = std::min(due, peer.since() + patience_with(peer, now));
+      break;
+    case Peer::State::kAwaited:
+      if (!peer.dialed()) return TimePoint::max();
+      due = std::min(due, peer.since() + options_.dial_within);
+      break;
+    case Peer::State::kAway:
+      if (!peer.dialed()) return TimePoint::max();
+      due = std::min(due, peer.since() + options_.head_returns_within);
+      break;
+    case Peer::State::kGone:
+    case Peer::State::kLost:
+      return TimePoint::max();
+  }
+  if (peer.dialed() && !peer.connection) due = std::min(due, peer.next_dial);
+  return due;
+}
+
+// The plan's first node hears all others, so it hears each the more seldom the more there are.
+// Those that work with a node hear it every heartbeat, and ask after it when they miss it.
+Duration Gate::rhythm_with(const Peer& peer, TimePoint now) const {
+  if (!introducer_.is_head()) return peer.rhythm.length();
+  if (now < peer.watched_until) return options_.heartbeat;
+  const std::size_t times = (up_ + options_.peers_a_beat - 1) / options_.peers_a_beat;
+  return static_cast<Duration::rep>(std::max<std::size_t>(1, times)) * options_.heartbeat;
+}
+
+// Does what is due because time has passed, and what follows from what has happened.
 void Gate::tend(TimePoint now) {
-  if (const auto pause = liveness_.end_turn(now)) {
+  const auto pause = liveness_.end_turn(now);
+  if (pause) {
     // Things that have happened since this process woke are not put off.
     for (const std::size_t position : peers_.tended()) {
       peers_.all()[position]->excuse(*pause, now);
     }
     visitors_.excuse(*pause, now);
   }
-  std::int64_t progress = 0;
-  // One that is lost may take others with it.
-  for (const std::size_t position : std::vector(peers_.tended())) {
-    tend_peer(position, now);
-    progress += static_cast<std::int64_t>(peers_.all()[position]->progress);
+  std::set<std::size_t> touched = peers_.take_touched();
+  if (pause || now >= look_due_ || closing_.load()) {
+    touched.insert(peers_.tended().begin(), peers_.tended().end());
+    look_due_ = TimePoint::max();
+    up_ =
+        static_cast<std::size_t>(std::ranges::count_if(peers_.tended(), [&](std::size_t position) {
+          return peers_.all()[position]->state() == Peer::State::kUp;
+        }));
   }
-  peers_progress_.store(progress);
+  // One that is lost may take others with it.
+  for (const std::size_t position : touched) look_at(position, now);
   visitors_.cut_off_silent(now, liveness_.patience_with_visitors(now));
   visitors_.tell_answers();
   if (graphs_asked_.exchange(false)) {
@@ -158,7 +179,7 @@ void Gate::tend(TimePoint now) {
     }
   }
   if (closing_.load()) return;
-  for (const std::size_t position : peers_.tended()) {
+  for (const std::size_t position : std::set(introducer_.due())) {
     const Peer& peer = *peers_.all()[position];
     if (peer.state() != Peer::State::kUp) continue;
     if (const auto directory = introducer_.due_to(position)) {
@@ -167,39 +188,49 @@ void Gate::tend(TimePoint now) {
   }
 }
 
+void Gate::look_at(std::size_t position, TimePoint now) {
+  tend_peer(position, now);
+  look_due_ = std::min(look_due_, due_to(*peers_.all()[position], now));
+}
+
+void Gate::tend_alive(std::size_t position, TimePoint now) {
+  Peer& peer = *peers_.all()[position];
+  const Duration silence = now - peer.rhythm.silent_from();
+  const Duration patience = patience_with(peer, now);
+  if (silence >= patience) {
+    return peers_.give_up(
+        position,
+        lost(fmt::format("{} has not been heard of for {:.1f} s: its process is stopped or "
+                         "overloaded, its machine or the network is down; if it was only slow, "
+                         "raise cluster.failure.dead_after ({:.1f} s)",
+                         peer.node(), seconds(now - peer.rhythm.last_heard()),
+                         seconds(options_.dead_after))));
+  }
+  if (silence >= patience / 2 && peers_.may_ask_after(peer)) peers_.ask_after(position);
+  // Where many have long rhythms, some speak a little early, together with others.
+  const Duration early = peer.rhythm.is_longer() ? options_.heartbeat / 8 : Duration(0);
+  if (now + early >= peer.rhythm.next()) {
+    peers_.beat(position, rhythm_with(peer, now), liveness_.load(now));
+  }
+  if (auto credits = links_.account_for(position)) {
+    parts_.wire.send(*peer.connection, Lane::kControl,
+                     pack(Account{peer.received(), std::move(*credits)}));
+  }
+}
+
 // A peer that is up is measured by when it was last heard, any other one by how long it has been in
 // its state. While it is up or down another process may come in the head's place, so give_up()
 // decides whether it is lost or away. In any other state it is lost.
 void Gate::tend_peer(std::size_t position, TimePoint now) {
   Peer& peer = *peers_.all()[position];
-  const auto patience = [&] { return liveness_.patience_with(peer, closing_.load(), now); };
   switch (peer.state()) {
     case Peer::State::kGone:
     case Peer::State::kLost:
       return;
     case Peer::State::kUp:
-      if (now - peer.last_heard >= patience()) {
-        return peers_.give_up(
-            position,
-            lost(fmt::format("{} has not been heard of for {:.1f} s: its process is stopped or "
-                             "overloaded, its machine or the network is down; if it was only slow, "
-                             "raise cluster.failure.dead_after ({:.1f} s)",
-                             peer.node(), seconds(now - peer.last_heard),
-                             seconds(options_.dead_after))));
-      }
-      if (now >= peer.next_heartbeat) {
-        peer.next_heartbeat = now + options_.heartbeat;
-        const auto progress = static_cast<std::uint64_t>(parts_.core.wiring().progress());
-        const auto load = static_cast<std::uint32_t>(std::min(100.0 * liveness_.load(now), 1e9));
-        parts_.wire.send(*peer.connection, Lane::kControl, pack(Heartbeat{progress, load}));
-      }
-      if (auto credits = links_.account_for(position)) {
-        parts_.wire.send(*peer.connection, Lane::kControl,
-                         pack(Account{peer.received(), std::move(*credits)}));
-      }
-      return;
+      return tend_alive(position, now);
     case Peer::State::kDown:
-      if (now - peer.since() >= patience()) {
+      if (now - peer.since() >= patience_with(peer, now)) {
         return peers_.give_up(
             position,
             lost(fmt::format("{} is lost: {}, and no new connection came within {:.1f} s "
@@ -218,6 +249,10 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
       break;
     case Peer::State::kAwaited:
       // A peer that dials this node has no deadline here: it may come at any time.
+      if (peer.dialed() && now - peer.since() >= options_.dial_within / 2 &&
+          peers_.may_ask_after(peer)) {
+        peers_.ask_after(position);
+      }
       if (peer.dialed() && now - peer.since() >= options_.dial_within) {
         return peers_.lose(
             position,
@@ -285,6 +320,7 @@ void Gate::tend_closing(TimePoint now) {
 void Gate::connected(ConnectionId connection, const ConnectionInfo& info) {
   const std::scoped_lock lock(peers_mutex_);
   if (const auto position = peers_.find(connection)) {
+    peers_.touch(*position);
     peers_.greet(*position);
   } else {
     visitors_.came(connection, info);
@@ -294,7 +330,10 @@ void Gate::connected(ConnectionId connection, const ConnectionInfo& info) {
 void Gate::disconnected(ConnectionId connection, const Error& why) {
   const std::scoped_lock lock(peers_mutex_);
   visitors_.left(connection);
-  if (const auto position = peers_.find(connection)) peers_.disconnected(*position, why);
+  if (const auto position = peers_.find(connection)) {
+    peers_.touch(*position);
+    peers_.disconnected(*position, why);
+  }
 }
 
 void Gate::arrived(ConnectionId connection, Lane lane, Packet packet) {
@@ -303,6 +342,7 @@ void Gate::arrived(ConnectionId connection, Lane lane, Packet packet) {
   if (!position && !visitors_.has(connection)) return;  // cut off a moment ago
   const TimePoint now = parts_.clock.now();
   Result<AnyPacket> read = unpack(packet, parts_.types);
+  if (position) peers_.touch(*position);
   if (read.ok() && position) {
     liveness_.hear(*peers_.all()[*position], now);
     peers_.take(*position, lane, *read);
@@ -323,6 +363,7 @@ void Gate::arriving(ConnectionId connection) {
   const std::scoped_lock lock(peers_mutex_);
   if (const auto position = peers_.find(connection)) {
     liveness_.hear(*peers_.all()[*position], parts_.clock.now());
+    peers_.touch(*position);
   }
 }
 

@@ -70,7 +70,7 @@ class Gate final : public WireEvents {
   bool closed() const { return closed_.load(); }
 
   // Any thread. What peers have last told of their progress, all together.
-  std::int64_t peers_progress() const { return peers_progress_.load(); }
+  std::int64_t peers_progress() const { return peers_.progress(); }
   // Any thread. Asks all peers for their wait-for graphs anew.
   void request_graphs() { graphs_asked_.store(true), parts_.wire.wake(); }
   // Any thread. Those that have come since; `complete`: from every peer that is up.
@@ -91,7 +91,17 @@ class Gate final : public WireEvents {
  private:
   void dial_due();
   void tend(TimePoint now);
+  // Does what is due to the peer, and notes when more will be.
+  void look_at(std::size_t position, TimePoint now);
   void tend_peer(std::size_t position, TimePoint now);
+  // A peer that is up.
+  void tend_alive(std::size_t position, TimePoint now);
+  TimePoint due_to(const Peer& peer, TimePoint now) const;
+  // How often this node and a peer that is up are to give signs of life.
+  Duration rhythm_with(const Peer& peer, TimePoint now) const;
+  Duration patience_with(const Peer& peer, TimePoint now) const {
+    return liveness_.patience_with(peer, closing_.load(), now);
+  }
   // The node ends.
   void tend_closing(TimePoint now);
   // False: there is still something to wait for.
@@ -111,8 +121,10 @@ class Gate final : public WireEvents {
   Visitors visitors_;
   Liveness liveness_;
   std::vector<std::size_t> to_dial_;
+  // When all peers are to be looked at again, and not only those to which something has happened.
+  TimePoint look_due_{0};
+  std::size_t up_ = 0;  // peers, when all were last looked at
 
-  std::atomic<std::int64_t> peers_progress_{0};
   std::atomic<bool> graphs_asked_{false};
   std::atomic<bool> closed_{false};
   TimePoint close_by_ = TimePoint::max();

@@ -113,20 +113,29 @@ void Introducer::came(std::size_t peer, const ConnectionInfo& info, const std::s
 
 // Either of the two may have come or ended before.
 std::string Introducer::introduce(std::size_t peer, const Wanted& wanted) {
-  if (!is_head()) return fmt::format("it asked for other nodes, of which only {} tells", head());
+  if (std::string fault = fault_of_asking(peer, wanted.nodes); !fault.empty()) return fault;
   Known& known = known_[peer];
   for (const std::string& name : wanted.nodes) {
+    const std::size_t other = *find(name);
+    if (name != known_[other].node) {
+      known.renamed.insert(other);
+      due_.insert(peer);
+    }
+    if (!known.meets.insert(other).second) continue;
+    known_[other].meets.insert(peer);
+    due_.insert({peer, other});
+  }
+  return {};
+}
+
+std::string Introducer::fault_of_asking(std::size_t peer,
+                                        const std::vector<std::string>& nodes) const {
+  if (!is_head()) return fmt::format("it asked for other nodes, of which only {} tells", head());
+  for (const std::string& name : nodes) {
     const auto other = find(name);
-    if (!other || !neighbours_.are_neighbours(known.place, known_[*other].place)) {
+    if (!other || !neighbours_.are_neighbours(known_[peer].place, known_[*other].place)) {
       return fmt::format("it asked for '{}', with which it shares no link", name);
     }
-    if (name != known_[*other].node) {
-      known.renamed.insert(*other);
-      known.due = true;
-    }
-    if (!known.meets.insert(*other).second) continue;
-    known_[*other].meets.insert(peer);
-    known.due = known_[*other].due = true;
   }
   return {};
 }
@@ -149,9 +158,10 @@ void Introducer::renew(std::size_t peer, const std::string& name) {
     known_[other].meets.erase(peer);
     known_[other].renamed.insert(peer);
   }
-  for (Known& other : known_) {
-    if (other.renamed.contains(peer)) other.due = true;
+  for (std::size_t other = 0; other < known_.size(); ++other) {
+    if (known_[other].renamed.contains(peer)) due_.insert(other);
   }
+  due_.erase(peer);
   std::erase_if(pairs_, [&](const auto& pair) {
     return pair.first.first == known.node || pair.first.second == known.node;
   });
@@ -173,13 +183,13 @@ std::vector<Introducer::Renamed> Introducer::renamed_in(const Directory& directo
 }
 
 void Introducer::make_due(std::size_t peer) {
-  for (const std::size_t other : known_[peer].meets) known_[other].due = true;
+  due_.insert(known_[peer].meets.begin(), known_[peer].meets.end());
 }
 
 // A peer is told to dial a neighbour only when that one has heard of it, and so lets it in.
 std::optional<Directory> Introducer::due_to(std::size_t peer) {
+  if (due_.erase(peer) == 0) return std::nullopt;
   Known& known = known_[peer];
-  if (!std::exchange(known.due, false)) return std::nullopt;
   Directory directory;
   for (const std::size_t other : known.meets) {
     const Known& neighbour = known_[other];
@@ -235,7 +245,7 @@ bool Introducer::heard(std::size_t peer, std::uint64_t edition) {
     if (neighbour.over || !neighbour.here) continue;
     const Pair& pair = pair_of(known, neighbour);
     const bool is_new = before < pair.edition && pair.edition <= edition;
-    if (is_new && pair.dialer == neighbour.node) neighbour.due = true;
+    if (is_new && pair.dialer == neighbour.node) due_.insert(other);
   }
   return true;
 }

@@ -80,9 +80,15 @@ class Introducer {
   // The peer has come for the first time.
   void came(std::size_t peer, const ConnectionInfo& info, const std::string& address);
   // The peer is connected, maybe again: it may not have heard what it was told before.
-  void connected(std::size_t peer) { known_[peer].due = is_head(); }
+  void connected(std::size_t peer) {
+    if (is_head()) due_.insert(peer);
+  }
+  // Peers that may be to be told a directory, once they are connected. Ascending.
+  const std::set<std::size_t>& due() const { return due_; }
   // The directory that the peer is to be told now, if any.
   std::optional<Directory> due_to(std::size_t peer);
+  // The peer asks for something about these nodes: the rule that it breaks; "": none.
+  std::string fault_of_asking(std::size_t peer, const std::vector<std::string>& nodes) const;
   // The peer has heard an edition. False: it was not told of it.
   bool heard(std::size_t peer, std::uint64_t edition);
 
@@ -140,7 +146,6 @@ class Introducer {
     // At the head.
     Whereabouts whereabouts;
     bool here = false;  // it has come
-    bool due = false;
     std::uint64_t edition_told = 0, edition_heard = 0;
     std::set<std::size_t> meets;    // peers that want it, or that it wants
     std::set<std::size_t> renamed;  // peers it may know by the name of an earlier process
@@ -164,6 +169,7 @@ class Introducer {
   const Neighbours neighbours_;
   std::map<std::string, std::size_t, std::less<>> positions_;  // by the names of the plan
   std::vector<Known> known_;
+  std::set<std::size_t> due_;
   std::uint64_t edition_ = 0;
   std::map<std::pair<std::string, std::string>, Pair> pairs_;  // by names in order
 };

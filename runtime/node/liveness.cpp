@@ -1,5 +1,6 @@
 #include "runtime/node/liveness.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::runtime {
@@ -38,9 +39,9 @@ bool Liveness::just_woken(TimePoint now) const {
 // A gap in which this process slept tells nothing of the peer.
 void Liveness::hear(Peer& peer, TimePoint now) const {
   if (peer.state() == Peer::State::kUp && !overslept(now)) {
-    peer.patience.add_gap(now - peer.last_heard, now);
+    peer.patience.add_gap(std::max(Duration(0), now - peer.rhythm.silent_from()), now);
   }
-  peer.last_heard = now;
+  peer.rhythm.hear(now);
 }
 
 Duration Liveness::patience_with(const Peer& peer, bool closing, TimePoint now) const {

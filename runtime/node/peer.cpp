@@ -19,8 +19,8 @@ void Peer::come_up(ConnectionId by, std::uint64_t incarnation, TimePoint now) {
   connection = by;
   connected = true;
   incarnation_ = incarnation;
-  last_heard = now;
-  next_heartbeat = now;
+  rhythm.begin(now);
+  watched_until = TimePoint(0);
   ++connections_;
   enter(State::kUp, now);
 }
@@ -61,7 +61,7 @@ void Peer::meet_another() {
   sent_ = received_ = {};
 }
 
-void Peer::renew(std::string node, Patience with, TimePoint now) {
+void Peer::renew(std::string node, TimePoint now) {
   CHECK(over() ? all_acknowledged() : state_ == State::kAwaited, "nobody is there");
   if (over()) meet_another();
   node_ = std::move(node);
@@ -69,7 +69,7 @@ void Peer::renew(std::string node, Patience with, TimePoint now) {
   end_ = {};
   connection.reset();
   connected = ready = false;
-  patience = std::move(with);
+  patience = Patience(silence_.dead_after);
   on_this_machine = invited = false;
   progress = 0;
   process.clear();
@@ -100,7 +100,7 @@ Peer::Arrival Peer::arrival(Lane lane, std::uint64_t sequence, std::size_t bytes
 
 // Things that have happened since it woke up are not put off.
 void Peer::excuse(Duration pause, TimePoint now) {
-  last_heard = std::min(last_heard + pause, now);
+  rhythm.excuse(pause, now);
   since_ = std::min(since_ + pause, now);
 }
 

@@ -33,6 +33,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/message.h"
 #include "runtime/node/patience.h"
+#include "runtime/node/rhythm.h"
 #include "runtime/transport/packets.h"
 
 namespace troupe::runtime {
@@ -61,8 +62,13 @@ class Peer {
 
   // `address`: where this node dials it; "" for one that dials this node, or of which nobody has
   // told yet.
-  Peer(std::string node, std::string address, TimePoint now, Patience patience)
-      : patience(patience), node_(std::move(node)), address_(std::move(address)), since_(now) {}
+  Peer(std::string node, std::string address, TimePoint now, const SilenceOptions& options)
+      : patience(options.dead_after),
+        rhythm(options.heartbeat),
+        silence_(options),
+        node_(std::move(node)),
+        address_(std::move(address)),
+        since_(now) {}
 
   // The name of its process (process_name() in plan.h).
   const std::string& node() const { return node_; }
@@ -89,7 +95,7 @@ class Peer {
   void meet_another();
   // Another process is awaited in its place, under that name. CHECKs that this one is over or never
   // came. Messages for one that never came are kept for the next.
-  void renew(std::string node, Patience with, TimePoint now);
+  void renew(std::string node, TimePoint now);
 
   // The connection in use, or being made.
   std::optional<ConnectionId> connection;
@@ -112,9 +118,13 @@ class Peer {
 
   // Signs of life.
   Patience patience;
+  Rhythm rhythm;
+  // At the plan's first node: until then the rhythm is the shortest, however many peers there are.
+  TimePoint watched_until{0};
+  // As its Introduction has it.
+  std::string machine;
   // It runs on the same machine: while its connection is open, its process is not dead.
   bool on_this_machine = false;
-  TimePoint last_heard{0};
   // This node itself was asleep for so long: nobody could be heard.
   void excuse(Duration pause, TimePoint now);
   std::uint64_t progress = 0;
@@ -123,13 +133,13 @@ class Peer {
   TimePoint next_dial{0};
   // A process was asked to come as this node.
   bool invited = false;
-  TimePoint next_heartbeat{0};
   std::optional<WaitGraph> graph;  // the newest answer
   PeerStats stats() const;
 
  private:
   void enter(State state, TimePoint now);
 
+  SilenceOptions silence_;
   std::string node_;
   std::string address_;
   State state_ = State::kAwaited;

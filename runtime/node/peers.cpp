@@ -28,7 +28,7 @@ std::size_t Peers::add(const std::string& node) {
   if (added) {
     const bool is_head = node == introducer_.head();
     peers_.push_back(std::make_unique<Peer>(node, is_head ? options_.head_address : std::string(),
-                                            parts_.clock.now(), Patience(options_.dead_after)));
+                                            parts_.clock.now(), options_));
     if (is_head) begin_to_tend(found->second);
     introducer_.add_peer(node);
     links_.add_peer();
@@ -51,7 +51,7 @@ void Peers::dials(std::size_t position, ConnectionId connection) {
 
 void Peers::greet(std::size_t position) {
   Peer& peer = *peers_[position];
-  peer.last_heard = parts_.clock.now();
+  peer.rhythm.hear(parts_.clock.now());
   peer.connected = true;
   parts_.wire.send(*peer.connection, Lane::kControl,
                    pack(Hello{handshake_.introduction_for(position, peer)}));
@@ -119,7 +119,8 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
   const bool first = peer.incarnation() == 0;
   peer.ready = false;
   peer.process = fmt::format("process {} on {}", other.pid, other.host);
-  peer.on_this_machine = !options_.machine.empty() && other.machine == options_.machine;
+  peer.machine = other.machine;
+  peer.on_this_machine = !peer.machine.empty() && peer.machine == options_.machine;
   peer.come_up(connection, other.incarnation, parts_.clock.now());
   begin_to_tend(position);
   introducer_.connected(position);
@@ -187,12 +188,15 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
                 peer.acknowledged(account.received) && links_.heard(position, account.credits);
             return right ? "" : "it gave back what it never had";
           },
-          [&](const Heartbeat& heartbeat) -> std::string {
-            peer.progress = heartbeat.progress;
-            peer.patience.add_load(heartbeat.load_percent / 100.0, parts_.clock.now());
-            return "";
+          [&](const Heartbeat& heartbeat) { return take_heartbeat(position, heartbeat); },
+          [&](const Unheard& unheard) -> std::string {
+            std::string fault = introducer_.fault_of_asking(position, {unheard.node});
+            if (fault.empty()) watch(*find(unheard.node));
+            return fault;
           },
           [&](const GraphRequest&) -> std::string {
+            // Its progress until now, of which the last sign of life may not have told.
+            say(Heartbeat{static_cast<std::uint64_t>(parts_.core.wiring().progress())});
             say(GraphAnswer{parts_.core.wait_graph()});
             return "";
           },
@@ -216,6 +220,68 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
           [](const auto&) -> std::string { return "it introduced itself in the middle of things"; },
       },
       packet);
+}
+
+// The head hears all nodes, so the rhythm with each is the head's to say.
+std::string Peers::take_heartbeat(std::size_t position, const Heartbeat& heartbeat) {
+  Peer& peer = *peers_[position];
+  const TimePoint now = parts_.clock.now();
+  note_progress(peer, heartbeat.progress);
+  peer.patience.add_load(heartbeat.load_percent / 100.0, now);
+  if (heartbeat.every_ms == 0) return {};
+  if (peer.node() != introducer_.head()) {
+    return fmt::format("it said how often to speak, which only {} may", introducer_.head());
+  }
+  const Duration every = std::chrono::milliseconds(heartbeat.every_ms);
+  peer.rhythm.change(std::max(every, options_.heartbeat), now);
+  return {};
+}
+
+void Peers::note_progress(Peer& peer, std::uint64_t progress) {
+  progress_ += static_cast<std::int64_t>(progress) - static_cast<std::int64_t>(peer.progress);
+  peer.progress = progress;
+}
+
+void Peers::beat(std::size_t position, Duration every, double load) {
+  Peer& peer = *peers_[position];
+  const TimePoint now = parts_.clock.now();
+  Heartbeat heartbeat;
+  heartbeat.progress = static_cast<std::uint64_t>(parts_.core.wiring().progress());
+  heartbeat.load_percent = static_cast<std::uint32_t>(std::min(100.0 * load, 1e9));
+  if (introducer_.is_head()) {
+    const auto whole = std::chrono::ceil<std::chrono::milliseconds>(every);
+    heartbeat.every_ms = static_cast<std::uint32_t>(whole.count());
+    peer.rhythm.change(whole, now);
+  }
+  peer.rhythm.speak(now);
+  parts_.wire.send(*peer.connection, Lane::kControl, pack(heartbeat));
+}
+
+// One that falls silent may do so with its machine, and with all that others would miss it.
+void Peers::watch(std::size_t position) {
+  const TimePoint now = parts_.clock.now();
+  const std::string machine = peers_[position]->machine;
+  for (const std::size_t other : tended_) {
+    Peer& peer = *peers_[other];
+    if (other != position && (machine.empty() || peer.machine != machine)) continue;
+    if (peer.state() != Peer::State::kUp) continue;
+    peer.watched_until = now + peer.patience.most();
+    peer.rhythm.change(options_.heartbeat, now);
+    touch(other);
+  }
+}
+
+bool Peers::may_ask_after(const Peer& peer) const {
+  if (introducer_.is_head() || peer.rhythm.missed) return false;
+  const Peer& head = *peers_[positions_.at(introducer_.head())];
+  return &head != &peer && head.ready && head.rhythm.is_longer();
+}
+
+void Peers::ask_after(std::size_t position) {
+  Peer& peer = *peers_[position];
+  peer.rhythm.missed = true;
+  const Peer& head = *peers_[positions_.at(introducer_.head())];
+  parts_.wire.send(*head.connection, Lane::kControl, pack(Unheard{peer.node()}));
 }
 
 // A packet that came over an earlier connection, too, is passed over. One that is missing can only
@@ -324,7 +390,7 @@ void Peers::give_up(std::size_t position, Error error) {
 // All that is kept comes back before the links begin anew, since nothing may be out on them then.
 void Peers::let_go(std::size_t position, Error error) {
   Peer& peer = *peers_[position];
-  peer.progress = 0;
+  note_progress(peer, 0);
   parts_.log.warning(error.message);
   return_kept(position);
   links_.begin_anew(position);
@@ -346,7 +412,7 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
   Peer& peer = *peers_[position];
   links_.ended(position);
   hang_up(peer);
-  peer.progress = 0;
+  note_progress(peer, 0);
   peer.finish(state, std::move(error), parts_.clock.now());
   std::erase(tended_, position);
   introducer_.ended(position);
@@ -355,6 +421,7 @@ void Peers::finish(std::size_t position, Peer::State state, Error error) {
 void Peers::begin_to_tend(std::size_t position) {
   const auto place = std::ranges::lower_bound(tended_, position);
   if (place == tended_.end() || *place != position) tended_.insert(place, position);
+  touch(position);
 }
 
 // All that was between the earlier process and this node is settled before the links begin anew.
@@ -368,7 +435,7 @@ void Peers::renew(std::size_t position, const std::string& name) {
       lose(position, lost(fmt::format("{} is lost: {} comes in its place", peer.node(), name)));
     links_.begin_anew(position);
   }
-  peer.renew(name, Patience(options_.dead_after), parts_.clock.now());
+  peer.renew(name, parts_.clock.now());
   std::erase(tended_, position);
   introducer_.renew(position, name);
 }

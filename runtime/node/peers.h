@@ -15,7 +15,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/clock.h"
@@ -64,6 +66,12 @@ class Peers {
   // The positions of those that are up, down or away, or that this node dials. All others are only
   // heard of by what they say: a turn costs no more for a plan that has more of them. Ascending.
   const std::vector<std::size_t>& tended() const { return tended_; }
+  // Something has happened to the peer: what is due to it may have changed.
+  void touch(std::size_t position) { touched_.insert(position); }
+  // Those of which this is so since the last call. Ascending.
+  std::set<std::size_t> take_touched() { return std::exchange(touched_, {}); }
+  // Any thread. What all have told of their progress, together.
+  std::int64_t progress() const { return progress_.load(); }
   // See Introducer::find().
   std::optional<std::size_t> find(const std::string& node) const { return introducer_.find(node); }
   std::optional<std::size_t> find(ConnectionId connection) const;
@@ -89,6 +97,14 @@ class Peers {
   // The peer is over, with an error or as it should be.
   void lose(std::size_t position, Error error, bool fell_silent = false);
   void leave(std::size_t position);
+  // Gives the peer a sign of life, and says how often the two do from now on where that is this
+  // node's to say.
+  void beat(std::size_t position, Duration every, double load);
+  // Whether the head is to be told when this node misses the peer: it hears it too seldom to notice
+  // by itself in time.
+  bool may_ask_after(const Peer& peer) const;
+  // Tells it.
+  void ask_after(std::size_t position);
   // Nothing is heard of the peer any more: it is lost, or away if another process may come.
   void give_up(std::size_t position, Error error);
 
@@ -101,6 +117,10 @@ class Peers {
   // What rule the packet breaks; "": none. take() has seen to it that the peer is up.
   std::string fault_of(std::size_t position, Lane lane, AnyPacket& packet);
   std::string receive_envelope(std::size_t position, Lane lane, Envelope& envelope);
+  std::string take_heartbeat(std::size_t position, const Heartbeat& heartbeat);
+  // The head hears all peers of that machine at the shortest rhythm for a while.
+  void watch(std::size_t position);
+  void note_progress(Peer& peer, std::uint64_t progress);
   // Tells the head of all that this node wants to meet.
   void tell_wanted(const Peer& head);
   std::string take_directory(std::size_t position, const Directory& directory);
@@ -122,6 +142,8 @@ class Peers {
   std::map<std::string, std::size_t> positions_;
   std::map<ConnectionId, std::size_t> by_connection_;
   std::vector<std::size_t> tended_;  // ascending
+  std::set<std::size_t> touched_;
+  std::atomic<std::int64_t> progress_{0};
 };
 
 }  // namespace troupe::runtime

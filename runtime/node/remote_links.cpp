@@ -64,7 +64,14 @@ void RemoteLinks::send_back(Message&& message, const Error& cause) {
 }
 
 void RemoteLinks::account_due(std::size_t peer) {
-  if (!accounts_due_[peer]->exchange(true)) wire_.wake();
+  if (make_account_due(peer)) wire_.wake();
+}
+
+bool RemoteLinks::make_account_due(std::size_t peer) {
+  if (accounts_due_[peer]->exchange(true)) return false;
+  const std::scoped_lock lock(posted_mutex_);
+  posted_.accounts.push_back(peer);
+  return true;
 }
 
 void RemoteLinks::wish(PeerWish wish) {
@@ -134,7 +141,7 @@ void RemoteLinks::return_kept(Message message, const Error& cause) {
 // back. The inlet counts by itself what its sender may have out: a message beyond that breaks the
 // rules.
 std::string RemoteLinks::deliver(std::size_t peer, Lane lane, Envelope& envelope) {
-  accounts_due_[peer]->store(true);
+  make_account_due(peer);
   if (envelope.cause) return deliver_back(peer, envelope);
   const std::string name(envelope.message.name());
   if (envelope.link) {
@@ -202,7 +209,7 @@ std::optional<std::vector<LinkCredit>> RemoteLinks::account_for(std::size_t peer
 // A peer that was welcomed by this node waits for a word before it sends, which the account is.
 void RemoteLinks::came_up(std::size_t peer) {
   here_[peer]->store(true);
-  accounts_due_[peer]->store(true);
+  make_account_due(peer);
   for (const RemoteInlet* inlet : inlets_from_[peer]) credits_told_.erase(inlet->link());
 }
 

@@ -49,6 +49,7 @@ struct PeerWish {
 struct Posted {
   std::vector<Outgoing> messages;
   std::vector<PeerWish> wishes;
+  std::vector<std::size_t> accounts;  // peers that are to be told what was given back
 };
 
 // A message that is ready to leave.
@@ -115,6 +116,8 @@ class RemoteLinks {
 
  private:
   std::string deliver_back(std::size_t peer, Envelope& envelope);
+  // True: none was due to it yet.
+  bool make_account_due(std::size_t peer);
 
   const std::string node_;
   NodeCore& core_;

@@ -90,6 +90,12 @@ template <class Archive>
 void fields(Archive& archive, Like<Heartbeat> auto& heartbeat) {
   archive.number("progress", heartbeat.progress, INT64_MAX);
   archive.number("load_percent", heartbeat.load_percent);
+  archive.number("every_ms", heartbeat.every_ms);
+}
+
+template <class Archive>
+void fields(Archive& archive, Like<Unheard> auto& unheard) {
+  archive.text("node", unheard.node, kMostName);
 }
 
 template <class Archive>

@@ -77,11 +77,20 @@ struct Account {
   std::vector<LinkCredit> credits;
 };
 
-// Control, at every heartbeat.
+// Control: a sign of life (runtime/node/rhythm.h).
 struct Heartbeat {
   std::uint64_t progress = 0;  // of the node's actors; see Activity
   // Threads of the sender's host that run or want to, in percent of its processors.
   std::uint32_t load_percent = 0;
+  // From the plan's first node: how often the two give signs of life from now on, in milliseconds.
+  // From all others 0.
+  std::uint32_t every_ms = 0;
+};
+
+// Control, to the plan's first node alone, while it hears its peers seldom: this one, which shares
+// links with the sender, has been silent for half of the time after which it is given up.
+struct Unheard {
+  std::string node;
 };
 
 // Control: everything was said and acknowledged, and nothing more is expected. See gate.h for why
@@ -182,7 +191,7 @@ struct Envelope {
 
 using AnyPacket = std::variant<Hello, Welcome, Refusal, Account, Heartbeat, Bye, GraphRequest,
                                GraphAnswer, Enrolment, Invitation, Envelope, Directory,
-                               DirectoryHeard, HeadRequest, Granted, NotNow, Wanted>;
+                               DirectoryHeard, HeadRequest, Granted, NotNow, Wanted, Unheard>;
 
 // Any but an Envelope.
 Packet pack(const AnyPacket& packet);

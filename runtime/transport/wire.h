@@ -21,7 +21,7 @@ namespace troupe::runtime {
 
 // Grows with every change that an older build would misread. Both ends of a connection compare it
 // before anything else (zmq_frames.h).
-inline constexpr std::uint16_t kProtocolVersion = 12;
+inline constexpr std::uint16_t kProtocolVersion = 13;
 
 // What travels: a header of at most kMostHeaderBytes and payloads of any size, never copied where a
 // transport can avoid it.

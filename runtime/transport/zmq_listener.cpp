@@ -228,6 +228,7 @@ void ZmqListener::take_attach(const Route& route, std::span<const std::byte> fra
                 Connection{
                     {}, info, {}, {}, {}, open_by, ZmqTraffic(options_, sink_, route.token, false)})
             .first;
+    pending_.insert(route.token);
   }
   Connection& state = peer->second;
   // Both sockets belong to one process.
@@ -277,7 +278,9 @@ void ZmqListener::take_of_peer(Connections::iterator peer, SocketId id, std::spa
   Connection& state = peer->second;
   // One socket has attached and the other one has not: nothing is said yet.
   if (state.id.number == 0) return sink_.dropped();
-  if (const auto ended = state.traffic.take(state.id, id, frames, now)) end_as(peer, *ended);
+  const auto ended = state.traffic.take(state.id, id, frames, now);
+  if (ended) return end_as(peer, *ended);
+  if (state.deadline() != TimePoint::max()) pending_.insert(peer->first);
 }
 
 void ZmqListener::end_as(Connections::iterator peer, const ZmqTraffic::End& ended) {
@@ -311,15 +314,21 @@ void ZmqListener::end_lost(TimePoint now) {
 }
 
 void ZmqListener::end_late(TimePoint now) {
-  for (auto peer = connections_.begin(); peer != connections_.end();) {
-    const auto here = peer++;
-    if (now >= here->second.deadline()) end(here, "the other end closed the connection");
-  }
+  std::erase_if(pending_, [&](const Token& token) {
+    const auto peer = connections_.find(token);
+    if (peer == connections_.end() || peer->second.deadline() == TimePoint::max()) return true;
+    if (now < peer->second.deadline()) return false;
+    end(peer, "the other end closed the connection");
+    return true;
+  });
 }
 
 TimePoint ZmqListener::next_deadline() const {
   TimePoint next = TimePoint::max();
-  for (const auto& [token, peer] : connections_) next = std::min(next, peer.deadline());
+  for (const Token& token : pending_) {
+    const auto peer = connections_.find(token);
+    if (peer != connections_.end()) next = std::min(next, peer->second.deadline());
+  }
   return next;
 }
 

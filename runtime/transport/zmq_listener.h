@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -102,6 +103,7 @@ class ZmqListener {
   std::string address_;
   std::array<Router, kSockets> routers_;
   Connections connections_;
+  std::set<Token> pending_;  // those with a deadline, and maybe some that have none any more
   std::map<ConnectionId, Token> tokens_;  // of open peers
   std::vector<Route> lost_;
   std::vector<Buffer> frames_;  // of the message that is being taken

@@ -24,8 +24,8 @@ ClockOffset::ClockOffset(std::size_t keep) : keep_(keep) {
 void ClockOffset::add(TimePoint asked, TimePoint answered, TimePoint heard) {
   if (!is_near(asked) || !is_near(answered) || !is_near(heard) || heard < asked) return;
   const Duration half = (heard - asked) / 2;
-  echoes_.push_back({answered - (asked + half), half});
-  if (echoes_.size() > keep_) echoes_.pop_front();
+  echoes_.push_back({{answered - (asked + half), half}, heard});
+  while (echoes_.size() > keep_ || echoes_.front().heard < heard - kLongest) echoes_.pop_front();
 }
 
 std::optional<ClockOffset::Estimate> ClockOffset::best() const {

@@ -1,7 +1,8 @@
 #pragma once
 
 // How far another node's clock is off this one's. The node answers questions with the time of its
-// clock. The one of the last few answers with the shortest way there and back tells it best.
+// clock. The one of the last few answers with the shortest way there and back tells it best, if the
+// clocks have not drifted apart since.
 
 #include <cstddef>
 #include <deque>
@@ -14,8 +15,10 @@ namespace troupe::telemetry {
 // One thread at a time.
 class ClockOffset {
  public:
-  // Chooses from the last `keep` answers; at least 1, CHECKed.
+  // Chooses from the last `keep` answers, and of these from those that were heard within kLongest
+  // of the newest; at least 1, CHECKed.
   explicit ClockOffset(std::size_t keep = 16);
+  static constexpr runtime::Duration kLongest = std::chrono::seconds(20);
 
   // Asked and heard are times of this clock, answered is one of the other. An answer that was heard
   // before it was asked, or is decades from now, is left out.
@@ -30,8 +33,12 @@ class ClockOffset {
   std::optional<Estimate> best() const;
 
  private:
+  struct Echo : Estimate {
+    runtime::TimePoint heard{0};
+  };
+
   std::size_t keep_;
-  std::deque<Estimate> echoes_;
+  std::deque<Echo> echoes_;
 };
 
 }  // namespace troupe::telemetry

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "actors/member.h"
 #include "telemetry/trace/trace_bytes.h"
@@ -188,6 +191,22 @@ TEST_F(Reports, TellHowFarClocksAreApart) {
   EXPECT_EQ(reports_->clock("member.0")->error, 1ms) << "of a question that nobody asked";
   reports_->take_change(change("member.0", "dead"));
   EXPECT_FALSE(reports_->clock("member.0").has_value());
+}
+
+TEST_F(Reports, OfManyMembersSomeAreAskedAtATimeAndAllInTurn) {
+  for (int i = 0; i < 99; ++i)
+    reports_->take_change(change(fmt::format("member.{}", i), "running"));
+  std::multiset<std::string> asked;
+  for (int turn = 0; turn < 99; ++turn) {
+    const std::vector<std::string> some = reports_->take_turn();
+    EXPECT_EQ(some.size(), NodeReports::kAskedAtOnce);
+    EXPECT_EQ(std::set(some.begin(), some.end()).size(), some.size());
+    asked.insert(some.begin(), some.end());
+  }
+  for (int i = 0; i < 99; ++i) EXPECT_EQ(asked.count(fmt::format("member.{}", i)), 32U) << i;
+  reports_->take_change(change("member.98", "dead"));
+  for (int i = 3; i < 98; ++i) reports_->take_change(change(fmt::format("member.{}", i), "dead"));
+  EXPECT_THAT(reports_->take_turn(), ElementsAre("member.0", "member.1", "member.2"));
 }
 
 TEST_F(Reports, TracesAreOnTheHeadsClock) {

@@ -61,6 +61,17 @@ TEST(SampleTeller, QuickStepsGoTogether) {
   EXPECT_THAT(told(kTellEvery / 10, true, one_step), ElementsAre(2, 20));
 }
 
+TEST(SampleTeller, OfManyMembersEachTellsSeldom) {
+  const auto one_of = [](std::size_t members) {
+    return [members](Context& context, SampleTeller& teller) {
+      teller.note_members(members);
+      one_step(context, teller);
+    };
+  };
+  EXPECT_EQ(told(kTellEvery, true, one_of(kTellers)), std::vector<std::size_t>(20, 2));
+  EXPECT_THAT(told(kTellEvery, true, one_of(10 * kTellers)), ElementsAre(2, 20));
+}
+
 TEST(SampleTeller, NoMessageHoldsMoreThanItMay) {
   const auto many = [](Context& context, SampleTeller& teller) {
     for (std::size_t i = 0; i < 2 * kMostSamples + 1; ++i) teller.add(context, "a", 1.0);

@@ -39,7 +39,7 @@ class Telling {
     Script root, monitor;
     root.start = [&](Context& context) {
       teller_->start(context);
-      teller_->enter(true);
+      teller_->enter(true, 1);
       while (told_ < at_once) tell_next(context);
       context.after(milliseconds(1));
     };

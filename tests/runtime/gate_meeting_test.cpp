@@ -188,6 +188,34 @@ TEST_F(GateMeeting, OnlyNeighboursMayBeAskedForAndOnlyOfTheFirstNode) {
   }
 }
 
+TEST_F(GateMeeting, OnlyNeighboursMayBeMissedAndOnlyTheFirstNodeSaysHowOftenToSpeak) {
+  struct Case {
+    Packet packet;
+    std::string why;
+  };
+  const Case cases[] = {
+      {pack(Unheard{"x"}), "it asked for 'x', with which it shares no link"},
+      {pack(Unheard{"b"}), "it asked for 'b', with which it shares no link"},
+      {pack(Heartbeat{1, 0, 1000}), "it said how often to speak, which only a may"}};
+  for (const Case& example : cases) {
+    SCOPED_TRACE(example.why);
+    make_world(1);
+    make_plan();
+    quiet();
+    told_.clear();
+    add("a");
+    Impostor b(*world_, "sim://impostor",
+               [&](Impostor& self, ConnectionId on, const AnyPacket& said) {
+                 if (std::holds_alternative<Welcome>(said)) self.say(on, example.packet);
+               });
+    b.dial("sim://0", hello_of("b", 99, "sim://impostor"));
+    stop_all_at(5s);
+    EXPECT_TRUE(world_->run(60s));
+    EXPECT_THAT(told("a"), HasSubstr("lost b: b is lost: " + example.why));
+    world_.reset();
+  }
+}
+
 // So descriptors and what a node is told grow with those that it talks to.
 TEST_F(GateMeeting, InAMeshOnlyThoseThatTalkAreConnected) {
   constexpr std::uint32_t kNodes = 8;

@@ -210,7 +210,7 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
       pack(Welcome{introduction()}),
       pack(Refusal{error}),
       pack(Account{{1, 2, 3}, {{4, 5, 600}}}),
-      pack(Heartbeat{12345, 350}),
+      pack(Heartbeat{12345, 350, 16000}),
       pack(Bye{}),
       pack(GraphRequest{}),
       pack(graph_answer()),
@@ -222,14 +222,15 @@ TEST(Packets, BytesAreThoseOfTheProtocolsVersion) {
       pack(HeadRequest{HeadRequest::Kind::kBurst, "hpc", "+4", "host", 4242}),
       pack(Granted{"member.2 has left the run"}),
       pack(NotNow{"why"}),
-      pack(Wanted{{"member.2", "member.5"}})};
+      pack(Wanted{{"member.2", "member.5"}}),
+      pack(Unheard{"member.2"})};
   EXPECT_EQ(std::size(packets), std::variant_size_v<AnyPacket>);
   Hasher hasher;
   for (const Packet& packet : packets) {
     hasher.add(packet.header.bytes());
     for (const Buffer& payload : packet.payloads) hasher.add(payload.bytes());
   }
-  EXPECT_EQ(hasher.digest().text(), "801eb1e17a59a0e5fcfa72efcc04d813");
+  EXPECT_EQ(hasher.digest().text(), "4a33644a108b8ee282546d6dbee48382");
 }
 
 }  // namespace

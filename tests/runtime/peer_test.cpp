@@ -6,7 +6,7 @@ namespace troupe::runtime {
 namespace {
 
 TEST(Peer, PacketIsTakenOnceAndOnlyAfterTheOneBeforeIt) {
-  Peer peer("b", "", TimePoint(0), Patience(std::chrono::seconds(2)));
+  Peer peer("b", "", TimePoint(0), SilenceOptions{});
   EXPECT_EQ(peer.arrival(Lane::kData, 1, 10), Peer::Arrival::kNext);
   EXPECT_EQ(peer.arrival(Lane::kData, 1, 10), Peer::Arrival::kAgain);
   EXPECT_EQ(peer.arrival(Lane::kData, 3, 10), Peer::Arrival::kGap);
@@ -16,7 +16,7 @@ TEST(Peer, PacketIsTakenOnceAndOnlyAfterTheOneBeforeIt) {
 }
 
 TEST(Peer, PacketIsKeptUntilItIsAcknowledged) {
-  Peer peer("b", "", TimePoint(0), Patience(std::chrono::seconds(2)));
+  Peer peer("b", "", TimePoint(0), SilenceOptions{});
   for (int i = 0; i < 3; ++i) (void)peer.keep(Lane::kData, {});
   EXPECT_EQ(peer.next_sequence(Lane::kData), 4U);
   EXPECT_TRUE(peer.acknowledged({0, 2, 0}));

@@ -185,6 +185,7 @@ HistoryDraft draft_of(std::uint64_t seed) {
   if (draft.mild) draft.gate.heartbeat = 500ms;
   draft.gate.dead_after = draft.gate.heartbeat * 3;
   draft.outbound = dice.below(draft.starts.size());
+  draft.gate.peers_a_beat = one_of<std::size_t>(dice, {1, 2, 32});
   return draft;
 }
 

@@ -27,7 +27,7 @@ std::string words(const AnyPacket& packet) {
   static constexpr std::array<const char*, std::variant_size_v<AnyPacket>> kNames = {
       "hello",           "welcome",       "refusal",   "account",    "heartbeat", "bye",
       "graph request",   "graph answer",  "enrolment", "invitation", "envelope",  "directory",
-      "directory heard", "drain request", "drained",   "not now",    "wanted"};
+      "directory heard", "drain request", "drained",   "not now",    "wanted",    "unheard"};
   std::string text = kNames.at(packet.index());
   if (const auto* envelope = std::get_if<Envelope>(&packet)) {
     text += fmt::format(" {} '{}'", envelope->sequence, envelope->message.name());

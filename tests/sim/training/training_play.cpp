@@ -161,6 +161,8 @@ class Company final : public NetworkWatcher {
     process.start = when;
     process.address = "sim://0";
     process.gate.incarnation = world_.dice().next() | 1U;
+    // As if members were many: the head hears each of them seldom.
+    if (world_.dice().one_in(4)) process.gate.peers_a_beat = 1;
     process.gate.predecessors = incarnations_;
     process.gate.called = std::move(called);
     if (may_return_) process.keeper->given_up = [this](const std::string&) { make_room(); };

@@ -44,6 +44,16 @@ TEST(ClockOffset, ShortestWayOfTheLastFewWins) {
   EXPECT_EQ(clock.best()->offset, 115ms);
 }
 
+TEST(ClockOffset, ForgetsWhatWasHeardLongBefore) {
+  ClockOffset clock;
+  clock.add(0s, 101ms, 2ms);
+  clock.add(20s, 20150ms, 20001ms);
+  EXPECT_EQ(clock.best()->error, 500us);
+  clock.add(20s, 20150ms, 20003ms);
+  clock.add(45s, 45150ms, 45100ms);
+  EXPECT_EQ(clock.best()->error, 50ms) << "the clocks may have drifted apart";
+}
+
 TEST(ClockOffset, LeavesOutWhatCannotBe) {
   ClockOffset clock;
   clock.add(10ms, 5ms, 9ms);

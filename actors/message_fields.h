@@ -49,7 +49,7 @@ void fields(auto& archive, Like<Halted> auto& body) {
   archive.last("view", body.view);
 }
 
-void fields(auto& archive, Like<ViewMessage> auto& body) { archive.inlined(body.view); }
+void fields(auto& archive, Like<ViewMessage> auto& body) { archive.shared("view", body.view); }
 
 void fields(auto& archive, Like<Entered> auto& body) { archive.inlined(body.view); }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Memory and descriptors of the processes of a run, by the number of its members.
 
-usage: members.py TROUPE [--small | [--load] MEMBERS...]
+usage: members.py TROUPE [--small | MEMBERS...]
 
 For each number: a run of toy with so many members, all on this machine. When it trains, a tenth of
 them are killed (kill -9), and as many others join (troupe join). When all of these are in the View
@@ -11,9 +11,6 @@ of the members are read when the run trains, and again just before it is stopped
 memory of all members together, in which what they share counts once. A member may not have more
 descriptors than MOST, however many others there are: those that it opens for itself, and those of
 its neighbours; the one that teaches newcomers some more for each. --small is 8 members.
-
---load: the processor time of the head over a minute of such a run to which nothing happens, as a
-share of a core, with signs of life as often as they are by default, and as seldom as above.
 """
 
 import json
@@ -35,9 +32,8 @@ train: {iterations: ITERATIONS, epochs: 1000000, micro_batch: 2, micro_batches: 
 actors: {checkpointer: {every: none}, validator: {every: none}}
 cluster:
   joiners: JOINERS
-  failure: {restart: 0, heartbeat: BEATS, dead_after: 10s, stuck_after: 600s}
+  failure: {restart: 0, heartbeat: 2s, dead_after: 10s, stuck_after: 600s}
 """
-SELDOM, BY_DEFAULT = "2s", "500ms"
 MANY = 1_000_000  # iterations: the run is stopped before
 MOST = 100
 SLOTS = 4  # steps of an iteration of toy
@@ -75,12 +71,6 @@ def show(when, count, out):
           f"{statistics.median(resident) / 1e6:>8.1f} MB {max(resident) / 1e6:>8.1f} MB "
           f"{sum(shares) / 1e9:>8.2f} GB", flush=True)
     return sorted(descriptors)
-
-
-def processor_seconds(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        words = file.read().rsplit(")", 1)[1].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Run:
@@ -160,7 +150,7 @@ def measure(troupe, members):
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="troupe-bench-members-") as folder:
         runs.write_topology(folder, TOPOLOGY, iterations=MANY, micro=members, joiners=changed,
-                            events=4 * members, beats=SELDOM)
+                            events=4 * members)
         run = Run(troupe, folder, members, changed)
         try:
             run.make_steps(4)
@@ -186,34 +176,11 @@ def measure(troupe, members):
               f"{time.monotonic() - begun:.0f} s in all", flush=True)
 
 
-def measure_load(troupe, members, beats):
-    with tempfile.TemporaryDirectory(prefix="troupe-bench-members-") as folder:
-        runs.write_topology(folder, TOPOLOGY, iterations=MANY, micro=members, joiners=1,
-                            events=4 * members, beats=beats)
-        run = Run(troupe, folder, members, 1)
-        try:
-            run.make_steps(4)
-            heads, _ = alive(run.out)
-            begun, used, steps = time.monotonic(), processor_seconds(heads[0]), run.steps
-            run.wait(lambda: time.monotonic() > begun + 60)
-            share = (processor_seconds(heads[0]) - used) / (time.monotonic() - begun)
-            print(f"{members:>7} a sign of life every {beats:<6} {100 * share:>6.1f} % of a core, "
-                  f"{run.steps - steps} steps", flush=True)
-            run.stop()
-        finally:
-            run.program.kill()
-
-
 def main():
-    words = [word for word in sys.argv[1:] if word not in ("--small", "--load")]
+    words = [word for word in sys.argv[1:] if word != "--small"]
     numbers = words[1:] or (["8"] if "--small" in sys.argv else ["8", "32", "128"])
     if not words or not all(number.isdigit() and int(number) > 2 for number in numbers):
         sys.exit(__doc__)
-    if "--load" in sys.argv:
-        for number in numbers:
-            for beats in (BY_DEFAULT, SELDOM):
-                measure_load(os.path.abspath(words[0]), int(number), beats)
-        return
     print(f"{'members':>7} {'':<18} {'head: fds':>9} {'memory':>11} {'member: fds':>9} {'most':>7} "
           f"{'memory':>11} {'most':>11} {'all':>11}")
     for number in numbers:

@@ -175,7 +175,8 @@ runtime::Result<Plan> make_plan(const Topology& topology, const NetworkSizes& ne
   for (const std::string& actor : telling) {
     plan.links.push_back({actor, "samples", "monitor", "metrics", Lane::kMetrics, 64, 1 << 18, 0});
   }
-  // A node's sample comes once a second, and a trace of its actors when somebody asks.
+  // A node's sample comes once a second or more seldom, and a trace of its actors when somebody
+  // asks.
   for (const std::string& root : roots) {
     plan.links.push_back({root, "metrics", "monitor", "reports", Lane::kMetrics, 8, 4 << 20, 0});
   }

@@ -68,13 +68,12 @@ void add_introductions(const Folder& folder) {
 void add_node_packets(const Folder& folder) {
   folder.add("account", pack(runtime::Account{{1, 2, 3}, {{0, 5, 600}, {3, 1, 70000}}}));
   folder.add("heartbeat", pack(runtime::Heartbeat{12345, 350, 16000}));
-  folder.add("unheard", pack(runtime::Unheard{"node-2"}));
+  folder.add("unheard", pack(runtime::Unheard{"node-2", 2000}));
   folder.add("bye", pack(runtime::Bye{}));
   folder.add("graph-request", pack(runtime::GraphRequest{}));
-  runtime::Directory directory;
-  directory.edition = 2;
-  directory.entries = {{"member.1", "tcp://10.0.0.5:40001", std::string(40, 'k'), 7, true},
-                       {"member.2", "", "", 0, false}};
+  const runtime::DirectoryEntry known{"member.1", "tcp://10.0.0.5:40001", std::string(40, 'k'), 7,
+                                      true};
+  const runtime::Directory directory{2, {known, {"member.2", "", "", 0, false}}};
   folder.add("directory", pack(directory));
   folder.add("directory-heard", pack(runtime::DirectoryHeard{2}));
   folder.add("wanted", pack(runtime::Wanted{{"member.1", "member.2"}}));

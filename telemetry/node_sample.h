@@ -1,7 +1,7 @@
 #pragma once
 
-// One process of a run tells this of itself about once a second. The fields are as in
-// runtime/base/fields.h.
+// One process of a run tells this of itself about once a second, or more seldom where there are
+// many. The fields are as in runtime/base/fields.h.
 
 #include <cmath>
 #include <cstddef>

@@ -69,4 +69,8 @@ runtime::WireTypes wire_types(const model::Gan& gan, const pipeline::TrainingOpt
 runtime::GateOptions gate_options(const std::string& name, const config::FailureSection& failure,
                                   std::vector<runtime::Term> terms);
 
+// How long a head waits for the members of the one before it: as long as one of so many may take to
+// notice that the head it knew is gone, and the way here.
+runtime::Duration return_within(const config::FailureSection& failure, std::size_t members);
+
 }  // namespace troupe::launch

@@ -35,7 +35,6 @@
 #include "runtime/base/host_name.h"
 #include "runtime/base/utc_time.h"
 #include "runtime/node/node.h"
-#include "runtime/node/patience.h"
 
 namespace troupe::launch {
 namespace {
@@ -333,10 +332,8 @@ void HeadRun::succeed(const HeadHistory& history) {
           pipeline::reason_to_stop(setup_->options.stop, *begin_.state)};
   coordinator.predecessor->processes = history.processes();
   coordinator.predecessor->renewed = history.renewed();
-  // As long as a member may take to notice that the head it knew is gone, and the way here.
-  const runtime::Patience patience(setup_->topology.cluster.failure.dead_after);
   coordinator.return_within =
-      2 * patience.with_absence(runtime::TimePoint{0}, host_load()) + std::chrono::seconds(1);
+      return_within(setup_->topology.cluster.failure, history.members.size());
   parts_->monitor.told_before = true;
 }
 

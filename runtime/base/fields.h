@@ -47,9 +47,12 @@
 //                                     JSON for an empty list or text
 //   floats(name, values)              a vector of floats, of any size
 //   attached(name, buffer)            a Buffer, of any size
+//   shared(name, pointer)             a pointer to a constant struct without attachments, never
+//                                     null, that many are told one after the other: they are sent
+//                                     the same bytes, which are written once
 //
 // JSON (runtime/base/json_writer.h, json_reader.h) lacks time, hash, choice, perhaps_choice, words,
-// first, all, floats, attached, and pointers. It alone has:
+// first, all, floats, attached, shared, and pointers. It alone has:
 //
 //   real(name, value, digits)         so many digits in place of 9
 //   moment(name, value)               a double: seconds since 1970, told to a millisecond

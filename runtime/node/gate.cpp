@@ -32,6 +32,7 @@ Gate::Gate(NodeCore& core, const Plan& plan, GateOptions options, Wire& wire,
       liveness_(options_, clock.now()) {
   CHECK(options_.incarnation != 0, "incarnation 0 means none");
   CHECK(options_.dead_after > 2 * options_.heartbeat, "dead_after is over two heartbeats");
+  CHECK(options_.peers_a_beat > 0, "the first node hears its peers");
   CHECK(introducer_.is_head() || !options_.head_address.empty(),
         "it is known where to dial the head");
 }
@@ -105,7 +106,7 @@ TimePoint Gate::next_due() const {
   return due;
 }
 
-// Whoever is up, or awaited with a deadline, is looked at every heartbeat: so a longer pause is
+// All that are up, or awaited with a deadline, are looked at every heartbeat: so a longer pause is
 // this node's own sleep; see Liveness.
 TimePoint Gate::due_to(const Peer& peer, TimePoint now) const {
   TimePoint due = now + options_.heartbeat;
@@ -114,7 +115,7 @@ TimePoint Gate::due_to(const Peer& peer, TimePoint now) const {
       const Duration patience = patience_with(peer, now);
       due = std::min({due, peer.rhythm.next(), peer.rhythm.silent_from() + patience});
       if (peers_.may_ask_after(peer)) {
-        due = std::min(due, peer.rhythm.silent_from() + patience / 2);
+        due = std::min(due, peer.rhythm.silent_from() + liveness_.patience_until_asked(peer, now));
       }
       return due;
     }
@@ -137,13 +138,11 @@ TimePoint Gate::due_to(const Peer& peer, TimePoint now) const {
   return due;
 }
 
-// The plan's first node hears all others, so it hears each the more seldom the more there are.
-// Those that work with a node hear it every heartbeat, and ask after it when they miss it.
+// The first node hears each of many peers seldom. Those that work with one hear it every heartbeat,
+// and ask after it when they miss it.
 Duration Gate::rhythm_with(const Peer& peer, TimePoint now) const {
-  if (!introducer_.is_head()) return peer.rhythm.length();
   if (now < peer.watched_until) return options_.heartbeat;
-  const std::size_t times = (up_ + options_.peers_a_beat - 1) / options_.peers_a_beat;
-  return static_cast<Duration::rep>(std::max<std::size_t>(1, times)) * options_.heartbeat;
+  return rhythm_among(up_, options_.heartbeat, options_.peers_a_beat);
 }
 
 // Does what is due because time has passed, and what follows from what has happened.
@@ -179,10 +178,10 @@ void Gate::tend(TimePoint now) {
     }
   }
   if (closing_.load()) return;
-  for (const std::size_t position : std::set(introducer_.due())) {
+  for (const std::size_t position : introducer_.take_due()) {
     const Peer& peer = *peers_.all()[position];
     if (peer.state() != Peer::State::kUp) continue;
-    if (const auto directory = introducer_.due_to(position)) {
+    if (const auto directory = introducer_.directory_for(position)) {
       parts_.wire.send(*peer.connection, Lane::kControl, pack(*directory));
     }
   }
@@ -196,8 +195,11 @@ void Gate::look_at(std::size_t position, TimePoint now) {
 void Gate::tend_alive(std::size_t position, TimePoint now) {
   Peer& peer = *peers_.all()[position];
   const Duration silence = now - peer.rhythm.silent_from();
-  const Duration patience = patience_with(peer, now);
-  if (silence >= patience) {
+  const Duration until_asked = liveness_.patience_until_asked(peer, now);
+  if (silence >= until_asked && peers_.may_ask_after(peer)) {
+    peers_.ask_after(position, 2 * until_asked);
+  }
+  if (silence >= patience_with(peer, now)) {
     return peers_.give_up(
         position,
         lost(fmt::format("{} has not been heard of for {:.1f} s: its process is stopped or "
@@ -206,11 +208,11 @@ void Gate::tend_alive(std::size_t position, TimePoint now) {
                          peer.node(), seconds(now - peer.rhythm.last_heard()),
                          seconds(options_.dead_after))));
   }
-  if (silence >= patience / 2 && peers_.may_ask_after(peer)) peers_.ask_after(position);
   // Where many have long rhythms, some speak a little early, together with others.
   const Duration early = peer.rhythm.is_longer() ? options_.heartbeat / 8 : Duration(0);
   if (now + early >= peer.rhythm.next()) {
-    peers_.beat(position, rhythm_with(peer, now), liveness_.load(now));
+    if (introducer_.is_head()) peer.rhythm.change(rhythm_with(peer, now), now);
+    peers_.beat(position, liveness_.load(now));
   }
   if (auto credits = links_.account_for(position)) {
     parts_.wire.send(*peer.connection, Lane::kControl,
@@ -251,7 +253,7 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
       // A peer that dials this node has no deadline here: it may come at any time.
       if (peer.dialed() && now - peer.since() >= options_.dial_within / 2 &&
           peers_.may_ask_after(peer)) {
-        peers_.ask_after(position);
+        peers_.ask_after(position, options_.dead_after);
       }
       if (peer.dialed() && now - peer.since() >= options_.dial_within) {
         return peers_.lose(

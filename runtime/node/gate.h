@@ -97,7 +97,7 @@ class Gate final : public WireEvents {
   // A peer that is up.
   void tend_alive(std::size_t position, TimePoint now);
   TimePoint due_to(const Peer& peer, TimePoint now) const;
-  // How often this node and a peer that is up are to give signs of life.
+  // At the plan's first node: how often it and a peer that is up are to give signs of life.
   Duration rhythm_with(const Peer& peer, TimePoint now) const;
   Duration patience_with(const Peer& peer, TimePoint now) const {
     return liveness_.patience_with(peer, closing_.load(), now);

@@ -15,6 +15,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/secret.h"
 #include "runtime/node/patience.h"
+#include "runtime/node/rhythm.h"
 #include "runtime/transport/packets.h"
 
 namespace troupe::runtime {
@@ -118,9 +119,8 @@ struct GateOptions : SilenceOptions {
   // Threads of this host that run or want to, per processor; asked once a heartbeat, on the driving
   // thread. Null: 0.
   std::function<double()> host_load;
-  // So many peers give the plan's first node signs of life in a heartbeat, and as many hear of it;
-  // with more of them each does so as many times as seldom. Others than the first node follow it.
-  std::size_t peers_a_beat = 32;
+  // See kPeersABeat; 1 or more. Others than the plan's first node follow it.
+  std::size_t peers_a_beat = kPeersABeat;
   // All nodes must have these in common. Another value at the other end is refused, naming both.
   std::vector<Term> terms;
   // How long a node that it dials may take to answer for the first time.

@@ -130,11 +130,11 @@ std::string Introducer::introduce(std::size_t peer, const Wanted& wanted) {
 
 std::string Introducer::fault_of_asking(std::size_t peer,
                                         const std::vector<std::string>& nodes) const {
-  if (!is_head()) return fmt::format("it asked for other nodes, of which only {} tells", head());
+  if (!is_head()) return fmt::format("it asked about other nodes, of which only {} tells", head());
   for (const std::string& name : nodes) {
     const auto other = find(name);
     if (!other || !neighbours_.are_neighbours(known_[peer].place, known_[*other].place)) {
-      return fmt::format("it asked for '{}', with which it shares no link", name);
+      return fmt::format("it asked about '{}', with which it shares no link", name);
     }
   }
   return {};
@@ -161,7 +161,6 @@ void Introducer::renew(std::size_t peer, const std::string& name) {
   for (std::size_t other = 0; other < known_.size(); ++other) {
     if (known_[other].renamed.contains(peer)) due_.insert(other);
   }
-  due_.erase(peer);
   std::erase_if(pairs_, [&](const auto& pair) {
     return pair.first.first == known.node || pair.first.second == known.node;
   });
@@ -187,8 +186,7 @@ void Introducer::make_due(std::size_t peer) {
 }
 
 // A peer is told to dial a neighbour only when that one has heard of it, and so lets it in.
-std::optional<Directory> Introducer::due_to(std::size_t peer) {
-  if (due_.erase(peer) == 0) return std::nullopt;
+std::optional<Directory> Introducer::directory_for(std::size_t peer) {
   Known& known = known_[peer];
   Directory directory;
   for (const std::size_t other : known.meets) {

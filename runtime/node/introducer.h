@@ -83,10 +83,11 @@ class Introducer {
   void connected(std::size_t peer) {
     if (is_head()) due_.insert(peer);
   }
-  // Peers that may be to be told a directory, once they are connected. Ascending.
-  const std::set<std::size_t>& due() const { return due_; }
-  // The directory that the peer is to be told now, if any.
-  std::optional<Directory> due_to(std::size_t peer);
+  // Peers for which something is new since the last call, ascending. One that is not connected is
+  // told when it is.
+  std::set<std::size_t> take_due() { return std::exchange(due_, {}); }
+  // All that a peer is to be told, if anything.
+  std::optional<Directory> directory_for(std::size_t peer);
   // The peer asks for something about these nodes: the rule that it breaks; "": none.
   std::string fault_of_asking(std::size_t peer, const std::vector<std::string>& nodes) const;
   // The peer has heard an edition. False: it was not told of it.

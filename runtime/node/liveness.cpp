@@ -49,7 +49,14 @@ Duration Liveness::patience_with(const Peer& peer, bool closing, TimePoint now) 
     // A node that ends goes without a peer whose connection is gone, however busy the hosts are.
     return closing ? options_.dead_after : peer.patience.with_absence(now, load(now));
   }
-  return peer.on_this_machine ? peer.patience.most() : peer.patience.with_silence(now, load(now));
+  const Duration own =
+      peer.on_this_machine ? peer.patience.most() : peer.patience.with_silence(now, load(now));
+  if (peer.rhythm.missed) return own + 2 * patience_until_asked(peer, now);
+  return now < peer.watched_until ? std::max(own, peer.patience_of_others) : own;
+}
+
+Duration Liveness::patience_until_asked(const Peer& peer, TimePoint now) const {
+  return peer.patience.with_silence(now, load(now)) / 2;
 }
 
 Duration Liveness::patience_with_visitors(TimePoint now) const {

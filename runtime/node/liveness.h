@@ -35,6 +35,8 @@ class Liveness {
   void hear(Peer& peer, TimePoint now) const;
   // With a peer that is up or down. `closing`: this node ends.
   Duration patience_with(const Peer& peer, bool closing, TimePoint now) const;
+  // With a peer that is up: this node asks others after it when it has been silent for so long.
+  Duration patience_until_asked(const Peer& peer, TimePoint now) const;
   Duration patience_with_visitors(TimePoint now) const;
   // Threads of this host that run or want to, per processor: the largest mean over some seconds.
   double load(TimePoint now) const { return load_.value(now); }

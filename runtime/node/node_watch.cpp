@@ -80,8 +80,9 @@ void NodeWatch::look(TimePoint now) {
 }
 
 void NodeWatch::ask_all_nodes(TimePoint now) {
-  core_.gate()->request_graphs();
+  // Before the answers can come: with each comes the progress that its node has made by then.
   progress_when_asked_ = activity().progress;
+  core_.gate()->request_graphs();
   answers_due_ = now + kGraphPatience;
 }
 

@@ -35,7 +35,8 @@ class Patience {
 
   explicit Patience(Duration dead_after) : dead_after_(dead_after) {}
 
-  // The peer gave a sign of life `gap` after the one before.
+  // The peer gave a sign of life so long after the one before; with a rhythm that is longer than a
+  // heartbeat (rhythm.h), less that difference. Not below 0.
   void add_gap(Duration gap, TimePoint now) { gap_.add(static_cast<double>(gap.count()), now); }
   // Threads that run or want to, per processor of the peer's host.
   void add_load(double load, TimePoint now) { load_.add(load, now); }

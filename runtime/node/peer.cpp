@@ -21,6 +21,7 @@ void Peer::come_up(ConnectionId by, std::uint64_t incarnation, TimePoint now) {
   incarnation_ = incarnation;
   rhythm.begin(now);
   watched_until = TimePoint(0);
+  patience_of_others = Duration(0);
   ++connections_;
   enter(State::kUp, now);
 }
@@ -70,6 +71,8 @@ void Peer::renew(std::string node, TimePoint now) {
   connection.reset();
   connected = ready = false;
   patience = Patience(silence_.dead_after);
+  rhythm = Rhythm(silence_.heartbeat);
+  machine.clear();
   on_this_machine = invited = false;
   progress = 0;
   process.clear();

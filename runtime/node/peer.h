@@ -119,8 +119,11 @@ class Peer {
   // Signs of life.
   Patience patience;
   Rhythm rhythm;
-  // At the plan's first node: until then the rhythm is the shortest, however many peers there are.
+  // At the plan's first node, since another one has missed it: until then the rhythm is the
+  // shortest, however many peers there are, and it is given as much patience as those have who hear
+  // it often.
   TimePoint watched_until{0};
+  Duration patience_of_others{0};
   // As its Introduction has it.
   std::string machine;
   // It runs on the same machine: while its connection is open, its process is not dead.

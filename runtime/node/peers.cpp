@@ -136,7 +136,11 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
 // Another process in the head's place does not know who is wanted.
 void Peers::become_ready(Peer& peer) {
   peer.ready = peer.met = true;
-  if (peer.node() == introducer_.head()) tell_wanted(peer);
+  if (peer.node() == introducer_.head()) {
+    tell_wanted(peer);
+    // What was said over the connection before may be lost.
+    for (const auto& other : peers_) other->rhythm.missed = false;
+  }
   for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
     for (const Peer::Kept& kept : peer.kept(lane)) {
       parts_.wire.send(*peer.connection, lane, kept.packet);
@@ -191,8 +195,9 @@ std::string Peers::fault_of(std::size_t position, Lane lane, AnyPacket& packet) 
           [&](const Heartbeat& heartbeat) { return take_heartbeat(position, heartbeat); },
           [&](const Unheard& unheard) -> std::string {
             std::string fault = introducer_.fault_of_asking(position, {unheard.node});
-            if (fault.empty()) watch(*find(unheard.node));
-            return fault;
+            if (!fault.empty()) return fault;
+            watch(*find(unheard.node), std::chrono::milliseconds(unheard.patience_ms));
+            return "";
           },
           [&](const GraphRequest&) -> std::string {
             // Its progress until now, of which the last sign of life may not have told.
@@ -242,30 +247,32 @@ void Peers::note_progress(Peer& peer, std::uint64_t progress) {
   peer.progress = progress;
 }
 
-void Peers::beat(std::size_t position, Duration every, double load) {
+void Peers::beat(std::size_t position, double load) {
   Peer& peer = *peers_[position];
   const TimePoint now = parts_.clock.now();
   Heartbeat heartbeat;
   heartbeat.progress = static_cast<std::uint64_t>(parts_.core.wiring().progress());
   heartbeat.load_percent = static_cast<std::uint32_t>(std::min(100.0 * load, 1e9));
   if (introducer_.is_head()) {
-    const auto whole = std::chrono::ceil<std::chrono::milliseconds>(every);
-    heartbeat.every_ms = static_cast<std::uint32_t>(whole.count());
-    peer.rhythm.change(whole, now);
+    const auto every = std::chrono::ceil<std::chrono::milliseconds>(peer.rhythm.length());
+    heartbeat.every_ms = static_cast<std::uint32_t>(every.count());
   }
   peer.rhythm.speak(now);
   parts_.wire.send(*peer.connection, Lane::kControl, pack(heartbeat));
 }
 
-// One that falls silent may do so with its machine, and with all that others would miss it.
-void Peers::watch(std::size_t position) {
+// One that falls silent may do so with its machine.
+void Peers::watch(std::size_t position, Duration patience) {
   const TimePoint now = parts_.clock.now();
   const std::string machine = peers_[position]->machine;
   for (const std::size_t other : tended_) {
     Peer& peer = *peers_[other];
     if (other != position && (machine.empty() || peer.machine != machine)) continue;
     if (peer.state() != Peer::State::kUp) continue;
-    peer.watched_until = now + peer.patience.most();
+    const Duration most = peer.patience.most();
+    const Duration before = now < peer.watched_until ? peer.patience_of_others : Duration(0);
+    peer.watched_until = now + most;
+    peer.patience_of_others = std::max(before, std::min(patience, most));
     peer.rhythm.change(options_.heartbeat, now);
     touch(other);
   }
@@ -274,14 +281,16 @@ void Peers::watch(std::size_t position) {
 bool Peers::may_ask_after(const Peer& peer) const {
   if (introducer_.is_head() || peer.rhythm.missed) return false;
   const Peer& head = *peers_[positions_.at(introducer_.head())];
-  return &head != &peer && head.ready && head.rhythm.is_longer();
+  return &head != &peer && head.ready && head.rhythm.was_ever_longer();
 }
 
-void Peers::ask_after(std::size_t position) {
+void Peers::ask_after(std::size_t position, Duration patience) {
   Peer& peer = *peers_[position];
   peer.rhythm.missed = true;
   const Peer& head = *peers_[positions_.at(introducer_.head())];
-  parts_.wire.send(*head.connection, Lane::kControl, pack(Unheard{peer.node()}));
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(patience);
+  parts_.wire.send(*head.connection, Lane::kControl,
+                   pack(Unheard{peer.node(), static_cast<std::uint32_t>(whole.count())}));
 }
 
 // A packet that came over an earlier connection, too, is passed over. One that is missing can only

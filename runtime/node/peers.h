@@ -97,14 +97,13 @@ class Peers {
   // The peer is over, with an error or as it should be.
   void lose(std::size_t position, Error error, bool fell_silent = false);
   void leave(std::size_t position);
-  // Gives the peer a sign of life, and says how often the two do from now on where that is this
-  // node's to say.
-  void beat(std::size_t position, Duration every, double load);
-  // Whether the head is to be told when this node misses the peer: it hears it too seldom to notice
-  // by itself in time.
+  // Gives the peer a sign of life, which at the head says how often the two do from now on.
+  void beat(std::size_t position, double load);
+  // Whether the head is to be told when this node misses the peer: it may hear it too seldom to
+  // notice by itself in time, and was not told yet.
   bool may_ask_after(const Peer& peer) const;
-  // Tells it.
-  void ask_after(std::size_t position);
+  // Tells it, and with how much patience the peer is heard here.
+  void ask_after(std::size_t position, Duration patience);
   // Nothing is heard of the peer any more: it is lost, or away if another process may come.
   void give_up(std::size_t position, Error error);
 
@@ -118,8 +117,8 @@ class Peers {
   std::string fault_of(std::size_t position, Lane lane, AnyPacket& packet);
   std::string receive_envelope(std::size_t position, Lane lane, Envelope& envelope);
   std::string take_heartbeat(std::size_t position, const Heartbeat& heartbeat);
-  // The head hears all peers of that machine at the shortest rhythm for a while.
-  void watch(std::size_t position);
+  // The head hears all peers of that machine at the shortest rhythm for a while, and is as patient.
+  void watch(std::size_t position, Duration patience);
   void note_progress(Peer& peer, std::uint64_t progress);
   // Tells the head of all that this node wants to meet.
   void tell_wanted(const Peer& head);

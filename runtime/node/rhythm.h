@@ -1,17 +1,27 @@
 #pragma once
 
 // How often this node and a peer tell each other that they live, and since when the peer is silent.
-//
 // The rhythm of two nodes is cluster.failure.heartbeat. The plan's first node, which is connected
-// to all others, has a longer one with each when they are many (GateOptions::peers_a_beat), and
-// says so in its signs of life; the other node follows. Silence counts from when a sign of life was
-// due, less one heartbeat: with the shortest rhythm, from the last one.
+// to all others, has a longer one with each when they are many, and says so in its signs of life;
+// the other node follows. Silence counts from when a sign of life was due, less one heartbeat: with
+// the shortest rhythm, from the last one.
 
 #include <algorithm>
+#include <cstddef>
 
 #include "runtime/base/clock.h"
 
 namespace troupe::runtime {
+
+// So many peers give the plan's first node signs of life in a heartbeat, and as many hear of it.
+inline constexpr std::size_t kPeersABeat = 32;
+
+// Of the first node with each of so many peers: with more than `peers_a_beat` as many times longer.
+inline Duration rhythm_among(std::size_t peers, Duration heartbeat,
+                             std::size_t peers_a_beat = kPeersABeat) {
+  const std::size_t times = (peers + peers_a_beat - 1) / peers_a_beat;
+  return static_cast<Duration::rep>(std::max<std::size_t>(1, times)) * heartbeat;
+}
 
 // Of one peer that is up. Arithmetic.
 class Rhythm {
@@ -22,10 +32,12 @@ class Rhythm {
   void begin(TimePoint now) {
     length_ = shortest_;
     heard_ = counted_ = next_ = now;
-    missed = false;
+    missed = was_longer_ = false;
   }
   Duration length() const { return length_; }
   bool is_longer() const { return length_ > shortest_; }
+  // Since the two are connected.
+  bool was_ever_longer() const { return was_longer_; }
   // From now on. Where it is the shortest, and was longer, both are to speak at once.
   void change(Duration length, TimePoint now) {
     if (length < length_) {
@@ -35,6 +47,7 @@ class Rhythm {
       counted_ += length - length_;
     }
     length_ = length;
+    was_longer_ = was_longer_ || is_longer();
   }
   void hear(TimePoint now) {
     heard_ = now;
@@ -59,6 +72,7 @@ class Rhythm {
  private:
   Duration shortest_, length_;
   TimePoint heard_{0}, counted_{0}, next_{0};
+  bool was_longer_ = false;
 };
 
 }  // namespace troupe::runtime

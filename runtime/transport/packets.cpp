@@ -96,6 +96,7 @@ void fields(Archive& archive, Like<Heartbeat> auto& heartbeat) {
 template <class Archive>
 void fields(Archive& archive, Like<Unheard> auto& unheard) {
   archive.text("node", unheard.node, kMostName);
+  archive.number("patience_ms", unheard.patience_ms);
 }
 
 template <class Archive>

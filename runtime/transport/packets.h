@@ -87,10 +87,12 @@ struct Heartbeat {
   std::uint32_t every_ms = 0;
 };
 
-// Control, to the plan's first node alone, while it hears its peers seldom: this one, which shares
-// links with the sender, has been silent for half of the time after which it is given up.
+// Control, to the plan's first node alone, which hears its peers seldom: the sender misses this
+// one, with which it shares links. It has been silent, or has not answered when it was dialed, for
+// half of the time that the sender gives it.
 struct Unheard {
   std::string node;
+  std::uint32_t patience_ms = 0;  // that the sender has with its silence, not having asked
 };
 
 // Control: everything was said and acknowledged, and nothing more is expected. See gate.h for why

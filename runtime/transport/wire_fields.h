@@ -1,8 +1,8 @@
 #pragma once
 
 // Writes and reads the fields of a struct (runtime/base/fields.h) in a packet's header, as one list
-// of values in the order of its fields. Absent values are nil. Floats and Buffers are frames of
-// their own behind the header, and no values.
+// of values in the order of its fields. Absent values are nil. Floats, Buffers and shared structs
+// are frames of their own behind the header, and no values.
 
 #include <algorithm>
 #include <array>
@@ -136,6 +136,8 @@ class FieldWriter {
     out_.attach(Buffer::copy_of(std::as_bytes(std::span(values))));
   }
   void attached(std::string_view, const Buffer& buffer) { out_.attach(buffer); }
+  template <class Struct>
+  void shared(std::string_view, const std::shared_ptr<const Struct>& pointer);
 
   // That were written so far. Attachments are no values, and neither is what stands within one.
   std::size_t values() const { return values_; }
@@ -244,6 +246,8 @@ class FieldReader {
     if (!values.empty()) std::memcpy(values.data(), frame.data(), frame.size());
   }
   void attached(std::string_view, Buffer& buffer) { buffer = in_.attachment(); }
+  template <class Struct>
+  void shared(std::string_view, std::shared_ptr<const Struct>& pointer);
 
   // That have not been read.
   std::size_t left() const { return left_; }
@@ -295,6 +299,30 @@ void FieldWriter::object(std::string_view, const auto& value) {
 
 void FieldReader::object(std::string_view, auto& value) {
   if (take()) read_fields(in_, place_in(value));
+}
+
+// The frame of the newest struct is kept, and the struct with it, so that no other can be taken for
+// it.
+template <class Struct>
+void FieldWriter::shared(std::string_view, const std::shared_ptr<const Struct>& pointer) {
+  thread_local std::shared_ptr<const Struct> newest;
+  thread_local Buffer frame;
+  if (newest != pointer || newest == nullptr) {
+    WireWriter out;
+    write_fields(out, held(pointer));
+    frame = out.take_frame();
+    newest = pointer;
+  }
+  out_.attach(frame);
+}
+
+template <class Struct>
+void FieldReader::shared(std::string_view, std::shared_ptr<const Struct>& pointer) {
+  const Buffer frame = in_.attachment();
+  if (!in_.ok()) return;
+  WireReader in(frame.bytes());
+  read_fields(in, place_in(pointer));
+  if (!in.finished()) in_.fail(in.problem());
 }
 
 }  // namespace troupe::runtime

@@ -110,9 +110,14 @@ void WireWriter::hash(const Hash128& value) {
 void WireWriter::none() { packer_->out.pack_nil(); }
 
 Buffer WireWriter::take_header() {
+  Buffer header = take_frame();
+  CHECK(header.size() <= Packet::kMostHeaderBytes, "a header of more bytes than may travel");
+  return header;
+}
+
+Buffer WireWriter::take_frame() {
   CHECK(packer_ != nullptr, "the header was taken before");
   const std::unique_ptr<Packer> packer = std::move(packer_);
-  CHECK(packer->bytes.size() <= Packet::kMostHeaderBytes, "a header of more bytes than may travel");
   return Buffer::copy_of(std::as_bytes(std::span(packer->bytes.data(), packer->bytes.size())));
 }
 

@@ -30,8 +30,8 @@
 
 namespace troupe::runtime {
 
-// One thread's. Never fails: CHECKs that the header stays within Packet::kMostHeaderBytes, which
-// who writes texts of any length has to see to.
+// One thread's. Never fails: take_header() CHECKs that the header is within
+// Packet::kMostHeaderBytes, which who writes texts of any length has to see to.
 class WireWriter {
  public:
   WireWriter();
@@ -58,6 +58,8 @@ class WireWriter {
 
   // All that was written; nothing can be written after it.
   Buffer take_header();
+  // The same, of any size, for a frame behind a header.
+  Buffer take_frame();
   std::vector<Buffer> take_attachments() { return std::move(attachments_); }
 
  private:

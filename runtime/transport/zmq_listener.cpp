@@ -159,7 +159,12 @@ void ZmqListener::serve_ucx(TimePoint now) {
     const auto here = peer++;
     Connection& state = here->second;
     if (state.id.number == 0) continue;
-    if (const auto ended = state.traffic.take_ucx(state.id, now)) end_as(here, *ended);
+    const auto ended = state.traffic.take_ucx(state.id, now);
+    if (ended) {
+      end_as(here, *ended);
+    } else if (state.deadline() != TimePoint::max()) {
+      pending_.insert(here->first);
+    }
   }
 }
 

@@ -108,6 +108,7 @@ class DrawFields {
     pointer = std::make_shared<const T>(drawn<T>(draw_));
   }
   void inlined(auto& value) { object("", value); }
+  void shared(std::string_view name, auto& pointer) { object(name, pointer); }
   void floats(std::string_view, std::vector<float>& values) {
     values = draw_.floats(draw_.up_to(200));
   }
@@ -180,6 +181,7 @@ class TextFields {
   }
   void last(std::string_view name, const auto& pointer) { perhaps(name, pointer); }
   void inlined(const auto& value) { object("", value); }
+  void shared(std::string_view name, const auto& pointer) { object(name, pointer); }
   void floats(std::string_view name, const std::vector<float>& values) {
     tell(name, values.size());
     for (const float value : values) tell("", std::bit_cast<std::uint32_t>(value));

@@ -193,7 +193,7 @@ TEST_F(Reports, TellHowFarClocksAreApart) {
   EXPECT_FALSE(reports_->clock("member.0").has_value());
 }
 
-TEST_F(Reports, OfManyMembersSomeAreAskedAtATimeAndAllInTurn) {
+TEST_F(Reports, SomeOfManyMembersAreAskedAtATimeAndAllInTurn) {
   for (int i = 0; i < 99; ++i)
     reports_->take_change(change(fmt::format("member.{}", i), "running"));
   std::multiset<std::string> asked;

@@ -61,7 +61,7 @@ TEST(SampleTeller, QuickStepsGoTogether) {
   EXPECT_THAT(told(kTellEvery / 10, true, one_step), ElementsAre(2, 20));
 }
 
-TEST(SampleTeller, OfManyMembersEachTellsSeldom) {
+TEST(SampleTeller, EachOfManyMembersTellsSeldom) {
   const auto one_of = [](std::size_t members) {
     return [members](Context& context, SampleTeller& teller) {
       teller.note_members(members);

@@ -92,5 +92,55 @@ TEST(WireMessages, ViewThatNoMemberCanReadIsNotPacked) {
                "ring");
 }
 
+TEST(WireMessages, ViewIsWrittenOnceForAllThatAreToldOfIt) {
+  const auto frame_of = [](const ViewPointer& view) {
+    const Parts parts = parts_of(ViewMessage{view});
+    EXPECT_EQ(parts.attachments.size(), 1U);
+    return parts.attachments.at(0);
+  };
+  pipeline::View view;
+  view.ring = {1};
+  view.reached = {0};
+  view.owners = {1};
+  const auto one = std::make_shared<const pipeline::View>(view);
+  const auto other = std::make_shared<const pipeline::View>(view);
+  const runtime::Buffer first = frame_of(one), second = frame_of(one), third = frame_of(other);
+  EXPECT_EQ(first.data(), second.data());
+  EXPECT_NE(first.data(), third.data());
+}
+
+// Its frame is larger than a header may be.
+TEST(WireMessages, ViewOfAsMuchWorkAsARunMayHaveTravels) {
+  EXPECT_EQ(problem_of_view([](pipeline::View& view) {
+              view.ring = {1'000'000};
+              view.reached = {view.first_step};
+              view.newcomers.clear();
+              view.owners.assign(pipeline::kMostMicroBatches, 1'000'000);
+              for (std::uint64_t from = 1; from <= pipeline::kMostAssignments; ++from) {
+                view.later.push_back({1000 + from, view.owners});
+              }
+            }),
+            "");
+}
+
+TEST(WireMessages, ViewOfWhichSomeIsMissingIsRefused) {
+  pipeline::View view;
+  view.ring = {1};
+  view.reached = {0};
+  view.owners = {1};
+  const Parts parts = parts_of(ViewMessage{std::make_shared<const pipeline::View>(view)});
+  const std::size_t size = parts.attachments.at(0).size();
+  for (std::size_t length = 0; length < size; ++length) {
+    Parts cut = parts;
+    cut.attachments = {runtime::Buffer::copy_of(parts.attachments[0].bytes().first(length))};
+    EXPECT_NE(problem_of(cut), "") << length;
+  }
+  Parts without = parts, with_more = parts;
+  without.attachments.clear();
+  EXPECT_NE(problem_of(without), "");
+  with_more.attachments.push_back(parts.attachments[0]);
+  EXPECT_NE(problem_of(with_more), "");
+}
+
 }  // namespace
 }  // namespace troupe::actors

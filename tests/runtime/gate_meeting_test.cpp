@@ -150,10 +150,10 @@ TEST_F(GateMeeting, OnlyNeighboursMayBeAskedForAndOnlyOfTheFirstNode) {
     std::vector<std::string> nodes;
     std::string why;
   };
-  const Case cases[] = {{"a", {"x"}, "it asked for 'x', with which it shares no link"},
-                        {"a", {"b"}, "it asked for 'b', with which it shares no link"},
-                        {"a", {"a"}, "it asked for 'a', with which it shares no link"},
-                        {"c", {"b"}, "it asked for other nodes, of which only a tells"}};
+  const Case cases[] = {{"a", {"x"}, "it asked about 'x', with which it shares no link"},
+                        {"a", {"b"}, "it asked about 'b', with which it shares no link"},
+                        {"a", {"a"}, "it asked about 'a', with which it shares no link"},
+                        {"c", {"b"}, "it asked about other nodes, of which only a tells"}};
   for (const Case& example : cases) {
     SCOPED_TRACE(example.why);
     make_world(1);
@@ -194,8 +194,8 @@ TEST_F(GateMeeting, OnlyNeighboursMayBeMissedAndOnlyTheFirstNodeSaysHowOftenToSp
     std::string why;
   };
   const Case cases[] = {
-      {pack(Unheard{"x"}), "it asked for 'x', with which it shares no link"},
-      {pack(Unheard{"b"}), "it asked for 'b', with which it shares no link"},
+      {pack(Unheard{"x"}), "it asked about 'x', with which it shares no link"},
+      {pack(Unheard{"b"}), "it asked about 'b', with which it shares no link"},
       {pack(Heartbeat{1, 0, 1000}), "it said how often to speak, which only a may"}};
   for (const Case& example : cases) {
     SCOPED_TRACE(example.why);

@@ -17,6 +17,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr std::uint32_t kNodes = 8;
+// With a rhythm of 4 s all have just spoken then, so that the next signs of life are far away.
+constexpr TimePoint kThen = 17200ms;
 
 // The first node, which is process 0, and n.1 to n.8, of which those up to n.6 stand in a ring:
 // each sends the next a message at the beginning. Heartbeats are 500 ms and dead_after is 2 s.
@@ -26,19 +28,13 @@ class GateRhythm : public Gates {
 
   void make_plan() {
     plan_ = {};
-    Script watcher = root("a", 1);
-    watcher.receive = [this](Context& context, Message message) {
-      if (const auto* lost = message.as<PeerLost>()) lost_at_a_[lost->node] = context.now();
-    };
-    actor("a", "root.a", watcher);
+    actor("a", "root.a", watching("a"));
     MeshPlan& mesh = plan_.meshes.emplace_back();
     mesh.port = "ring";
     mesh.tokens = 1;
     for (std::uint32_t i = 0; i < kNodes; ++i) {
       const std::string node = name_of(i + 1);
-      Script watched = root(node, 1);
-      watched.receive = [](Context&, Message) {};
-      actor(node, "root." + node, watched);
+      actor(node, "root." + node, watching(node));
       Script script;
       script.receive = [](Context&, Message) {};
       if (i < kRing) {
@@ -49,6 +45,16 @@ class GateRhythm : public Gates {
       mesh.actors.push_back("ring." + node);
       actor(node, mesh.actors.back(), script);
     }
+  }
+  // A root that notes whom its node loses, and goes on.
+  Script watching(const std::string& node) {
+    Script script = root(node, 1);
+    script.receive = [this, node](Context& context, Message message) {
+      const auto* lost = message.as<PeerLost>();
+      if (lost == nullptr) return;
+      (node == "a" ? lost_at_a_ : lost_elsewhere_)[lost->node] = context.now();
+    };
+    return script;
   }
   static std::string name_of(ProcessId process) { return fmt::format("n.{}", process); }
   // `machine`: of each process.
@@ -63,17 +69,27 @@ class GateRhythm : public Gates {
   void add_all(std::size_t peers_a_beat) {
     add_all(peers_a_beat, [](ProcessId id) { return fmt::format("machine {}", id); });
   }
-  // Nobody hears it any more, nor does it hear anybody.
-  void silence(ProcessId process) {
+  // Nobody hears it, nor does it hear anybody, for so long.
+  void silence(ProcessId process, Duration time = 1000s) {
     for (ProcessId other = 0; other <= kNodes; ++other) {
-      if (other == process) continue;
-      world_->network().block(process, other, 1000s);
-      world_->network().block(other, process, 1000s);
+      if (other != process) part(process, other, time);
     }
+  }
+  // Nobody hears it for so long.
+  void mute(ProcessId process, Duration time) {
+    for (ProcessId other = 0; other <= kNodes; ++other) {
+      if (other != process) {
+        world_->network().block(process, other, world_->clock().now() + time);
+      }
+    }
+  }
+  void part(ProcessId one, ProcessId other, Duration time) {
+    world_->network().block(one, other, world_->clock().now() + time);
+    world_->network().block(other, one, world_->clock().now() + time);
   }
 
   static constexpr std::uint32_t kRing = 6;
-  std::map<std::string, TimePoint> lost_at_a_;
+  std::map<std::string, TimePoint> lost_at_a_, lost_elsewhere_;
 };
 
 TEST_F(GateRhythm, FirstNodeAndItsPeersSpeakAsSeldomAsThereAreManyOfThem) {
@@ -99,33 +115,90 @@ TEST_F(GateRhythm, FirstNodeAndItsPeersSpeakAsSeldomAsThereAreManyOfThem) {
   }
 }
 
-// With a rhythm of 4 s it would be lost after 5.5 to 6 s.
+// With a rhythm of 4 s and no neighbours it would be lost after up to 5.5 s, as in the next test.
 TEST_F(GateRhythm, PeerThatItsNeighboursMissIsLostNearlyAsSoonAsWithAShortRhythm) {
   add_all(1);
-  world_->at(21s, [&] { silence(3); });
+  world_->at(kThen, [&] { silence(3); });
   EXPECT_FALSE(world_->run(40s)) << "the first node goes on";
   ASSERT_EQ(lost_at_a_.size(), 1U);
-  ASSERT_TRUE(lost_at_a_.contains("n.3"));
-  EXPECT_GT(lost_at_a_["n.3"], 21s + 2s);
-  EXPECT_LT(lost_at_a_["n.3"], 21s + 3800ms);
+  EXPECT_GT(lost_at_a_["n.3"], kThen + 2s);
+  EXPECT_LT(lost_at_a_["n.3"], kThen + 3200ms);
 }
 
 TEST_F(GateRhythm, PeerWithoutNeighboursIsLostWhenItsSignOfLifeIsOverdue) {
   add_all(1);
-  world_->at(21s, [&] { silence(8); });
+  world_->at(kThen, [&] { silence(8); });
   EXPECT_FALSE(world_->run(40s)) << "the first node goes on";
   ASSERT_EQ(lost_at_a_.size(), 1U);
-  EXPECT_LT(lost_at_a_["n.8"], 21s + 6s);
+  EXPECT_GT(lost_at_a_["n.8"], kThen + 3200ms);
+  EXPECT_LT(lost_at_a_["n.8"], kThen + 5600ms);
 }
 
 // n.8 has no neighbour, but is on the machine of n.3, which has.
 TEST_F(GateRhythm, PeersOfTheSameMachineAreLookedAfterTogether) {
   add_all(1, [](ProcessId id) { return fmt::format("machine {}", id == 8 ? 3 : id); });
-  world_->at(21s, [&] { silence(3), silence(8); });
+  world_->at(kThen, [&] { silence(3), silence(8); });
   EXPECT_FALSE(world_->run(40s)) << "the first node goes on";
   ASSERT_EQ(lost_at_a_.size(), 2U);
-  EXPECT_LT(lost_at_a_["n.3"], 21s + 3800ms);
-  EXPECT_LT(lost_at_a_["n.8"], 21s + 3800ms);
+  EXPECT_LT(lost_at_a_["n.3"], kThen + 3200ms);
+  EXPECT_LT(lost_at_a_["n.8"], kThen + 3200ms);
+}
+
+// They are patient with each other, but ask as soon as others.
+TEST_F(GateRhythm, NeighboursOfTheSameMachineAskAsWell) {
+  add_all(1, [](ProcessId id) { return id == 0 ? "head's" : "other"; });
+  world_->at(kThen, [&] { silence(3); });
+  EXPECT_FALSE(world_->run(35s)) << "the first node goes on";
+  ASSERT_EQ(lost_at_a_.size(), 1U);
+  EXPECT_LT(lost_at_a_["n.3"], kThen + 3200ms);
+}
+
+// n.3 and n.5 have been missed themselves, and hear the first node often.
+TEST_F(GateRhythm, PeersThatAreWatchedAskAfterOthers) {
+  add_all(1, [](ProcessId id) { return fmt::format("machine {}", id == 5 ? 3 : id); });
+  world_->at(kThen, [&] { part(3, 2, 1500ms); });
+  world_->at(kThen + 4s, [&] { silence(4); });
+  EXPECT_FALSE(world_->run(40s)) << "the first node goes on";
+  ASSERT_EQ(lost_at_a_.size(), 1U);
+  EXPECT_LT(lost_at_a_["n.4"], kThen + 4s + 3200ms);
+}
+
+// The neighbours know that it may be silent for 1.4 s. The first node, which does not, would give
+// it up after 3.6 s.
+TEST_F(GateRhythm, FirstNodeIsAsPatientAsTheOneThatAsks) {
+  add_all(1);
+  world_->at(kThen, [&] { part(3, 2, 1400ms), part(3, 4, 1400ms); });
+  world_->at(kThen + 28s, [&] { mute(3, 4200ms); });
+  EXPECT_FALSE(world_->run(70s)) << "nobody has ended";
+  EXPECT_TRUE(lost_at_a_.empty());
+  EXPECT_TRUE(lost_elsewhere_.empty());
+}
+
+// Neighbours that have asked wait for longer than the first node takes to find out.
+TEST_F(GateRhythm, NobodyLosesAPeerThatTheFirstNodeKeeps) {
+  add_all(1);
+  world_->at(kThen, [&] { silence(3, 2500ms); });
+  EXPECT_FALSE(world_->run(60s)) << "nobody has ended";
+  EXPECT_TRUE(lost_at_a_.empty());
+  EXPECT_TRUE(lost_elsewhere_.empty());
+}
+
+TEST_F(GateRhythm, WatchOverAPeerEnds) {
+  add_all(1);
+  int before = 0, meanwhile = 0, after = 0;
+  Tap tap([&](const sim::Passage& passage, const AnyPacket& packet) {
+    const TimePoint now = world_->clock().now();
+    if (!std::holds_alternative<Heartbeat>(packet) || passage.from != 0 || passage.to != 3) return;
+    if (now > 5s && now <= 15s) ++before;
+    if (now > 25s && now <= 35s) ++meanwhile;
+    if (now > 50s && now <= 60s) ++after;
+  });
+  world_->network().watch(tap);
+  world_->at(kThen, [&] { part(3, 4, 1500ms); });
+  EXPECT_FALSE(world_->run(60s)) << "nobody has ended";
+  EXPECT_LE(before, 3);
+  EXPECT_GE(meanwhile, 19);
+  EXPECT_LE(after, 3);
 }
 
 TEST_F(GateRhythm, PeerThatOnlyItsNeighbourCannotHearIsKept) {
@@ -137,10 +210,7 @@ TEST_F(GateRhythm, PeerThatOnlyItsNeighbourCannotHearIsKept) {
     EXPECT_EQ(passage.to, 0U);
   });
   world_->network().watch(tap);
-  world_->at(21s, [&] {
-    world_->network().block(3, 4, 1500ms + 21s);
-    world_->network().block(4, 3, 1500ms + 21s);
-  });
+  world_->at(kThen, [&] { part(3, 4, 1500ms); });
   EXPECT_FALSE(world_->run(60s)) << "nobody has ended";
   EXPECT_TRUE(lost_at_a_.empty());
   EXPECT_EQ(asked, 2) << "each asks after the other, once";
@@ -152,7 +222,7 @@ TEST_F(GateRhythm, WithAShortRhythmNobodyAsksTheFirstNode) {
     EXPECT_FALSE(std::holds_alternative<Unheard>(packet));
   });
   world_->network().watch(tap);
-  world_->at(21s, [&] { silence(3); });
+  world_->at(kThen, [&] { silence(3); });
   EXPECT_FALSE(world_->run(40s)) << "the first node goes on";
   EXPECT_EQ(lost_at_a_.size(), 1U);
 }

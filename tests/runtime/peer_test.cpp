@@ -28,5 +28,13 @@ TEST(Peer, PacketIsKeptUntilItIsAcknowledged) {
   EXPECT_TRUE(peer.all_acknowledged());
 }
 
+TEST(Peer, AnotherProcessInItsPlaceIsNotMissed) {
+  Peer peer("b", "", TimePoint(0), SilenceOptions{});
+  peer.rhythm.missed = true;
+  peer.finish(Peer::State::kLost, {ErrorKind::kLostPeers, "silent"}, TimePoint(1));
+  peer.renew("b.2", TimePoint(2));
+  EXPECT_FALSE(peer.rhythm.missed);
+}
+
 }  // namespace
 }  // namespace troupe::runtime

@@ -36,6 +36,23 @@ TEST(Rhythm, WhereItGetsShorterBothAreToSpeakSooner) {
   EXPECT_FALSE(rhythm.is_longer());
 }
 
+TEST(Rhythm, OneThatGetsShorterWasLongerUntilTheTwoAreConnectedAnew) {
+  Rhythm rhythm(500ms);
+  rhythm.begin(10s);
+  EXPECT_FALSE(rhythm.was_ever_longer());
+  rhythm.change(4s, 10s);
+  rhythm.change(500ms, 11s);
+  EXPECT_TRUE(rhythm.was_ever_longer());
+  rhythm.begin(12s);
+  EXPECT_FALSE(rhythm.was_ever_longer());
+}
+
+TEST(Rhythm, FirstNodesGrowsWithItsPeers) {
+  for (const std::size_t few : {0U, 1U, 31U, 32U}) EXPECT_EQ(rhythm_among(few, 500ms), 500ms);
+  EXPECT_EQ(rhythm_among(33, 500ms), 1s);
+  EXPECT_EQ(rhythm_among(1024, 500ms), 16s);
+}
+
 TEST(Rhythm, SleepOfThisNodePutsOffWhatIsOverdueAlone) {
   Rhythm rhythm(500ms);
   rhythm.begin(10s);

@@ -230,7 +230,7 @@ TEST(SimulatedWaiting, NewcomerTooSlowToLearnIsSentAwayAndTheOthersDoNotNotice) 
       "actors: {validator: {every: none}, checkpointer: {every: none}}\n"
       "cluster: {replay: 1 KiB, failure: {check_every: 8}}\n");
   std::size_t sent_away = 0;
-  for (std::uint64_t after = 1080; after < 1200; after += 3 * stride(3)) {
+  for (std::uint64_t after = 840; after < 1100; after += 4 * stride(3)) {
     SimDisk disk;
     // The messages of member.1, which is nearest, to it are held up while it learns.
     const std::vector<Death> deaths{{after, 1, true, 2, 4, 1s}};

@@ -88,7 +88,7 @@ void fields(auto& archive, Like<Feed::Missing> auto& missing) {
 void fields(auto& archive, Like<Feed> auto& body) {
   archive.number("replica", body.replica);
   archive.number("number", body.number);
-  archive.object("view", body.view);
+  archive.shared("view", body.view);
   archive.list("missing", body.missing, kMostIncomplete);
   archive.number("iteration", body.iteration);
 }

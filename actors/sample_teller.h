@@ -17,7 +17,8 @@ namespace troupe::actors {
 // Samples are sent when so much time has passed since the last ones, or when there are
 // kMostSamples.
 inline constexpr std::chrono::milliseconds kTellEvery{100};
-// With more members than so many, each tells as many times as seldom.
+// With more members than so many each tells less often in proportion, with twice as many half as
+// often.
 inline constexpr std::size_t kTellers = 32;
 
 class SampleTeller {

@@ -135,8 +135,10 @@ void check_bandwidth(const ClusterSection& cluster, Reader& reader) {
 RecordOf<FailureSection> failure_record() {
   auto record = std::make_shared<Record<FailureSection>>("what counts as a failure");
   record
-      ->field("heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
-              "How often nodes tell each other that they live.")
+      ->field(
+          "heartbeat", &FailureSection::heartbeat, duration(milliseconds(1)), Scope::kFree,
+          "How often nodes tell each other that they live. A head of more than 32 members and each "
+          "of them do so less often, with 64 half as often.")
       .field("dead_after", &FailureSection::dead_after, duration(milliseconds(1)), Scope::kFree,
              "Silence after which a node counts as dead; more than twice the heartbeat. On busy "
              "hosts, and for processes of the same machine, it is up to ten times as long.")

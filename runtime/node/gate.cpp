@@ -192,13 +192,16 @@ void Gate::look_at(std::size_t position, TimePoint now) {
   look_due_ = std::min(look_due_, due_to(*peers_.all()[position], now));
 }
 
+void Gate::ask_after(std::size_t position, TimePoint now) {
+  const Peer& peer = *peers_.all()[position];
+  if (!peers_.may_ask_after(peer)) return;
+  peers_.ask_after(position, 2 * liveness_.patience_until_asked(peer, now));
+}
+
 void Gate::tend_alive(std::size_t position, TimePoint now) {
   Peer& peer = *peers_.all()[position];
   const Duration silence = now - peer.rhythm.silent_from();
-  const Duration until_asked = liveness_.patience_until_asked(peer, now);
-  if (silence >= until_asked && peers_.may_ask_after(peer)) {
-    peers_.ask_after(position, 2 * until_asked);
-  }
+  if (silence >= liveness_.patience_until_asked(peer, now)) ask_after(position, now);
   if (silence >= patience_with(peer, now)) {
     return peers_.give_up(
         position,
@@ -232,6 +235,8 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     case Peer::State::kUp:
       return tend_alive(position, now);
     case Peer::State::kDown:
+      // What has closed the connection here may keep silent there.
+      ask_after(position, now);
       if (now - peer.since() >= patience_with(peer, now)) {
         return peers_.give_up(
             position,
@@ -251,9 +256,8 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
       break;
     case Peer::State::kAwaited:
       // A peer that dials this node has no deadline here: it may come at any time.
-      if (peer.dialed() && now - peer.since() >= options_.dial_within / 2 &&
-          peers_.may_ask_after(peer)) {
-        peers_.ask_after(position, options_.dead_after);
+      if (peer.dialed() && now - peer.since() >= options_.dial_within / 2) {
+        ask_after(position, now);
       }
       if (peer.dialed() && now - peer.since() >= options_.dial_within) {
         return peers_.lose(

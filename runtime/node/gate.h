@@ -94,6 +94,8 @@ class Gate final : public WireEvents {
   // Does what is due to the peer, and notes when more will be.
   void look_at(std::size_t position, TimePoint now);
   void tend_peer(std::size_t position, TimePoint now);
+  // Tells the head that this node misses the peer, if it has not yet.
+  void ask_after(std::size_t position, TimePoint now);
   // A peer that is up.
   void tend_alive(std::size_t position, TimePoint now);
   TimePoint due_to(const Peer& peer, TimePoint now) const;

@@ -22,7 +22,7 @@ class FadingMaximum {
 
 // What a topology says of it, in cluster.failure.
 struct SilenceOptions {
-  // How often nodes tell each other that they live, from 1 ms; default 500 ms.
+  // How often nodes tell each other that they live (rhythm.h), from 1 ms; default 500 ms.
   Duration heartbeat = std::chrono::milliseconds(500);
   // How long a peer may be silent, or its connection away, before it is lost, where nothing speaks
   // for more patience; more than twice the heartbeat; default 2 s.

@@ -51,7 +51,6 @@ void Peers::dials(std::size_t position, ConnectionId connection) {
 
 void Peers::greet(std::size_t position) {
   Peer& peer = *peers_[position];
-  peer.rhythm.hear(parts_.clock.now());
   peer.connected = true;
   parts_.wire.send(*peer.connection, Lane::kControl,
                    pack(Hello{handshake_.introduction_for(position, peer)}));
@@ -136,11 +135,7 @@ void Peers::come_up(std::size_t position, ConnectionId connection, const Connect
 // Another process in the head's place does not know who is wanted.
 void Peers::become_ready(Peer& peer) {
   peer.ready = peer.met = true;
-  if (peer.node() == introducer_.head()) {
-    tell_wanted(peer);
-    // What was said over the connection before may be lost.
-    for (const auto& other : peers_) other->rhythm.missed = false;
-  }
+  if (peer.node() == introducer_.head()) tell_wanted(peer);
   for (const Lane lane : {Lane::kControl, Lane::kData, Lane::kMetrics}) {
     for (const Peer::Kept& kept : peer.kept(lane)) {
       parts_.wire.send(*peer.connection, lane, kept.packet);
@@ -237,8 +232,13 @@ std::string Peers::take_heartbeat(std::size_t position, const Heartbeat& heartbe
   if (peer.node() != introducer_.head()) {
     return fmt::format("it said how often to speak, which only {} may", introducer_.head());
   }
+  const bool was_longer = peer.rhythm.was_ever_longer();
   const Duration every = std::chrono::milliseconds(heartbeat.every_ms);
   peer.rhythm.change(std::max(every, options_.heartbeat), now);
+  if (!was_longer && peer.rhythm.is_longer()) {
+    // It may not have heard over an earlier connection whom this node misses, or be another one.
+    for (const auto& other : peers_) other->rhythm.missed = false;
+  }
   return {};
 }
 

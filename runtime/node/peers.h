@@ -70,7 +70,7 @@ class Peers {
   void touch(std::size_t position) { touched_.insert(position); }
   // Those of which this is so since the last call. Ascending.
   std::set<std::size_t> take_touched() { return std::exchange(touched_, {}); }
-  // Any thread. What all have told of their progress, together.
+  // Any thread. The progress that all have told of, together.
   std::int64_t progress() const { return progress_.load(); }
   // See Introducer::find().
   std::optional<std::size_t> find(const std::string& node) const { return introducer_.find(node); }

@@ -13,17 +13,17 @@
 
 namespace troupe::runtime {
 
-// So many peers give the plan's first node signs of life in a heartbeat, and as many hear of it.
+// So many peers give the plan's first node signs of life in a heartbeat, and as many hear it.
 inline constexpr std::size_t kPeersABeat = 32;
 
-// Of the first node with each of so many peers: with more than `peers_a_beat` as many times longer.
+// The length of the first node's rhythm with each of so many peers.
 inline Duration rhythm_among(std::size_t peers, Duration heartbeat,
                              std::size_t peers_a_beat = kPeersABeat) {
   const std::size_t times = (peers + peers_a_beat - 1) / peers_a_beat;
   return static_cast<Duration::rep>(std::max<std::size_t>(1, times)) * heartbeat;
 }
 
-// Of one peer that is up. Arithmetic.
+// The one with a peer that is up. Arithmetic.
 class Rhythm {
  public:
   explicit Rhythm(Duration shortest) : shortest_(shortest), length_(shortest) {}

@@ -92,7 +92,7 @@ struct Heartbeat {
 // half of the time that the sender gives it.
 struct Unheard {
   std::string node;
-  std::uint32_t patience_ms = 0;  // that the sender has with its silence, not having asked
+  std::uint32_t patience_ms = 0;  // that the sender would have with its silence, had it not asked
 };
 
 // Control: everything was said and acknowledged, and nothing more is expected. See gate.h for why

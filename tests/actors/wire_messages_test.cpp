@@ -80,7 +80,7 @@ TEST(WireMessages, BytesAreThoseOfTheProtocolsVersion) {
     hasher.add(parts.header);
     for (const Buffer& attachment : parts.attachments) hasher.add(attachment.bytes());
   }
-  EXPECT_EQ(hasher.digest().text(), "ced4a960c8bf2f7528fc0bab98d2712c");
+  EXPECT_EQ(hasher.digest().text(), "50aeacee4aeb8e8e49b7cd8d264805d1");
 }
 
 TEST(WireMessages, SamplesThatComeBackCostTheSameCredit) {

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "tests/runtime/gates.h"
@@ -214,6 +219,55 @@ TEST_F(GateRhythm, PeerThatOnlyItsNeighbourCannotHearIsKept) {
   EXPECT_FALSE(world_->run(60s)) << "nobody has ended";
   EXPECT_TRUE(lost_at_a_.empty());
   EXPECT_EQ(asked, 2) << "each asks after the other, once";
+}
+
+// The connection of n.4 to the first node breaks when it has asked, and while it waits.
+TEST_F(GateRhythm, WhoMissesAPeerAsksAgainOverANewConnection) {
+  add_all(1);
+  int asked = 0;
+  std::optional<sim::ConnectionId> to_first;
+  Tap tap([&](const sim::Passage& passage, const AnyPacket& packet) {
+    if (passage.from != 4 || passage.to != 0) return;
+    to_first = passage.connection;
+    asked += std::holds_alternative<Unheard>(packet) ? 1 : 0;
+  });
+  world_->network().watch(tap);
+  world_->at(kThen, [&] { part(3, 4, 100s); });
+  world_->at(kThen + 2500ms, [&] { world_->network().drop(*to_first); });
+  EXPECT_FALSE(world_->run(30s)) << "nobody has ended";
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(lost_at_a_.empty());
+  EXPECT_GT(lost_elsewhere_["n.3"], kThen + 3700ms) << "or sooner, had it forgotten that it asked";
+}
+
+TEST_F(GateRhythm, PeersThatCannotBeReachedOrHaveHungUpAreAskedAfter) {
+  for (const bool hangs_up : {false, true}) {
+    SCOPED_TRACE(hangs_up);
+    make_world(1);
+    make_plan();
+    std::vector<std::pair<TimePoint, std::string>> asked;
+    std::optional<sim::ConnectionId> between;
+    Tap tap([&](const sim::Passage& passage, const AnyPacket& packet) {
+      if (std::minmax(passage.from, passage.to) == std::minmax<ProcessId>(3, 4)) {
+        between = passage.connection;
+      }
+      const auto* unheard = std::get_if<Unheard>(&packet);
+      if (unheard != nullptr) asked.emplace_back(world_->clock().now(), unheard->node);
+    });
+    world_->network().watch(tap);
+    add_all(1);
+    if (hangs_up) {
+      world_->at(kThen, [&] { world_->network().drop(*between); });
+    } else {
+      world_->at(0s, [&] { part(3, 4, 40s); });
+    }
+    EXPECT_FALSE(world_->run(45s)) << "nobody has ended";
+    ASSERT_EQ(asked.size(), hangs_up ? 2U : 1U);
+    EXPECT_GE(asked[0].first, hangs_up ? kThen : 30s) << "half of the time that it is dialed";
+    EXPECT_LT(asked[0].first, hangs_up ? kThen + 1s : 33s);
+    EXPECT_TRUE(asked[0].second == "n.3" || asked[0].second == "n.4");
+    world_.reset();
+  }
 }
 
 TEST_F(GateRhythm, WithAShortRhythmNobodyAsksTheFirstNode) {

@@ -24,6 +24,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
+#include "runtime/node/rhythm.h"
 #include "telemetry/trace/clock_offset.h"
 
 namespace troupe::actors {
@@ -92,7 +93,7 @@ class NodeReports {
   // The members that are asked next: all, or of more than kAskedAtOnce as many, one after the
   // other. So what the head hears does not grow with the members.
   std::vector<std::string> take_turn();
-  static constexpr std::size_t kAskedAtOnce = 32;
+  static constexpr std::size_t kAskedAtOnce = runtime::kPeersABeat;
   // A Probe for them, to be sent at `now`, that asks what their nodes do.
   Probe beat(runtime::TimePoint now);
   // The same, with a question besides. `done` is called once: in take(), take_change() or tend()

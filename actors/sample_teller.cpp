@@ -1,8 +1,9 @@
 #include "actors/sample_teller.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
+
+#include "runtime/node/rhythm.h"
 
 namespace troupe::actors {
 
@@ -20,7 +21,7 @@ void SampleTeller::add(Context& context, std::string_view name, double value) {
 }
 
 void SampleTeller::note_members(std::size_t members) {
-  every_ = std::max<std::size_t>(1, (members + kTellers - 1) / kTellers) * kTellEvery;
+  every_ = runtime::rhythm_among(members, kTellEvery);
 }
 
 void SampleTeller::tell(Context& context) {

@@ -17,9 +17,6 @@ namespace troupe::actors {
 // Samples are sent when so much time has passed since the last ones, or when there are
 // kMostSamples.
 inline constexpr std::chrono::milliseconds kTellEvery{100};
-// With more members than so many each tells less often in proportion, with twice as many half as
-// often.
-inline constexpr std::size_t kTellers = 32;
 
 class SampleTeller {
  public:
@@ -33,8 +30,8 @@ class SampleTeller {
   void add(runtime::Context& context, std::string_view name, double value);
   // So many members tell the Monitor something, this one's actors among them. Default: 1.
   void note_members(std::size_t members);
-  // Sends what was added, if kTellEvery (or more: kTellers) has passed since the last numbers were
-  // sent.
+  // Sends what was added, if kTellEvery has passed since the last numbers were sent, or more where
+  // there are many members (runtime::rhythm_among()).
   void tell(runtime::Context& context);
   // Sends what was added, because no more may come.
   void tell_all(runtime::Context& context);

@@ -13,14 +13,15 @@
 
 namespace troupe::runtime {
 
-// So many peers give the plan's first node signs of life in a heartbeat, and as many hear it.
+// So many peers give the plan's first node signs of life in a heartbeat, and as many hear it. Other
+// things that all of them tell it regularly are told less often likewise.
 inline constexpr std::size_t kPeersABeat = 32;
 
-// The length of the first node's rhythm with each of so many peers.
-inline Duration rhythm_among(std::size_t peers, Duration heartbeat,
+// The length of the first node's rhythm with each of so many peers; the shortest with few.
+inline Duration rhythm_among(std::size_t peers, Duration shortest,
                              std::size_t peers_a_beat = kPeersABeat) {
   const std::size_t times = (peers + peers_a_beat - 1) / peers_a_beat;
-  return static_cast<Duration::rep>(std::max<std::size_t>(1, times)) * heartbeat;
+  return static_cast<Duration::rep>(std::max<std::size_t>(1, times)) * shortest;
 }
 
 // The one with a peer that is up. Arithmetic.

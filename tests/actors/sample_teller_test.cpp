@@ -68,8 +68,8 @@ TEST(SampleTeller, EachOfManyMembersTellsSeldom) {
       one_step(context, teller);
     };
   };
-  EXPECT_EQ(told(kTellEvery, true, one_of(kTellers)), std::vector<std::size_t>(20, 2));
-  EXPECT_THAT(told(kTellEvery, true, one_of(10 * kTellers)), ElementsAre(2, 20));
+  EXPECT_EQ(told(kTellEvery, true, one_of(runtime::kPeersABeat)), std::vector<std::size_t>(20, 2));
+  EXPECT_THAT(told(kTellEvery, true, one_of(10 * runtime::kPeersABeat)), ElementsAre(2, 20));
 }
 
 TEST(SampleTeller, NoMessageHoldsMoreThanItMay) {

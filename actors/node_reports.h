@@ -90,8 +90,8 @@ class NodeReports {
   const std::set<std::string>& members() const { return members_; }
   void take_change(const NodeChange& change);
 
-  // The members that are asked next: all, or of more than kAskedAtOnce as many, one after the
-  // other. So what the head hears does not grow with the members.
+  // The members that are asked next: all, or, of more than kAskedAtOnce, the next so many in turn.
+  // So what the head hears does not grow with the members.
   std::vector<std::string> take_turn();
   static constexpr std::size_t kAskedAtOnce = runtime::kPeersABeat;
   // A Probe for them, to be sent at `now`, that asks what their nodes do.

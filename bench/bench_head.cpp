@@ -21,7 +21,6 @@
 
 #include "actors/message_fields.h"
 #include "bench/measure.h"
-#include "bench/root_actor.h"
 #include "runtime/base/clock.h"
 #include "runtime/node/node.h"
 #include "runtime/step_scheduler.h"

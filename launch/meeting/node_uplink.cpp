@@ -135,9 +135,10 @@ runtime::GateOptions gate_options(const std::string& name, const config::Failure
   return options;
 }
 
-runtime::Duration return_within(const config::FailureSection& failure, std::size_t members) {
+runtime::Duration return_within(const config::FailureSection& failure, std::size_t members,
+                                double load) {
   const runtime::Patience patience(failure.dead_after);
-  return 2 * patience.with_absence(runtime::TimePoint{0}, host_load()) +
+  return 2 * patience.with_absence(runtime::TimePoint{0}, load) +
          runtime::rhythm_among(members, failure.heartbeat) - failure.heartbeat +
          std::chrono::seconds(1);
 }

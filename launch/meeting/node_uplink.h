@@ -70,7 +70,8 @@ runtime::GateOptions gate_options(const std::string& name, const config::Failure
                                   std::vector<runtime::Term> terms);
 
 // How long a head waits for the members of the one before it: as long as one of so many may take to
-// notice that the head it knew is gone, and the way here.
-runtime::Duration return_within(const config::FailureSection& failure, std::size_t members);
+// notice that the head it knew is gone, and the way here. `load`: of this host, as Patience has it.
+runtime::Duration return_within(const config::FailureSection& failure, std::size_t members,
+                                double load);
 
 }  // namespace troupe::launch

@@ -333,7 +333,7 @@ void HeadRun::succeed(const HeadHistory& history) {
   coordinator.predecessor->processes = history.processes();
   coordinator.predecessor->renewed = history.renewed();
   coordinator.return_within =
-      return_within(setup_->topology.cluster.failure, history.members.size());
+      return_within(setup_->topology.cluster.failure, history.members.size(), host_load());
   parts_->monitor.told_before = true;
 }
 

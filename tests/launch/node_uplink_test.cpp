@@ -43,5 +43,16 @@ TEST(NodeUplink, AKeyIsOfUseOnlyWithTheKeyOfTheHead) {
   EXPECT_TRUE(check_credentials(head + key, none).ok());
 }
 
+// Members that are many hear their head seldom, so they take longer to miss it.
+TEST(NodeUplink, AHeadWaitsForItsMembersForAsLongAsTheyMayTakeToMissTheOneBefore) {
+  config::FailureSection failure;
+  failure.heartbeat = 500ms;
+  failure.dead_after = 2s;
+  EXPECT_EQ(return_within(failure, 1, 0.0), 5s);
+  EXPECT_EQ(return_within(failure, 32, 0.0), 5s);
+  EXPECT_EQ(return_within(failure, 1024, 0.0), 20'500ms);
+  EXPECT_EQ(return_within(failure, 1, 4.0), 13s);
+}
+
 }  // namespace
 }  // namespace troupe::launch

@@ -148,6 +148,8 @@ void RosterTeller::carry_out(Context& context) {
       },
       [&](const pipeline::AwaitAnother& awaited) { await_another(context, awaited); },
       [&](const pipeline::TellLoss& loss) {
+        // One that ends as it should may still have something to say.
+        if (loss.state == "dead") context.go_on_without(roster_.nodes[loss.member]);
         tell_change(context, {{.name = roster_.name(loss.member),
                                .state = loss.state,
                                .cause = loss.error.message}});

@@ -78,6 +78,11 @@ class Context {
   // connection now, if they have none yet, and not with the first message.
   void meet(PortId out_port);
 
+  // The others go on without the other node's process: it is lost as soon as its connection closes.
+  // Then nodes that have met it lose it as well, each when its own connection closes. At the plan's
+  // first node.
+  void go_on_without(const std::string& node);
+
   // The other node's process is over: another one may come in its place, called so (process_name()
   // in plan.h). At the plan's first node.
   void await_another(const std::string& node, const std::string& name);

@@ -295,6 +295,8 @@ void lose(Roster& roster, std::uint32_t member, const Error& error, std::string_
   roster.actions.push_back(TellLoss{member, std::string(state), error});
   const bool trains = roster.phase == Phase::kTraining || roster.phase == Phase::kStopping;
   if (roster.members[member].awaits_view) {
+    roster.actions.push_back(LogLine{
+        state == "dead", fmt::format("{} does not join: {}", roster.name(member), error.message)});
     lose_newcomer(roster, member);
   } else if (roster.phase == Phase::kGathering) {
     if (was_awaited) stop(roster, error);

@@ -47,6 +47,10 @@ void Context::use_credits(PortId out_port, std::int64_t messages) {
 
 void Context::meet(PortId out_port) { outlet(cell_.outs_, out_port, name()).meet(); }
 
+void Context::go_on_without(const std::string& node) {
+  if (Gate* const gate = cell_.core_.gate()) gate->go_on_without(node);
+}
+
 void Context::await_another(const std::string& node, const std::string& name) {
   if (Gate* const gate = cell_.core_.gate()) gate->await_another(node, name);
 }

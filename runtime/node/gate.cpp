@@ -42,8 +42,14 @@ void Gate::add_actor(const std::string& actor, const std::string& node) {
 }
 
 // Where a node stands among the peers does not change after the first turn.
+void Gate::go_on_without(const std::string& node) {
+  if (const auto peer = peers_.find(node)) {
+    links_.wish({PeerWish::Kind::kGoOnWithout, *peer, {}});
+  }
+}
+
 void Gate::await_another(const std::string& node, const std::string& name) {
-  if (const auto peer = peers_.find(node)) links_.wish({*peer, name});
+  if (const auto peer = peers_.find(node)) links_.wish({PeerWish::Kind::kRenew, *peer, name});
 }
 
 void Gate::begin_close() {
@@ -60,13 +66,14 @@ void Gate::turn(TimePoint until) {
     const bool closing = closing_.load();
     Posted posted = links_.take_posted();
     for (const PeerWish& wish : posted.wishes) {
-      if (wish.renewed_as.empty()) peers_.meet(wish.peer);
+      if (wish.kind == PeerWish::Kind::kMeet) peers_.meet(wish.peer);
     }
     for (Outgoing& outgoing : posted.messages) peers_.send(outgoing);
     for (const std::size_t peer : posted.accounts) peers_.touch(peer);
     // All that was said before to a process that is over has come back by now.
     for (const PeerWish& wish : posted.wishes) {
-      if (!wish.renewed_as.empty()) peers_.renew(wish.peer, wish.renewed_as);
+      if (wish.kind == PeerWish::Kind::kGoOnWithout) peers_.go_on_without(wish.peer);
+      if (wish.kind == PeerWish::Kind::kRenew) peers_.renew(wish.peer, wish.renewed_as);
     }
     tend(parts_.clock.now());
     if (closing) tend_closing(parts_.clock.now());
@@ -235,6 +242,10 @@ void Gate::tend_peer(std::size_t position, TimePoint now) {
     case Peer::State::kUp:
       return tend_alive(position, now);
     case Peer::State::kDown:
+      if (peer.is_done_with) {
+        return peers_.forget(position,
+                             lost(fmt::format("{} is lost: {}", peer.node(), peer.end().message)));
+      }
       // What has closed the connection here may keep silent there.
       ask_after(position, now);
       if (now - peer.since() >= patience_with(peer, now)) {

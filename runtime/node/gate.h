@@ -63,6 +63,8 @@ class Gate final : public WireEvents {
   void turn(TimePoint until);
   // Any thread. When turn() has something to do at the latest; max() when it is closed.
   TimePoint next_due() const;
+  // Any thread. See Context::go_on_without().
+  void go_on_without(const std::string& node);
   // Any thread. See Context::await_another(). Messages that were posted before come back.
   void await_another(const std::string& node, const std::string& name);
   // Any thread. The node has ended: says the rest, waits for its acknowledgement, says goodbye.

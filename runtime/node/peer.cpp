@@ -73,7 +73,7 @@ void Peer::renew(std::string node, TimePoint now) {
   patience = Patience(silence_.dead_after);
   rhythm = Rhythm(silence_.heartbeat);
   machine.clear();
-  on_this_machine = invited = false;
+  on_this_machine = is_done_with = invited = false;
   progress = 0;
   process.clear();
   graph.reset();

@@ -6,6 +6,8 @@
 //   awaited --hello/welcome--> up <--> down --patience--> lost
 //                              up --bye--> gone
 //
+// Nobody is patient with a peer that the others go on without.
+//
 // And of the plan's first node, where another process may take its place:
 //
 //   up, down --patience--> away --hello/welcome of another process--> up
@@ -134,6 +136,8 @@ class Peer {
 
   std::string process;  // for people: "process 17 on node-a"; "" before it has introduced itself
   TimePoint next_dial{0};
+  // The others go on without it, as the head knows: no new connection is waited for.
+  bool is_done_with = false;
   // A process was asked to come as this node.
   bool invited = false;
   std::optional<WaitGraph> graph;  // the newest answer

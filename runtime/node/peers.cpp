@@ -324,7 +324,12 @@ std::string Peers::take_directory(std::size_t position, const Directory& directo
     if (renamed.introduced) introducer_.want(renamed.peer);
   }
   const Introducer::Learned learned = introducer_.learn(directory);
+  // Another head may keep one that the head before it had given up.
+  for (const DirectoryEntry& entry : directory.entries) {
+    peers_[*find(entry.node)]->is_done_with = entry.ended;
+  }
   for (const std::size_t neighbour : learned.ended) {
+    touch(neighbour);
     if (peers_[neighbour]->state() != Peer::State::kAwaited) continue;
     leave(neighbour);
     parts_.core.tell_root(Message::of(PeerLeft{peers_[neighbour]->node()}));
@@ -433,6 +438,15 @@ void Peers::begin_to_tend(std::size_t position) {
   touch(position);
 }
 
+// The peer is heard until its connection closes. One that has not come to this head may be known to
+// the others.
+void Peers::go_on_without(std::size_t position) {
+  Peer& peer = *peers_[position];
+  if (peer.state() == Peer::State::kAwaited) return leave(position);
+  peer.is_done_with = true;
+  touch(position);
+}
+
 // All that was between the earlier process and this node is settled before the links begin anew.
 // Messages for one that never came were not meant for that one alone.
 void Peers::renew(std::size_t position, const std::string& name) {
@@ -451,8 +465,12 @@ void Peers::renew(std::size_t position, const std::string& name) {
 
 // When the head is gone, no one can introduce the neighbours that only it knew.
 void Peers::lose(std::size_t position, Error error, bool fell_silent) {
-  finish(position, Peer::State::kLost, error);
   parts_.log.warning(error.message);
+  forget(position, std::move(error), fell_silent);
+}
+
+void Peers::forget(std::size_t position, Error error, bool fell_silent) {
+  finish(position, Peer::State::kLost, error);
   const std::string node = peers_[position]->node();
   return_kept(position);
   parts_.core.tell_root(Message::of(PeerLost{node, std::move(error), fell_silent}));

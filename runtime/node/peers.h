@@ -92,10 +92,14 @@ class Peers {
   // An actor here will have something to say to the peer: the two meet.
   void meet(std::size_t position);
 
+  // The others go on without the peer.
+  void go_on_without(std::size_t position);
   // Another process may come in the peer's place, under that name. One that is not over is lost.
   void renew(std::size_t position, const std::string& name);
   // The peer is over, with an error or as it should be.
   void lose(std::size_t position, Error error, bool fell_silent = false);
+  // The same, without a warning.
+  void forget(std::size_t position, Error error, bool fell_silent = false);
   void leave(std::size_t position);
   // Gives the peer a sign of life, which at the head says how often the two do from now on.
   void beat(std::size_t position, double load);

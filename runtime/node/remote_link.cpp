@@ -6,7 +6,7 @@
 
 namespace troupe::runtime {
 
-void RemoteOutlet::meet() { links_.wish({peer_, {}}); }
+void RemoteOutlet::meet() { links_.wish({PeerWish::Kind::kMeet, peer_, {}}); }
 
 void RemoteOutlet::pass_on(Message&& message) {
   links_.post({peer_, this, {}, {}, std::move(message)});

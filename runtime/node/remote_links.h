@@ -39,13 +39,14 @@ struct Outgoing {
 
 // Something else that waits for it.
 struct PeerWish {
+  enum class Kind : std::uint8_t { kMeet, kGoOnWithout, kRenew };
+  Kind kind = Kind::kMeet;
   std::size_t peer = 0;
-  // Another process may come in its place, called so. "": the peer is to be met.
-  std::string renewed_as;
+  std::string renewed_as;  // another process may come in its place, called so
 };
 
-// All that waits for it, in order of posting; messages are posted before wishes to renew, as far as
-// one actor does both.
+// All that waits for it, in order of posting; messages are posted before wishes of the other
+// kinds, as far as one actor does both.
 struct Posted {
   std::vector<Outgoing> messages;
   std::vector<PeerWish> wishes;

@@ -302,6 +302,29 @@ TEST_F(GateDirectory, AnEndThatANeighbourHoldsUpIsStillToldToTheFirstNode) {
   EXPECT_THAT(told_a, HasSubstr("left b"));
 }
 
+// Its connection may close before or after the first node says so.
+TEST_F(GateDirectory, ANeighbourThatTheFirstNodeGoesOnWithoutIsLostAsSoonAsItsConnectionCloses) {
+  for (const Duration hears : {900ms, 1500ms}) {
+    SCOPED_TRACE(seconds(hears));
+    make_world(1);
+    told_.clear();
+    make_plan();
+    scripts_["receiver.b"] = scripts_["receiver.c"] = {};
+    scripts_["root.a"].start = [hears](Context& context) { (void)context.after(hears); };
+    scripts_["root.a"].timer = [](Context& context, TimerId) { context.go_on_without("c"); };
+    scripts_["root.a"].receive = {};
+    for (const char* node : {"a", "b", "c"}) add(node);
+    world_->at(1s, [&] { world_->kill(2); });
+    stop_all_at(5s);
+    ASSERT_TRUE(world_->run(60s));
+    ASSERT_THAT(told_["b"], SizeIs(3)) << told("b");
+    EXPECT_THAT(told_["b"][2].what, HasSubstr("lost c: c is lost: its connection closed"));
+    EXPECT_GE(told_["b"][2].when, std::max<Duration>(hears, 1s));
+    EXPECT_LT(told_["b"][2].when, std::max<Duration>(hears, 1s) + 200ms);
+    world_.reset();
+  }
+}
+
 TEST_F(GateDirectory, ANeighbourThatDoesNotListenAndIsToBeDialedIsLostWithItsCause) {
   play_b_told({{1, {{"c", "", "", 5, true}}}});
   EXPECT_EQ(error_of(0), "root.b: c does not listen, so that b cannot reach it");

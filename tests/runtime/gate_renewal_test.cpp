@@ -134,6 +134,25 @@ TEST_F(GateRenewal, ProcessThatWakesWhenItsPlaceIsAnotherOnesIsRefusedAndDisturb
   }
 }
 
+TEST_F(GateRenewal, WhoComesInThePlaceOfOneThatOthersWentOnWithoutMayBreakOff) {
+  scripts_["root.a"].start = [](Context& context) { (void)context.after(900ms); };
+  scripts_["root.a"].timer = [](Context& context, TimerId) { context.go_on_without("c"); };
+  add("a");
+  add("b");
+  const ProcessId first = add("c");
+  add_second(2s);
+  world_->at(1s, [&] { world_->kill(first); });
+  world_->at(5s, [&] {
+    for (const ConnectionId each : world_->network().connections()) world_->network().drop(each);
+  });
+  std::map<std::string, std::vector<std::string>> lines;
+  world_->at(20s, [&] { lines = lines_; });
+  ASSERT_TRUE(world_->run(60s));
+  expect_taken_over();
+  EXPECT_THAT(lines["a"], Not(Contains("-c.2")));
+  EXPECT_THAT(lines["b"], Not(Contains("-c.2")));
+}
+
 // Between the two nobody is there, and one that comes under the name of the first is refused.
 TEST_F(GateRenewal, NobodyElseComesUnderTheNameOfTheNext) {
   add("a");
@@ -165,6 +184,33 @@ TEST_F(GateRenewal, NextFirstNodeKnowsWhatProcessesAreCalled) {
   EXPECT_THAT(lines_["b"], ElementsAre("+a", "+c.2"));
   EXPECT_THAT(at_b_, Not(SizeIs(0)));
   EXPECT_EQ(error_of(0) + error_of(1) + error_of(3), "");
+}
+
+// The process has never come to the next first node.
+TEST_F(GateRenewal, NeighboursHearFromTheNextFirstNodeThatItGoesOnWithoutOne) {
+  ProcessSetup head;
+  head.gate.incarnation = 11;
+  head.address = "sim://0";
+  const ProcessId first_head = add("a", head);
+  ProcessSetup other;
+  other.gate.head_returns_within = 60s;
+  other.gate.dead_after = 20s;
+  add("b", other);
+  const ProcessId lost = add("c");
+  world_->at(1s, [&] {
+    world_->kill(first_head);
+    world_->kill(lost);
+    head.gate.incarnation = 12;
+    head.gate.predecessors = {11};
+    head.start = 2s;
+    scripts_["root.a"].start = [](Context& context) { (void)context.after(1s); };
+    scripts_["root.a"].timer = [](Context& context, TimerId) { context.go_on_without("c"); };
+    add("a", head);
+  });
+  std::vector<std::string> lines;
+  world_->at(5s, [&] { lines = lines_["b"]; });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_THAT(lines, ElementsAre("+a", "+c", "+a", "-c"));
 }
 
 // It asks the next first node for the earlier process, whose place is meant.

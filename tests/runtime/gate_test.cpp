@@ -268,6 +268,45 @@ TEST_F(Gates, NodeThatEndsDoesNotWaitForAPeerThatIsGoneHoweverBusyItsHostIs) {
   EXPECT_LT(world_->clock().now(), 4s + 500ms);
 }
 
+// While it is connected it may have something to say.
+TEST_F(Gates, PeerThatOthersGoOnWithoutIsLostAsSoonAsItsConnectionCloses) {
+  for (const Duration dies : {500ms, 3000ms}) {
+    SCOPED_TRACE(seconds(dies));
+    make_world(1);
+    told_.clear();
+    plan_ = {};
+    Script root_a = root("a", 1);
+    root_a.start = [](Context& context) { (void)context.after(1s); };
+    root_a.timer = [](Context& context, TimerId) { context.go_on_without("b"); };
+    actor("a", "root.a", root_a);
+    actor("b", "root.b", root("b", 1));
+    add("a");
+    add("b");
+    world_->at(dies, [&] { world_->kill(1); });
+    ASSERT_TRUE(world_->run(60s));
+    ASSERT_THAT(told_["a"], SizeIs(2));
+    EXPECT_THAT(told_["a"][1].what, HasSubstr("lost b: b is lost: its connection closed"));
+    EXPECT_GE(told_["a"][1].when, std::max<Duration>(dies, 1s));
+    EXPECT_LT(told_["a"][1].when, std::max<Duration>(dies, 1s) + 100ms);
+    world_.reset();
+  }
+}
+
+TEST_F(Gates, PeerThatOthersGoOnWithoutMaySayGoodbye) {
+  Script root_a = root("a", 1), root_b = root("b", 1);
+  root_a.start = [](Context& context) { (void)context.after(1s); };
+  root_a.timer = [](Context& context, TimerId) { context.go_on_without("b"); };
+  root_b.start = [](Context& context) { (void)context.after(2s); };
+  root_b.timer = [](Context& context, TimerId) { context.finish(); };
+  actor("a", "root.a", root_a);
+  actor("b", "root.b", root_b);
+  add("a");
+  add("b");
+  world_->at(3s, [&] { world_->node(0).request_stop(); });
+  ASSERT_TRUE(world_->run(60s));
+  EXPECT_EQ(told("a"), "joined b\nleft b\n");
+}
+
 // Shortly after each would have given up the other, whose connection was gone before they slept.
 TEST_F(Gates, NodesThatSleepUntilAPeerIsOverdueLoseNobody) {
   actor("a", "root.a", root("a", 1));

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -167,6 +169,32 @@ TEST_F(Hosts, RingOrderedByTheRatesOfFourHostsGivesTheHashOfOneProcess) {
   for (int host = 1; host < 4; ++host) {
     EXPECT_GT(network_->sent_by(host), kLargeSteps * kLargeBytes);
   }
+}
+
+// The second network is without the member's host.
+TEST_F(Hosts, DataOverUcxCrossTheNamedNetworkAlone) {
+  ASSERT_NO_FATAL_FAILURE(lay_cables(2));
+  if (IsSkipped()) return;
+  ::setenv("UCX_TLS", "tcp", 1);
+  const auto line_in = [&](const std::string& network) {
+    return head_line({1, 1}, kLarge + Words{"--json", "--set", "cluster.fabric=ucx", "--set",
+                                            "cluster.fabric_network=" + network});
+  };
+  Process run(line_in("10.77.0.0/24"));
+  const auto member = join_apart_from(1);
+  const ProcessEnd end = run.wait();
+  ASSERT_EQ(end.exit_code, 0) << end.err;
+  EXPECT_EQ(member->wait().exit_code, 0) << member->err();
+  EXPECT_EQ(last_line(end)["state_hash"].text(), hash_of("alone", kLarge));
+  EXPECT_GT(network_->sent_by(1), kLargeSteps * kLargeBytes);
+
+  std::filesystem::remove_all(path("a"));
+  Process alone(line_in("10.77.0.1/32"));
+  const ProcessEnd refused = join_from(1)->wait();
+  EXPECT_EQ(refused.exit_code, 5) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("cluster.fabric_network"));
+  alone.send(SIGTERM);
+  EXPECT_NE(alone.wait().exit_code, 0);
 }
 
 // The head still hears both: only they can say what is wrong.

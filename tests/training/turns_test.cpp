@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/run/turn_order.h"
@@ -102,39 +105,86 @@ class Turns {
   TrainingState state_;
 };
 
-// w -= rate learning_rate g, where g is the gradient at the weights that the worker took at its
-// turn before: computed by steps of a run without workers, from those weights.
-TEST(Downpour, AppliesGradientsThatWereMadeAtTheWeightsOfTheWorkersTurnBefore) {
-  Turns turns("{kind: downpour, workers: 3, steps: 1, rate: 0.5}");
+// A weight of the centre and of the worker, that worker's momentum, and the centre's weight before
+// its last turn.
+struct Weight {
+  double &centre, &worker, &moment, &stale;
+};
+
+// The papers' rule of a turn, where `change` is the learning rate times the gradient at the
+// worker's weights.
+struct TurnFormula {
+  const char* name;
+  const char* settings;
+  void (*turn)(Weight weight, double change);
+};
+
+constexpr TurnFormula kFormulas[] = {
+    {"downpour", "rate: 0.5",
+     [](Weight weight, double change) {
+       weight.centre -= 0.5 * change;
+       weight.worker = weight.centre;
+     }},
+    {"easgd", "rho: 0.3",
+     [](Weight weight, double change) {
+       const double x = weight.worker - change, force = 0.3 * (x - weight.centre);
+       weight.worker = x - force;
+       weight.centre += force;
+     }},
+    {"gem", "momentum: 0.6, kappa: 1.2",
+     [](Weight weight, double change) {
+       weight.moment = 0.6 * weight.moment - change;
+       const double others = std::abs(weight.centre - std::exchange(weight.stale, weight.centre));
+       const double share = (1.2 * std::abs(weight.moment) - others) / std::abs(change);
+       if (change != 0.0) weight.centre -= std::clamp(share, 0.0, 5.0) * change;
+       weight.worker = weight.centre;
+     }},
+};
+
+class TurnsByFormula : public testing::TestWithParam<TurnFormula> {};
+
+// The gradient is that of a run without workers at the weights that the worker has from its turn
+// before.
+TEST_P(TurnsByFormula, AreThoseOfThePaperOverManySteps) {
+  const std::string kind = GetParam().name, settings = GetParam().settings;
+  Turns turns("{kind: " + kind + ", workers: 3, steps: 1, " + settings + "}");
   Alone plain(zoo_topology("toy", {"train.micro_batch=4", "train.micro_batches=1",
                                    "train.schedule=[d_both]", "train.optimiser={g: sgd, d: sgd}",
                                    "train.learning_rate={g: 1e-3, d: 1e-3}"}),
               model::make_cpu_backend());
   TrainingState at = plain.initial_state();
-  std::vector<double> centre(at.discriminator.weights.begin(), at.discriminator.weights.end());
-  std::vector<TrainingState> taken(3, at);
-  const std::vector<std::uint32_t> order{0, 1, 2, 0, 2, 1, 0, 1, 2, 0};
+  using Numbers = std::vector<double>;
+  const std::size_t weights = at.discriminator.weights.size();
+  Numbers centre(at.discriminator.weights.begin(), at.discriminator.weights.end());
+  std::vector<Numbers> workers(3, centre), stales(3, centre), moments(3, Numbers(weights));
+  const std::vector<std::uint32_t> order{0, 1, 2, 0, 2, 1, 0, 1, 2, 0, 2, 1, 2};
   for (std::size_t step = 0; step + 1 < order.size(); ++step) {
     const std::uint32_t worker = order[step];
-    at.generator.moving = taken[worker].generator.moving;
-    at.discriminator = taken[worker].discriminator;
+    const pipeline::WorkerState before = turns.state().turns->workers[worker];
+    at.generator.moving = before.generator.moving;
+    at.discriminator = before.discriminator;
     at.iteration = step / 3;
     // The weights after a plain step are those before minus the learning rate times the gradient.
     TrainingState after = at;
     const auto record = plain.reduce_step(at, {turns.events(step / 3, worker)});
     ASSERT_TRUE(pipeline::apply(plain.gan(), plain.options(), record, after).ok());
-    for (std::size_t i = 0; i < centre.size(); ++i) {
-      centre[i] -= 0.5 * (static_cast<double>(at.discriminator.weights[i]) -
+    for (std::size_t i = 0; i < weights; ++i) {
+      GetParam().turn({centre[i], workers[worker][i], moments[worker][i], stales[worker][i]},
+                      static_cast<double>(at.discriminator.weights[i]) -
                           static_cast<double>(after.discriminator.weights[i]));
     }
     ASSERT_NO_FATAL_FAILURE(turns.step(order[step + 1]));
     const TrainingState& state = turns.state();
-    for (std::size_t i = 0; i < centre.size(); ++i) {
+    const auto& own = state.turns->workers[worker].discriminator.weights;
+    for (std::size_t i = 0; i < weights; ++i) {
       ASSERT_NEAR(state.discriminator.weights[i], centre[i], 1e-6) << "step " << step;
+      ASSERT_NEAR(own[i], workers[worker][i], 1e-6) << "step " << step;
     }
-    taken[worker] = state;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TurnsByFormula, testing::ValuesIn(kFormulas),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(WorkerTurns, WorkerIsComputedBeforeItsTurnAndItsBitsDoNotDependOnTheTurnsSince) {
   for (const char* kind : {"downpour", "easgd", "gem"}) {

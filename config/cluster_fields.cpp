@@ -263,6 +263,8 @@ std::shared_ptr<Record<ClusterSection>> cluster_record() {
              Scope::kFree,
              "A trusted network, which data of `fabric: ucx` may cross unencrypted: 10.1.0.0/16, "
              "fd00::/8, or `any`. By default none: they stay on this machine.")
+      .used_if("fabric: ucx",
+               [](const ClusterSection& cluster) { return cluster.fabric == Fabric::kUcx; })
       .field("joiners", &ClusterSection::joiners, integer<std::uint32_t>(0, kMostMembers),
              Scope::kFree,
              "Members that have joined by `troupe join` while the run goes on and may be there at "

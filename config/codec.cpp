@@ -185,8 +185,9 @@ TypeDescription TypeDescription::of(Kind kind, std::string name) {
 }
 
 std::string later_word_refused(const TypeDescription& type, std::string_view word) {
-  return fmt::format("only {} {} available in this version, not {}{}{}",
-                     fmt::join(type.words, ", "), type.words.size() == 1 ? "is" : "are", word,
+  return fmt::format("only {} {} available {}, not {}{}{}", fmt::join(type.words, ", "),
+                     type.words.size() == 1 ? "is" : "are",
+                     type.why_later.empty() ? "in this version" : "here", word,
                      type.why_later.empty() ? "" : ": ", type.why_later);
 }
 

@@ -126,8 +126,8 @@ struct TypeDescription {
   std::size_t least_items = 0, most_items = 0;  // of lists; 0: no bound
   std::string pattern;                          // of text: an ECMAScript regular expression
   std::vector<std::string> words;
-  std::vector<std::string> later_words;  // those that only a later version takes
-  std::string why_later;                 // why, in words; empty: nothing is to be said
+  std::vector<std::string> later_words;  // those that only a later version takes, or another field
+  std::string why_later;                 // why, in words; empty: it is a later version
   std::vector<FieldDescription> fields;
   bool exclusive = false;  // of sections: exactly one field is given
   bool partial = false;    // of sections: what is missing may come from the zoo
@@ -137,7 +137,7 @@ struct TypeDescription {
   static TypeDescription of(Kind kind, std::string name);
 };
 
-// The answer to one of the later_words: "only cpu is available in this version, not cuda".
+// The answer to one of the later_words: "only fp32 is available in this version, not fp16".
 std::string later_word_refused(const TypeDescription& type, std::string_view word);
 
 // A field of a section as data.

@@ -59,8 +59,8 @@ std::optional<std::size_t> read_word(const YamlValue& value, const TypeDescripti
                                      Reader& reader);
 
 // The first word is shown first, else their order means nothing. E may be std::string, for words
-// that are values themselves. `later`: words that only a later version takes; they are refused by
-// saying what there is now, and `why_later` if that is given. Every value of E that can occur has a
+// that are values themselves. `later`: words that only a later version takes, or another field;
+// they are refused by saying what there is, and `why_later`. Every value of E that can occur has a
 // word: writing another one is a broken invariant. `name`: what the reference calls the words;
 // empty: all of them.
 template <class E>

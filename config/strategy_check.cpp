@@ -82,8 +82,9 @@ void check_strategy(const Topology& topology, Reader& reader) {
     return reader.broken_rule(
         {workers, "train.micro_batches"},
         fmt::format("{} micro-batches of an iteration (train.micro_batches) cannot be shared out "
-                    "to {} workers evenly",
-                    options.micro_batches, strategy.workers));
+                    "to {} workers evenly; take a multiple of {}, or as many workers ({}) as "
+                    "divide them",
+                    options.micro_batches, strategy.workers, strategy.workers, workers));
   }
   const std::uint64_t events = std::uint64_t{options.micro_batches / strategy.workers} *
                                options.micro_batch * strategy.steps;

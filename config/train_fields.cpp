@@ -175,7 +175,10 @@ RecordOf<LearningRateOptions> rate_record() {
              word<LearningRateKind>({{"constant", LearningRateKind::kConstant},
                                      {"warmup", LearningRateKind::kWarmup},
                                      {"exponential", LearningRateKind::kExponential},
-                                     {"plateau", LearningRateKind::kPlateau}}),
+                                     {"plateau", LearningRateKind::kPlateau}},
+                                    {"cosine", "steps"},
+                                    "it is one of parts, as in parts: [{policy: cosine, for: 10 "
+                                    "epochs}]"),
              Scope::kState, "How the rate changes.")
       .field("warmup_iterations", within(&Options::length, &TrainingSpan::count),
              integer<std::uint64_t>(0, kMostIterations), Scope::kState,

@@ -60,7 +60,8 @@ void print_for_people(const config::LoadedTopology& loaded, const launch::Judgem
                                      static_cast<double>(bounds.cache_bytes) / 1e6)
                        : "")
             << line_of(pipeline::strategy_text(loaded.topology.train.options))
-            << told(judged.placement, bounds.ring) << line_of(judged.device)
+            << line_of(bounds.sites) << told(judged.placement, bounds.ring)
+            << line_of(judged.device)
             << "topology hash: " << config::topology_hash(loaded.topology).text() << "\n";
 }
 
@@ -88,6 +89,7 @@ runtime::Result<launch::Judgement> judge(const config::LoadedTopology& loaded,
   ASSIGN_OR_RETURN(runtime::Log log, runtime::Log::open(lines));
   const auto opened = launch::judge_by_opening(loaded, with_data, log, judgement);
   for (const runtime::Error& here : judgement.here) log.warning(here.message);
+  if (judgement.idle) log.warning(*judgement.idle);
   for (const std::string& warning : judgement.warnings) log.warning(warning);
   RETURN_IF_ERROR(opened);
   return judgement;

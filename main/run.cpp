@@ -237,6 +237,7 @@ Result<launch::Placement> place(const config::LoadedTopology& loaded,
   ASSIGN_OR_RETURN(launch::Judgement judgement,
                    launch::judge_run(loaded, arguments.workers, std::move(placed)));
   if (!judgement.here.empty()) return judgement.here.front();
+  if (judgement.idle) std::cerr << "troupe: warning: " << *judgement.idle << "\n";
   if (!arguments.request.order.empty()) {
     runtime::FileDisk disk;
     const auto scaled = config::scaled(loaded.topology, judgement.placement.members);
@@ -387,6 +388,10 @@ RunArguments read_arguments(const CommandLine& line) {
   line.take("json", parsed.json);
   line.take("trace", parsed.request.trace);
   line.take("order", parsed.request.order);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(parsed.request.order, ignored)) {
+    parsed.request.order = without_slashes_behind(parsed.request.order) + "/metrics.jsonl";
+  }
   parsed.log_level = log_level(line);
   return parsed;
 }
@@ -449,9 +454,9 @@ std::vector<Option> run_options() {
                     "of Keras, as train.from does",
            .takes = Takes::kFile},
           {.name = "order",
-           .value = "FILE",
-           .about = "of a strategy whose workers take turns: they take them as in the run that "
-                    "wrote this metrics.jsonl, and make the same bits",
+           .value = "RUN",
+           .about = "of a strategy whose workers take turns: they take them as in the run of this "
+                    "folder, or of this metrics.jsonl, and make the same bits",
            .takes = Takes::kFile},
           {.name = "trace",
            .about = "writes DIR/trace/ at the end, and not only when the run fails: what every "

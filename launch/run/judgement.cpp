@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -95,6 +97,21 @@ Result<void> check_writable(const config::LoadedTopology& loaded, const char* fi
                                   nearest.string(), is_folder ? "read-only here" : "no folder"))};
 }
 
+// The run goes on without them, so that nothing else tells of them.
+std::optional<std::string> idle_members(const config::Topology& topology, std::uint32_t members,
+                                        const RunBounds& bounds) {
+  const auto idle = std::ranges::count(bounds.share_bytes, 0);
+  if (idle == 0 || !topology.cluster.shares.empty()) return std::nullopt;
+  const auto options = config::options_between_members(config::scaled(topology, members));
+  const bool of_workers = options.worker && options.parts() == 1;
+  return fmt::format(
+      "{} of the {} members have nothing to compute, as an iteration has {} {} ({}); they wait "
+      "until another one leaves or is lost",
+      idle, bounds.share_bytes.size(), options.all_parts(),
+      of_workers ? "workers" : "micro-batches",
+      of_workers ? "train.strategy.workers" : "train.micro_batches");
+}
+
 }  // namespace
 
 // The rest is judged by the placement and the bounds, so an error in these is told alone.
@@ -122,6 +139,7 @@ Result<Judgement> judge_run(const config::LoadedTopology& loaded,
   if (!refusals.empty()) return all_of(refusals);
   if (judgement.placement.unresolved) judgement.here.push_back(*judgement.placement.unresolved);
   if (judgement.placement.unheeded) judgement.warnings.push_back(*judgement.placement.unheeded);
+  judgement.idle = idle_members(loaded.topology, judgement.placement.members, judgement.bounds);
   const auto fits =
       check_memory(judgement.bounds, judgement.placement.computing_here(), usable_memory());
   if (!fits.ok()) judgement.here.push_back(fits.error());

@@ -19,7 +19,8 @@ namespace troupe::launch {
 struct Judgement {
   Placement placement;
   RunBounds bounds;
-  std::string device;  // device_text() of what would compute here
+  std::string device;               // device_text() of what would compute here
+  std::optional<std::string> idle;  // members that would only wait: a warning
   // Why this machine cannot carry the run out as it is now, though another one, or this one later,
   // may: too little memory, an address that is not its own or is in use. A run ends with the first.
   std::vector<runtime::Error> here;

@@ -13,6 +13,7 @@
 #include "launch/run/training_setup.h"
 #include "pipeline/steps/micro_batch.h"
 #include "pipeline/steps/step_ahead.h"
+#include "runtime/base/name_list.h"
 
 namespace troupe::launch {
 
@@ -60,19 +61,39 @@ std::vector<std::uint32_t> replicas_by_site(const config::Topology& topology, co
   return replicas;
 }
 
+// The replica that computes each micro-batch, or part of one, when the run begins.
+std::vector<std::uint32_t> first_owners(const config::Topology& topology, const model::Gan& gan,
+                                        std::uint32_t members) {
+  const auto options = config::options_between_members(topology);
+  return pipeline::assign_micro_batches(options.all_parts(),
+                                        config::replica_weights(topology, members), options.parts(),
+                                        replicas_by_site(topology, gan, members));
+}
+
+// "sites: member.0, member.1; member.2, member.3": who makes each worker's iterations.
+std::string sites_text(const std::vector<std::uint32_t>& owners, std::uint32_t parts,
+                       std::uint32_t replicas_per_member) {
+  std::vector<std::string> sites;
+  for (std::size_t first = 0; first < owners.size(); first += parts) {
+    std::vector<std::string> members;
+    for (std::size_t i = first; i < first + parts; ++i) {
+      std::string name = config::member_name(owners[i] / replicas_per_member);
+      if (std::ranges::find(members, name) == members.end()) members.push_back(std::move(name));
+    }
+    sites.push_back(runtime::name_list(members));
+  }
+  return fmt::format("sites: {}", fmt::join(sites, "; "));
+}
+
 // In bytes, of each process that computes: `computed` for each micro-batch between members, and
 // `batch` for each of its parts.
-std::vector<std::int64_t> shares(const config::Topology& topology, const model::Gan& gan,
-                                 std::uint32_t members, std::int64_t batch, std::int64_t computed) {
-  const auto replica_weights = config::replica_weights(topology, members);
-  std::vector<std::int64_t> bytes(replica_weights.size() / topology.replica.count);
+std::vector<std::int64_t> shares(const config::Topology& topology,
+                                 const std::vector<std::uint32_t>& owners, std::uint32_t members,
+                                 std::int64_t batch, std::int64_t computed) {
   const auto options = config::options_between_members(topology);
-  std::vector<std::int64_t> owned(replica_weights.size());
-  for (const std::uint32_t owner :
-       pipeline::assign_micro_batches(options.all_parts(), replica_weights, options.parts(),
-                                      replicas_by_site(topology, gan, members))) {
-    ++owned[owner];
-  }
+  std::vector<std::int64_t> owned(config::replica_weights(topology, members).size());
+  std::vector<std::int64_t> bytes(owned.size() / topology.replica.count);
+  for (const std::uint32_t owner : owners) ++owned[owner];
   for (std::size_t replica = 0; replica < owned.size(); ++replica) {
     const std::int64_t parts = owned[replica];
     const std::int64_t wholes = (parts + options.parts() - 1) / options.parts();
@@ -201,7 +222,11 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   bounds.iteration_bytes =
       options.all_parts() * sizes.batch_bytes + options.micro_batches * computed;
-  bounds.share_bytes = shares(topology, *gan, members, sizes.batch_bytes, computed);
+  const auto owners = first_owners(topology, *gan, members);
+  bounds.share_bytes = shares(topology, owners, members, sizes.batch_bytes, computed);
+  if (members > 1 && options.parts() > 1) {
+    bounds.sites = sites_text(owners, options.parts(), topology.replica.count);
+  }
   return bounds;
 }
 

@@ -19,6 +19,7 @@ struct RunBounds {
   // which has slots for others besides.
   runtime::Plan plan;
   std::string ring;                // config::ring_text() of the members
+  std::string sites;               // the members of each, where the strategy has any; ""
   std::int64_t message_bytes = 0;  // of all links' byte credits
   // Activations and scratch of one replica, and the sums of its steps under way.
   std::int64_t arena_bytes = 0;

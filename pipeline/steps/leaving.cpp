@@ -59,6 +59,18 @@ bool part(Roster& roster, std::uint32_t member) {
   return true;
 }
 
+// Iterations, and outer steps, may take longer than a member that leaves may wait.
+void note_unfinished(Roster& roster, std::uint32_t member) {
+  const Roster::Member& one = roster.members[member];
+  const bool has_finished = one.idle.size() >= roster.options.membership.replicas_per_member;
+  const bool makes_steps = roster.phase == Phase::kTraining && !roster.membership.is_short();
+  if (!makes_steps || !one.hands_over_since || has_finished || roster.may_take_time(member)) return;
+  roster.actions.push_back(LogLine{
+      true, fmt::format("{} has not finished what it computes within {:.0f} s, and leaves: others "
+                        "compute that from its beginning",
+                        roster.name(member), runtime::seconds(roster.options.handover_grace))});
+}
+
 void release(Roster& roster, std::uint32_t member, const std::string& why) {
   roster.actions.push_back(SendRelease{member, why});
   lose(roster, member, why_left(roster, member), "ended");
@@ -163,6 +175,7 @@ void let_leave(Roster& roster, std::uint32_t member, const std::string& why) {
     if (!waits || why.empty()) waits = why;
     return;
   }
+  note_unfinished(roster, member);
   release(roster, member, why);
 }
 

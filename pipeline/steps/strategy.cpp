@@ -87,19 +87,23 @@ std::string strategy_text(const TrainingOptions& options) {
   };
   const std::uint64_t events =
       std::uint64_t{options.micro_batches / strategy.workers} * options.micro_batch;
-  const std::string workers = number(strategy.workers, strategy.has_sites() ? "site" : "worker");
+  const std::string iterations =
+      fmt::format("{} of {}", number(strategy.steps, "iteration"), number(events, "event"));
+  const std::string made =
+      strategy.has_sites()
+          ? fmt::format("{}; the members of each make {} together",
+                        number(strategy.workers, "site"), iterations)
+          : fmt::format("{}; each makes {} alone", number(strategy.workers, "worker"), iterations);
+  const char* const name = strategy_name(strategy.kind);
   if (strategy.takes_turns()) {
     return fmt::format(
-        "strategy: {}, {}; each makes {} of {} alone before its turn, and a turn of each counts as "
-        "one iteration; {}",
-        strategy_name(strategy.kind), workers, number(strategy.steps, "iteration"),
-        number(events, "event"), turn_text(strategy));
+        "strategy: {}, {} before its turn, and a turn of each counts as one iteration; {}", name,
+        made, turn_text(strategy));
   }
   return fmt::format(
-      "strategy: {}, {}; each makes {} of {} alone in an outer step, which counts as one "
-      "iteration; outer nesterov, rate {:g}, momentum {:g}{}",
-      strategy_name(strategy.kind), workers, number(strategy.steps, "iteration"),
-      number(events, "event"), strategy.outer.rate, strategy.outer.momentum,
+      "strategy: {}, {} in an outer step, which counts as one iteration; outer nesterov, rate "
+      "{:g}, momentum {:g}{}",
+      name, made, strategy.outer.rate, strategy.outer.momentum,
       strategy.precision == ChangePrecision::kInt8 ? "; changes are summed in int8" : "");
 }
 

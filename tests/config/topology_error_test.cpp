@@ -76,7 +76,7 @@ constexpr const char* kAllProblems[] = {
     "t.yaml:18:21: actors.replica.device: only cpu, gpu, gpu:0, gpu:1, gpu:2, gpu:3, gpu:4, "
     "gpu:5, gpu:6, gpu:7, cuda:0, cuda:1, cuda:2, cuda:3, cuda:4, cuda:5, cuda:6, cuda:7, "
     "opencl:0, opencl:1, opencl:2, opencl:3, opencl:4, opencl:5, opencl:6, "
-    "opencl:7 are available in this version, not tpu: no backend for it is built in",
+    "opencl:7 are available here, not tpu: no backend for it is built in",
     "t.yaml:18:33: actors.replica.count: expected a whole number from 1",
     "t.yaml:19:24: actors.reducer.reduction: expected one of exact, fp32, bf16, int8, found text "
     "\"int4\"",
@@ -364,7 +364,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(TopologyErrors, DeviceThatThisVersionLacksIsNoMistypedOne) {
   EXPECT_THAT(message_of(parse(kLeast, {"actors.replica.device=tpu"})),
-              HasSubstr("are available in this version, not tpu: no backend for it is built in"));
+              HasSubstr("are available here, not tpu: no backend for it is built in"));
   EXPECT_THAT(message_of(parse(kLeast, {"actors.replica.device=cuda"})),
               HasSubstr("did you mean \"cuda:"));
 }

@@ -150,6 +150,29 @@ void ClusterRun::replace_head(Process& process) const {
       << process.wait().err;
 }
 
+void ClusterRun::expect_five_members_whole(const Words& words, const Words& order,
+                                           std::uint64_t events_per_step) const {
+  const std::string address = fmt::format("127.0.0.1:{}", free_port());
+  const Words five{"--workers", "5",
+                   "--set",     fmt::format("cluster.listen=\"{}\"", address),
+                   "--set",     "cluster.failure.restart=3"};
+  Process process(command(run_words("a", words + five)));
+  wait_until_training(process);
+  ASSERT_GT(member(1), 0);
+  ::kill(member(1), SIGKILL);
+  ASSERT_TRUE(wait_until_told(process, R"("joined":["member.5"])")) << log();
+  const auto newcomer = join({address});
+  ASSERT_TRUE(wait_until_told(process, R"("joined":["member.8"])")) << newcomer->err() << log();
+  ASSERT_NO_FATAL_FAILURE(replace_head(process));
+  wait_until_training(process, steps() + 20);
+  ASSERT_GT(member(2), 0);
+  ::kill(member(2), SIGTERM);
+  ASSERT_TRUE(wait_until_said(process, "member.2 has left the run")) << log();
+  wait_until_training(process, steps() + 20);
+  stop_and_expect_whole(process, words + order, events_per_step);
+  EXPECT_EQ(newcomer->wait().exit_code, 0) << newcomer->err();
+}
+
 ProcessEnd ClusterRun::stop(Process& process) const {
   EXPECT_TRUE(process.running()) << process.wait().err;
   process.send(SIGTERM);

@@ -71,6 +71,12 @@ class ClusterRun : public ToyRun {
   void stop_and_expect_whole(Process& process, const Words& more = {},
                              std::uint64_t events_per_step = 16) const;
 
+  // Run "a" of five members that is set so, of whom one dies and is replaced, another one joins,
+  // and one leaves, and whose head is lost: it comes to the bits of one process with `order`
+  // besides.
+  void expect_five_members_whole(const Words& words, const Words& order,
+                                 std::uint64_t events_per_step) const;
+
   // A port of this host that is free, with the three that follow it.
   static std::uint16_t free_port();
   // Makes path(NAME), and lets in the key of each of the others.

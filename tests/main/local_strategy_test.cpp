@@ -73,6 +73,11 @@ TEST_P(LocalStrategyIn, MemberThatJoinsCanGoOnAloneAndCostsNoBit) {
   EXPECT_EQ(newcomer->wait().exit_code, 0) << newcomer->err();
 }
 
+TEST_P(LocalStrategyIn, FiveMembersThatDieJoinAndLeaveAndALostHeadCostNoBit) {
+  const Words words = GetParam() + kEndlessRun + kUnhurried;
+  expect_five_members_whole(words, {}, kEvents);
+}
+
 TEST_P(LocalStrategyIn, GoesOnFromAnyOuterStepOnAnyNumberOfProcesses) {
   const std::string whole = hash_of("whole", GetParam() + until_iteration(9));
   hash_of("b", GetParam() + until_iteration(4));
@@ -162,6 +167,19 @@ TEST_F(LocalStrategy, CheckAndPlanAndInspectSayThatThereAreWorkers) {
   EXPECT_THAT(call({"check", path("toy.yaml")}).out, Not(HasSubstr("strategy")));
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + kInInt8).out,
               HasSubstr("momentum 0.9; changes are summed in int8\n"));
+  const Words one{"--set", "actors.replica.count=1"};
+  EXPECT_THAT(call(Words{"check", path("toy.yaml"), "--workers", "4"} + one + kTree).out,
+              AllOf(HasSubstr("strategy: tree, 2 sites; the members of each make 2 iterations of 8 "
+                              "events together in an outer step, "),
+                    HasSubstr("\nsites: member.0, member.1; member.2, member.3\n")));
+  const Words six = one + Words{"--workers", "6"};
+  EXPECT_THAT(call(Words{"check", path("toy.yaml")} + six + kLocal).err,
+              HasSubstr("warning: 2 of the 6 members have nothing to compute, as an iteration has "
+                        "4 workers (train.strategy.workers); they wait until another one leaves or "
+                        "is lost\n"));
+  EXPECT_THAT(run("six", six + until_iteration(1)).err,
+              HasSubstr("2 of the 6 members have nothing to compute, as an iteration has 4 "
+                        "micro-batches (train.micro_batches)"));
   const Words plan{"plan", path("toy.yaml"), "--iterations", "1"};
   EXPECT_THAT(call(plan + kLocal, {.folder = folder_.path()}).out, HasSubstr(line));
 

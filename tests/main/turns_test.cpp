@@ -53,7 +53,8 @@ TEST_P(TurnsOf, OrderOfAnyNumberOfProcessesMakesItsBitsAgainOnAnyOther) {
   const std::string alone = hash_of("alone", words);
   for (const char* workers : {"1", "2", "3"}) {
     const std::string name = fmt::format("again{}", workers);
-    EXPECT_EQ(hash_of(name, words + order_of("alone") + Words{"--workers", workers}), alone);
+    const Words order{"--order", path("alone")};
+    EXPECT_EQ(hash_of(name, words + order + Words{"--workers", workers}), alone);
   }
 }
 
@@ -66,6 +67,11 @@ TEST_P(TurnsOf, MembersThatDieAndLeaveCostNoBit) {
   ::kill(member(2), SIGTERM);
   wait_until_training(process, steps() + 20);
   stop_and_expect_whole(process, words + order_of("a"), events_of_step(GetParam()));
+}
+
+TEST_P(TurnsOf, FiveMembersThatDieJoinAndLeaveAndALostHeadCostNoBit) {
+  const Words words = turns(GetParam()) + kEndlessRun + kUnhurried;
+  expect_five_members_whole(words, order_of("a"), events_of_step(GetParam()));
 }
 
 TEST_P(TurnsOf, SitesOfSeveralProcessesMakeTheBitsOfWorkersInTheirOrder) {

@@ -194,8 +194,18 @@ TEST(Roster, MemberLeavesWithoutHavingHandedItsWorkOverWhenThatTakesTooLong) {
   roster.now += seconds(9);
   EXPECT_THAT(after(roster, [&] { look_after(roster); }), IsEmpty());
   roster.now += seconds(1);
-  EXPECT_THAT(after(roster, [&] { look_after(roster); }),
+  std::vector<std::string> warned;
+  const auto look = [&] {
+    look_after(roster);
+    for (const RosterAction& action : roster.actions) {
+      const auto* line = std::get_if<LogLine>(&action);
+      if (line != nullptr && line->warns) warned.push_back(line->text);
+    }
+  };
+  EXPECT_THAT(after(roster, look),
               ElementsAre("release 1", "1 is ended", "halt 0 for 1.3", "halt 2 for 1.3"));
+  EXPECT_THAT(warned, Contains("member.1 has not finished what it computes within 10 s, and "
+                               "leaves: others compute that from its beginning"));
 }
 
 TEST(Roster, MemberLeavesAtOnceWhenNobodyStaysWhoCouldTakeItsWork) {

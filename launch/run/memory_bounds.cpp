@@ -61,15 +61,6 @@ std::vector<std::uint32_t> replicas_by_site(const config::Topology& topology, co
   return replicas;
 }
 
-// The replica that computes each micro-batch, or part of one, when the run begins.
-std::vector<std::uint32_t> first_owners(const config::Topology& topology, const model::Gan& gan,
-                                        std::uint32_t members) {
-  const auto options = config::options_between_members(topology);
-  return pipeline::assign_micro_batches(options.all_parts(),
-                                        config::replica_weights(topology, members), options.parts(),
-                                        replicas_by_site(topology, gan, members));
-}
-
 // "sites: member.0, member.1; member.2, member.3": who makes each worker's iterations.
 std::string sites_text(const std::vector<std::uint32_t>& owners, std::uint32_t parts,
                        std::uint32_t replicas_per_member) {
@@ -85,21 +76,23 @@ std::string sites_text(const std::vector<std::uint32_t>& owners, std::uint32_t p
   return fmt::format("sites: {}", fmt::join(sites, "; "));
 }
 
-// In bytes, of each process that computes: `computed` for each micro-batch between members, and
-// `batch` for each of its parts.
-std::vector<std::int64_t> shares(const config::Topology& topology,
-                                 const std::vector<std::uint32_t>& owners, std::uint32_t members,
-                                 std::int64_t batch, std::int64_t computed) {
+// Notes who makes what when the run begins, and its bytes: `computed` for each micro-batch between
+// members, and `batch` for each of its parts.
+void share_out(const config::Topology& topology, const model::Gan& gan, std::uint32_t members,
+               std::int64_t batch, std::int64_t computed, RunBounds& bounds) {
   const auto options = config::options_between_members(topology);
-  std::vector<std::int64_t> owned(config::replica_weights(topology, members).size());
-  std::vector<std::int64_t> bytes(owned.size() / topology.replica.count);
+  const auto weights = config::replica_weights(topology, members);
+  const std::uint32_t parts = options.parts(), replicas_per_member = topology.replica.count;
+  const auto owners = pipeline::assign_micro_batches(options.all_parts(), weights, parts,
+                                                     replicas_by_site(topology, gan, members));
+  if (members > 1 && parts > 1) bounds.sites = sites_text(owners, parts, replicas_per_member);
+  std::vector<std::int64_t> owned(weights.size());
   for (const std::uint32_t owner : owners) ++owned[owner];
+  bounds.share_bytes.resize(owned.size() / replicas_per_member);
   for (std::size_t replica = 0; replica < owned.size(); ++replica) {
-    const std::int64_t parts = owned[replica];
-    const std::int64_t wholes = (parts + options.parts() - 1) / options.parts();
-    bytes[replica / topology.replica.count] += parts * batch + wholes * computed;
+    const std::int64_t wholes = (owned[replica] + parts - 1) / parts;
+    bounds.share_bytes[replica / replicas_per_member] += owned[replica] * batch + wholes * computed;
   }
-  return bytes;
 }
 
 // Fakes and contributions, of so many elements, of a micro-batch, and with rounds its passes.
@@ -222,11 +215,7 @@ Result<RunBounds> run_bounds(const config::LoadedTopology& loaded, std::uint32_t
   }
   bounds.iteration_bytes =
       options.all_parts() * sizes.batch_bytes + options.micro_batches * computed;
-  const auto owners = first_owners(topology, *gan, members);
-  bounds.share_bytes = shares(topology, owners, members, sizes.batch_bytes, computed);
-  if (members > 1 && options.parts() > 1) {
-    bounds.sites = sites_text(owners, options.parts(), topology.replica.count);
-  }
+  share_out(topology, *gan, members, sizes.batch_bytes, computed, bounds);
   return bounds;
 }
 

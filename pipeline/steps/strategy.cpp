@@ -12,6 +12,8 @@
 namespace troupe::pipeline {
 namespace {
 
+constexpr const char* kNoChecks = "; cluster.failure.check_every compares nothing";
+
 std::string turn_text(const StrategyOptions& strategy) {
   if (strategy.kind == StrategyKind::kDownpour) return fmt::format("rate {:g}", strategy.rate);
   if (strategy.kind == StrategyKind::kQuorum) {
@@ -97,14 +99,15 @@ std::string strategy_text(const TrainingOptions& options) {
   const char* const name = strategy_name(strategy.kind);
   if (strategy.takes_turns()) {
     return fmt::format(
-        "strategy: {}, {} before its turn, and a turn of each counts as one iteration; {}", name,
-        made, turn_text(strategy));
+        "strategy: {}, {} before its turn, and a turn of each counts as one iteration; {}{}", name,
+        made, turn_text(strategy), kNoChecks);
   }
   return fmt::format(
       "strategy: {}, {} in an outer step, which counts as one iteration; outer nesterov, rate "
-      "{:g}, momentum {:g}{}",
+      "{:g}, momentum {:g}{}{}",
       name, made, strategy.outer.rate, strategy.outer.momentum,
-      strategy.precision == ChangePrecision::kInt8 ? "; changes are summed in int8" : "");
+      strategy.precision == ChangePrecision::kInt8 ? "; changes are summed in int8" : "",
+      strategy.has_sites() ? kNoChecks : "");
 }
 
 std::vector<std::size_t> losses_of_steps(const model::GanDescription& gan,

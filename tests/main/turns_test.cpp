@@ -165,13 +165,15 @@ TEST_F(Turns, RunByAnOrderSaysWhetherItHasTheStatesOfThatRun) {
 TEST_F(Turns, CheckAndInspectSayThatThereAreWorkers) {
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns("easgd")).out,
               HasSubstr("\nstrategy: easgd, 4 workers; each makes 2 iterations of 4 events alone "
-                        "before its turn, and a turn of each counts as one iteration; rho 0.2\n"));
+                        "before its turn, and a turn of each counts as one iteration; rho 0.2; "
+                        "cluster.failure.check_every compares nothing\n"));
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns("quorum")).out,
               HasSubstr("\nstrategy: quorum, 4 workers; each makes 2 iterations of 4 events alone "
                         "before its turn, and a turn of each counts as one iteration; a step takes "
-                        "the first 3, rate 1\n"));
+                        "the first 3, rate 1; cluster.failure.check_every compares nothing\n"));
   EXPECT_THAT(call(Words{"check", path("toy.yaml")} + turns_in_sites("easgd")).out,
-              HasSubstr("\nstrategy: easgd, 2 sites; each makes 2 iterations of 8 events alone "));
+              HasSubstr("\nstrategy: easgd, 2 sites; the members of each make 2 iterations of 8 "
+                        "events together before its turn, "));
   hash_of("a", turns("gem") + until_iteration(2));
   EXPECT_THAT(call({"inspect", checkpoint("a", 0)}).out,
               AllOf(HasSubstr("4 workers of 8 events each\n"), HasSubstr("/workers/3/")));

@@ -58,8 +58,8 @@ void Member::receive_peer_lost(Context& context, const runtime::PeerLost& lost) 
 
 void Member::receive_peer_left(Context& context, const runtime::PeerLeft& left) {
   if (left.node != config::kHeadNode) return;
-  fail(context,
-       {runtime::ErrorKind::kLostPeers, fmt::format("{} ended without a word", left.node)});
+  fail(context, {runtime::ErrorKind::kLostPeers,
+                 fmt::format("{} has ended, and the run with it", left.node)});
 }
 
 void Member::receive_peer_away(Context& context, const runtime::PeerAway&) {

@@ -246,7 +246,7 @@ void Replica::receive_view(Context& context, const ViewMessage& told) {
   const std::uint32_t replicas = options_.checks.replicas_per_member;
   const bool led = std::exchange(leads_, view->leader() * replicas == options_.replica);
   view_ = view;
-  teller_.enter(leads_, view_->ring.size());
+  teller_.enter(context, leads_, view_->ring.size());
   if (view_->is_new(options_.replica / replicas)) tell_learned(context, true);
   contributions_.clear();
   context.send_control(options_.loader, Message::of(engine_->enter(view_)));

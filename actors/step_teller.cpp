@@ -73,12 +73,20 @@ void StepTeller::start(Context& context) {
   samples_.start(context);
 }
 
-void StepTeller::enter(bool leads, std::size_t members) {
+void StepTeller::enter(Context& context, bool leads, std::size_t members) {
   leads_ = leads;
   samples_.note_members(members);
   if (!leads_) untold_.clear();
   pace_.restart();
   told_idle_ = false;
+  const auto asked_from = std::exchange(asked_from_, std::nullopt);
+  if (leads_ && asked_from) tell_again(context, *asked_from);
+}
+
+void StepTeller::finish(Context& context) {
+  is_over_ = true;
+  samples_.tell_all(context);
+  if (asked_from_) tell_again(context, *std::exchange(asked_from_, std::nullopt));
 }
 
 void StepTeller::tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
@@ -149,6 +157,10 @@ void StepTeller::tell_line(Context& context, StepMetrics step) {
 
 void StepTeller::tell_again(Context& context, std::uint64_t from) {
   if (!metrics_.valid()) return;
+  if (!leads_ && !is_over_) {
+    asked_from_ = from;
+    return;
+  }
   untold_.clear();
   for (const StepMetrics& step : last_steps_) {
     if (step.step < from) continue;

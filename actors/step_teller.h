@@ -81,12 +81,13 @@ class StepTeller {
   // In start(): finds the out ports "metrics" and "samples".
   void start(Context& context);
   // In another View, of so many members. A replica that does not lead tells no steps.
-  void enter(bool leads, std::size_t members);
+  void enter(Context& context, bool leads, std::size_t members);
 
   // The engine has applied this step. `in_view`: with the others, not as a newcomer.
   void tell(Context& context, StepEngine& engine, const pipeline::StepRecord& record,
             StepMetrics metrics, bool in_view);
-  // Tells the Monitor all remembered steps from this one on again.
+  // Tells the Monitor all remembered steps from this one on again. A replica that does not lead
+  // does so in the next View, if it leads in that: it may still lack steps of the one before.
   void tell_again(Context& context, std::uint64_t from);
   // Tells what waits for room in front of the Monitor, in its order. True: nothing waits any more.
   // Nobody says when there is room.
@@ -95,8 +96,8 @@ class StepTeller {
   bool is_full() const {
     return training_.options.has_turns() && untold_.size() >= kRememberedSteps / 2;
   }
-  // Sends the samples that were kept.
-  void finish(Context& context) { samples_.tell_all(context); }
+  // No step follows: tells what was put off.
+  void finish(Context& context);
 
   // The newest step; null: none was applied.
   const StepMetrics* newest() const { return last_steps_.empty() ? nullptr : &last_steps_.back(); }
@@ -114,7 +115,8 @@ class StepTeller {
   SampleTeller samples_;
   PaceMeter pace_;
   bool told_idle_ = false;  // in this View
-  bool leads_ = false;
+  bool leads_ = false, is_over_ = false;
+  std::optional<std::uint64_t> asked_from_;  // to be told again when it leads
   std::array<std::optional<runtime::TimePoint>, 2> gradient_told_;  // by network
   std::deque<StepMetrics> last_steps_;                              // the newest applied, in order
   std::deque<StepMetrics> untold_;  // the ones of these that wait for credit, and newer ones

@@ -84,7 +84,9 @@ pipeline::OpeningWatch opening_watch(const std::string& data, Log& log) {
   };
 }
 
-void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
+// `told`: bad events that were told of, where both kinds of data come from the same files.
+void describe(const char* what, const pipeline::Dataset& dataset,
+              const std::vector<std::string>& told, Log& log) {
   const pipeline::DatasetReport& report = dataset.report();
   log.info(
       fmt::format("{} data: {} events from {} files ({} stored, {} cut, {} bad{}), {:.1f} MB {}",
@@ -92,7 +94,9 @@ void describe(const char* what, const pipeline::Dataset& dataset, Log& log) {
                   report.beyond > 0 ? fmt::format(", {} beyond data.events", report.beyond) : "",
                   static_cast<double>(report.bytes_in_memory + report.bytes_on_disk) / 1e6,
                   report.bytes_on_disk > 0 ? "mapped from the cache folder" : "in memory"));
-  for (const std::string& bad : report.bad_events) log.warning(bad);
+  for (const std::string& bad : report.bad_events) {
+    if (std::ranges::find(told, bad) == told.end()) log.warning(bad);
+  }
   for (const std::string& note : report.notes) log.info(note);
 }
 
@@ -114,7 +118,7 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
   if (is_measured) options.threads = usable_processors();
   ASSIGN_OR_RETURN(pipeline::Dataset train,
                    pipeline::Dataset::open(options, opening_watch("training", log)));
-  describe("training", train, log);
+  describe("training", train, {}, log);
 
   std::optional<pipeline::Dataset> test;
   if (with_test_data && topology.validator.validates()) {
@@ -124,7 +128,7 @@ Result<TrainingData> open_files(const config::Topology& topology, pipeline::Data
     // Nobody tells which of these come next.
     if (options.cache == pipeline::CacheMode::kShard) options.cache = pipeline::CacheMode::kNone;
     ASSIGN_OR_RETURN(test, pipeline::Dataset::open(options, opening_watch("test", log)));
-    describe("test", *test, log);
+    describe("test", *test, train.report().bad_events, log);
   }
 
   if (is_measured) {

@@ -270,7 +270,7 @@ TEST(Member, HeadThatLeavesWithoutReleasingItEndsIt) {
   EXPECT_FALSE(played.released);
   ASSERT_TRUE(played.error);
   EXPECT_EQ(played.error->kind, ErrorKind::kLostPeers);
-  EXPECT_EQ(played.error->message, "member.0: head ended without a word");
+  EXPECT_EQ(played.error->message, "member.0: head has ended, and the run with it");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Telling {
     Script root, monitor;
     root.start = [&](Context& context) {
       teller_->start(context);
-      teller_->enter(true, 1);
+      teller_->enter(context, leads_, 1);
       while (told_ < at_once) tell_next(context);
       context.after(milliseconds(1));
     };
@@ -66,6 +66,8 @@ class Telling {
     teller_->tell(context, engine_, {}, std::move(metrics), false);
   }
   StepTeller& teller() { return *teller_; }
+  // From the beginning.
+  void leads(bool leads) { leads_ = leads; }
 
  private:
   Toy toy_;
@@ -73,6 +75,7 @@ class Telling {
   StepEngine engine_{{}, toy_.context()};
   std::optional<StepTeller> teller_;
   std::uint64_t told_ = 0;
+  bool leads_ = true;
 };
 
 std::vector<std::uint64_t> first_steps(std::uint64_t count) {
@@ -112,6 +115,38 @@ TEST(StepTeller, LinesOfTurnsAreToldBehindTheLastStep) {
     const auto come =
         telling.run(20, [&](Context& context) { telling.teller().tell_untold(context); });
     EXPECT_EQ(come, first_steps(20));
+  }
+}
+
+// The head asks the leader of the next View, which may have to be given sums before it enters that.
+TEST(StepTeller, StepsThatAreAskedForAreToldWhenTheReplicaLeadsAndHasThemAll) {
+  for (const bool comes_to_lead : {true, false}) {
+    Telling telling(pipeline::StrategyKind::kLocal);
+    telling.leads(false);
+    int turns = 0;
+    const auto come = telling.run(3, [&](Context& context) {
+      if (turns == 0) telling.teller().tell_again(context, 1);
+      if (turns == 1) telling.tell_next(context);
+      if (turns == 2) telling.teller().enter(context, comes_to_lead, 1);
+      if (turns == 3) telling.tell_next(context);
+      if (turns++ > 3) telling.teller().tell_untold(context);
+    });
+    const std::vector<std::uint64_t> all{1, 2, 3, 4};
+    EXPECT_EQ(come, comes_to_lead ? all : std::vector<std::uint64_t>());
+  }
+}
+
+TEST(StepTeller, StepsThatAreAskedForAroundTheLastAreToldBehindIt) {
+  for (const int asked : {0, 2}) {
+    Telling telling(pipeline::StrategyKind::kLocal);
+    telling.leads(false);
+    int turns = 0;
+    const auto come = telling.run(3, [&](Context& context) {
+      if (turns == asked) telling.teller().tell_again(context, 1);
+      if (turns++ == 1) telling.teller().finish(context);
+      telling.teller().tell_untold(context);
+    });
+    EXPECT_EQ(come, (std::vector<std::uint64_t>{1, 2})) << asked;
   }
 }
 

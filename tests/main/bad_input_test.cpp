@@ -42,7 +42,11 @@ TEST_F(BadData, SkippedBadEventsAreSaidInTheLog) {
   data.write(file_);
   const ProcessEnd end = run("a", {"--set", "data.on_bad_event=skip"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(read_text(path("a/log.txt")), HasSubstr("1 bad"));
+  const std::string log = read_text(path("a/log.txt")), warning = " warning " + file_;
+  EXPECT_THAT(log, HasSubstr("1 bad"));
+  const std::size_t at = log.find(warning);
+  EXPECT_NE(at, std::string::npos) << log;
+  EXPECT_EQ(log.find(warning, at + 1), std::string::npos) << "the test data are of the same file";
 }
 
 TEST_F(BadData, FewerEventsThanAnIterationTakes) {

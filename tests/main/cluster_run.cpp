@@ -163,6 +163,8 @@ void ClusterRun::expect_five_members_whole(const Words& words, const Words& orde
   ASSERT_TRUE(wait_until_told(process, R"("joined":["member.5"])")) << log();
   const auto newcomer = join({address});
   ASSERT_TRUE(wait_until_told(process, R"("joined":["member.8"])")) << newcomer->err() << log();
+  // A newcomer that is not in its View yet would have to join again.
+  wait_until_training(process, steps() + 20);
   ASSERT_NO_FATAL_FAILURE(replace_head(process));
   wait_until_training(process, steps() + 20);
   ASSERT_GT(member(2), 0);

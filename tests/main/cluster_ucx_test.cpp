@@ -55,6 +55,7 @@ TEST_F(ClusterUcx, AddressBeyondThisMachineNeedsATrustedNetwork) {
   EXPECT_EQ(call(check + open_address + kOverUcx + trusted).exit_code, 0);
   expect_refused(call(check + kOverUcx + Words{"--set", "cluster.fabric_network=10.1.0.0/99"}), 3,
                  {"cluster.fabric_network", "10.1.0.0/99"});
+  expect_refused(call(check + trusted), 3, {"fabric_network acts only with fabric: ucx"});
 }
 
 // A run that stays on this machine goes on.

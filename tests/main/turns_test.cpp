@@ -187,7 +187,10 @@ TEST_F(Turns, RefusesWhatDoesNotGoWithThemAndSaysWhere) {
   };
   const Words check{"check", path("toy.yaml")};
   refused(check + turns("downpour") + Words{"--set", "train.micro_batches=6"},
-          "cannot be shared out to 4 workers evenly");
+          "cannot be shared out to 4 workers evenly; take a multiple of 4, or as many workers "
+          "(train.strategy.workers) as divide them");
+  refused(check + Words{"--set", "train.learning_rate.g={policy: cosine}"},
+          "not cosine: it is one of parts, as in parts: [{policy: cosine, for: 10 epochs}]");
   refused(check + turns("gem") + Words{"--set", "train.remainder=partial"},
           "partial leaves some without events");
   refused(check + turns("easgd") + Words{"--set", "actors.reducer.reduction=bf16"},

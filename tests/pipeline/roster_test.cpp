@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -309,6 +310,11 @@ TEST(Roster, ProcessOfALostNewcomerIsHeardToTheEndBeforeAnotherMayCome) {
   Roster roster = run_with_places();
   come(roster, 2);
   lose(roster, 2, kDeath, "dead");
+  const auto tells = [](const RosterAction& action) {
+    const auto* line = std::get_if<LogLine>(&action);
+    return line != nullptr && line->warns && line->text.starts_with("member.2 does not join: ");
+  };
+  EXPECT_TRUE(std::ranges::any_of(roster.actions, tells));
   EXPECT_THAT(next_look(roster), IsEmpty());
   EXPECT_TRUE(roster.is_lost(2));
   roster.members[2].is_connected = false;
